@@ -5,6 +5,7 @@
  * @module blobs
  */
 export { blobRefsIn } from "../internal/ids.js";
+export type { StoreOperation } from "../internal/operations.js";
 export type {
   BlobBackend,
   BlobHints,

@@ -4,9 +4,11 @@ import { abortable } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
 import { nameArgument } from "../internal/ids.js";
+import type { StoreOperation } from "../internal/operations.js";
 import { accounted } from "./accounting.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";
+import { observedBlobStore } from "./observed-store.js";
 import { type PutTarget, putBlob } from "./put.js";
 import { Quota, type QuotaTarget } from "./quota.js";
 import type { BlobQuotas } from "./quotas.js";
@@ -35,6 +37,8 @@ export interface BlobStoreOptions {
   readonly quotas?: BlobQuotas;
   /** A partition, isolated from all others. @default an unnamed one */
   readonly partition?: string;
+  /** Called after each method of the store, for metrics. Its errors are ignored. */
+  readonly onOperation?: (operation: StoreOperation) => void;
 }
 
 /**
@@ -52,9 +56,10 @@ export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}):
 }
 
 function partitionOf(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
-  const { partition } = options;
+  const { partition, onOperation } = options;
   const backend = partition === undefined ? whole : whole.partition(nameArgument("partition", partition));
-  return new BackedBlobStore(backend, whole, options);
+  const store = new BackedBlobStore(backend, whole, options);
+  return onOperation === undefined ? store : observedBlobStore(store, onOperation);
 }
 
 /** The quota of a store; undefined if nothing is to be counted. */

@@ -3,6 +3,8 @@
  *
  * @module session
  */
+
+export type { StoreOperation } from "../internal/operations.js";
 export type {
   LinePlace,
   LineRanges,

@@ -154,6 +154,11 @@ export interface SessionStore {
     session: SessionRef,
     options?: { readonly archived?: boolean; readonly partition?: string },
   ): Promise<SessionInfo>;
+  /**
+   * Yields each partition that may have sessions once, the unnamed one as an empty string, in any order.
+   * @throws TypeError if the backend cannot list its partitions
+   */
+  partitions(): AsyncIterable<string>;
   /** Adds a listener for an event. Returns a function that removes it. */
   on<E extends keyof SessionStoreEventMap>(
     event: E,

@@ -1,6 +1,7 @@
 /** The append queue of a session: append, stage, flush, idle. */
 
 import { SessileError } from "../../errors/index.js";
+import { reported } from "../../internal/operations.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
 import {
@@ -8,6 +9,7 @@ import {
   adoptStored,
   areInLog,
   areSettings,
+  bytesOf,
   dependents,
   isSetting,
   placeRequests,
@@ -68,7 +70,10 @@ export class AppendQueue {
     options: AppendOptions = {},
     revise?: Revise,
   ): Promise<readonly SessionEntry[]> {
-    return new Promise((resolve, reject) => {
+    const { onOperation } = this.#state.settings;
+    let request: AppendRequest | undefined;
+    const start = onOperation === undefined ? 0 : performance.now();
+    const appended = new Promise<readonly SessionEntry[]>((resolve, reject) => {
       checkAppendOptions(drafts, options);
       const state = this.#state;
       state.assertWritable();
@@ -86,7 +91,7 @@ export class AppendQueue {
       this.#leaf = made.leaf;
       for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
       const { moves, reader } = state;
-      const request: AppendRequest = {
+      request = {
         drafts: recorded,
         entries,
         lines,
@@ -108,6 +113,8 @@ export class AppendQueue {
       this.#waiting.push(request);
       this.#draining ??= this.#drain();
     });
+    if (onOperation === undefined) return appended;
+    return reported(onOperation, "append", start, appended, () => request && bytesOf(request));
   }
 
   /** Throws if the leaf is not the expected one. */

@@ -55,6 +55,11 @@ export interface AppendRequest {
  */
 const groupBytes = 1 << 30;
 
+/** The bytes of the lines of a request. */
+export function bytesOf({ lines }: AppendRequest): number {
+  return lines.reduce((sum, line) => sum + (line?.length ?? 0), 0);
+}
+
 /**
  * Takes the requests at the front that can share a batch: those with the same conflict mode. A retry goes
  * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
@@ -66,8 +71,8 @@ export function takeGroup(waiting: AppendRequest[]): AppendRequest[] {
   const alone = ({ preparing, entries }: AppendRequest) =>
     preparing !== undefined || entries.includes(undefined);
   let bytes = 0;
-  const isOver = ({ lines }: AppendRequest) => {
-    for (const line of lines) bytes += line?.length ?? 0;
+  const isOver = (request: AppendRequest) => {
+    bytes += bytesOf(request);
     return bytes > groupBytes;
   };
   const end = alone(first)

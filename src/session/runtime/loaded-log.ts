@@ -2,6 +2,7 @@
 
 import { integerOption } from "../../internal/arguments.js";
 import { randomHex8 } from "../../internal/ids.js";
+import type { OnOperation, StoreOperation } from "../../internal/operations.js";
 import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
@@ -25,6 +26,7 @@ export interface SessionSettings {
   readonly maxLineBytes: number;
   readonly checksum: boolean;
   readonly recording: RecordingOptions;
+  readonly onOperation?: OnOperation | undefined;
 }
 
 /** Options of every store. The recording options can also be set per session. */
@@ -41,6 +43,11 @@ export interface SessionStoreOptions extends RecordingOptions {
   readonly maxDepth?: number;
   /** Whether each line ends with a checksum. @default true */
   readonly checksum?: boolean;
+  /**
+   * Called after each `create`, `open`, `list`, `fork`, `delete` and `archive` of the store, and each
+   * `append`, `context`, `refresh` and `extract` of its sessions, for metrics. Its errors are ignored.
+   */
+  readonly onOperation?: (operation: StoreOperation) => void;
 }
 
 /** @throws RangeError for an option out of range, TypeError for an invalid one */
@@ -52,6 +59,7 @@ export function settingsFrom(options: SessionStoreOptions): SessionSettings {
     maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
     checksum: options.checksum ?? true,
     recording: checkRecordingOptions(options),
+    onOperation: options.onOperation,
   };
 }
 

@@ -1,6 +1,7 @@
 /** The implementation of `Session`: it delegates to the state and to the append queue. */
 
 import type { Context, Message } from "../../content/index.js";
+import { type OnOperation, observed } from "../../internal/operations.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type {
   EntryDraft,
@@ -145,7 +146,7 @@ export class LiveSession implements Session {
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
     rowOf(entryTableOf(this.tree), leafId);
-    return this.#extract(this, leafId, options);
+    return observed(this.#onOperation, "extract", () => this.#extract(this, leafId, options));
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
@@ -183,7 +184,8 @@ export class LiveSession implements Session {
   }
 
   async context(leafId: string | null = this.#state.leafId): Promise<Context> {
-    return this.#state.context(this.#row(leafId));
+    const row = this.#row(leafId);
+    return observed(this.#onOperation, "context", () => this.#state.context(row));
   }
 
   async turn(leafId: string | null = this.#state.leafId): Promise<TurnContext> {
@@ -215,12 +217,14 @@ export class LiveSession implements Session {
   async refresh(): Promise<readonly EntryNode[]> {
     const state = this.#state;
     if (state.closed) throw state.closedError();
-    return state.mutex.run(async () => {
-      if (!state.exists) return [];
-      await state.readRemoteChanges();
-      const tree = entryTableOf(state.reader.tree);
-      return state.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
-    });
+    const read = () =>
+      state.mutex.run(async () => {
+        if (!state.exists) return [];
+        await state.readRemoteChanges();
+        const tree = entryTableOf(state.reader.tree);
+        return state.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
+      });
+    return observed(this.#onOperation, "refresh", read);
   }
 
   follow(options: {
@@ -294,6 +298,10 @@ export class LiveSession implements Session {
     )
       return;
     await this.#queue.append([{ type: "leaf", targetId: leafId }]);
+  }
+
+  get #onOperation(): OnOperation | undefined {
+    return this.#state.settings.onOperation;
   }
 
   #row(leafId: string | null): number {

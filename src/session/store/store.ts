@@ -1,8 +1,8 @@
 /** A store of sessions on a backend. */
 
 import { SessileError } from "../../errors/index.js";
-import { describe, stringArgument } from "../../internal/arguments.js";
 import { nameArgument, uuidv7 } from "../../internal/ids.js";
+import { observed, observedItems } from "../../internal/operations.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import {
@@ -27,6 +27,15 @@ import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
+import {
+  type CreateOptions,
+  cwdArgument,
+  keyOf,
+  type Mutable,
+  type OpenOptions,
+  partitionOf,
+  refArgument,
+} from "./arguments.js";
 import { linesOfLabels, pathLines } from "./extract.js";
 import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
 import { listSessions } from "./list.js";
@@ -54,13 +63,6 @@ export async function openLog(
   }
 }
 
-interface CreateOptions extends RecordingOptions {
-  readonly cwd: string;
-  readonly id?: string | undefined;
-  readonly partition?: string | undefined;
-  readonly parentSession?: string | undefined;
-}
-
 class BackedStore implements SessionStore {
   readonly backend: SessionBackend;
   readonly #settings: SessionSettings;
@@ -75,27 +77,27 @@ class BackedStore implements SessionStore {
     this.#settings = settingsFrom(options);
   }
 
-  async create(
-    options: {
-      readonly cwd: string;
-      readonly id?: string;
-      readonly partition?: string;
-      readonly parentSession?: string;
-    } & RecordingOptions,
-  ): Promise<Session> {
-    return this.#create({ ...options, cwd: cwdArgument(options.cwd) });
+  async create(options: CreateOptions): Promise<Session> {
+    return this.#observed("create", async () => {
+      const { state, partition } = await this.#createState({ ...options, cwd: cwdArgument(options.cwd) });
+      return this.#live(state, partition);
+    });
   }
 
-  async open(
+  async open(session: SessionRef, options: OpenOptions = {}): Promise<Session> {
+    return this.#observed("open", () => this.#openSession(session, options));
+  }
+
+  async #openSession(
     session: SessionRef,
-    options: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions = {},
+    options: OpenOptions,
+    settings = this.#settingsFor(options),
   ): Promise<LiveSession> {
     const { id, location } = refArgument(session);
     const { mode = "read" } = options;
     if (mode !== "read" && mode !== "write")
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
     const partition = partitionOf(options.partition);
-    const settings = this.#settingsFor(options);
     const log = await this.backend.open(id, { partition, mode, location });
     if (log === undefined) {
       const where = location === undefined ? "" : ` at ${location}`;
@@ -141,12 +143,24 @@ class BackedStore implements SessionStore {
   }
 
   async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
+    const { onOperation } = this.#settings;
+    const listed = this.#list(query);
+    yield* onOperation === undefined ? listed : observedItems(onOperation, "list", listed);
+  }
+
+  async *#list(query: SessionQuery): AsyncIterable<SessionSummary> {
     const partition = partitionOf(query.partition);
     yield* listSessions(this.backend, query, {
       partition,
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
-      open: (summary) => this.open(summary, { partition }),
+      open: (summary) => this.#openSession(summary, { partition }),
     });
+  }
+
+  async *partitions(): AsyncIterable<string> {
+    if (this.backend.partitions === undefined)
+      throw new TypeError("partitions: this backend does not list its partitions");
+    yield* this.backend.partitions();
   }
 
   async latest(query: Omit<SessionQuery, "limit" | "after"> = {}): Promise<SessionSummary | undefined> {
@@ -155,11 +169,15 @@ class BackedStore implements SessionStore {
   }
 
   async fork(session: SessionRef, options: ForkOptions = {}): Promise<Session> {
+    return this.#observed("fork", () => this.#fork(session, options));
+  }
+
+  async #fork(session: SessionRef, options: ForkOptions): Promise<Session> {
     const { upTo, partition, toPartition = partition, resources = "same" } = options;
     if (resources !== "same" && resources !== "fresh")
       throw new TypeError(`resources: expected "same" or "fresh", got ${String(resources)}`);
     partitionOf(toPartition, "toPartition");
-    const source = await this.open(session, { mode: "read", partition: partitionOf(partition) });
+    const source = await this.#openSession(session, { partition: partitionOf(partition) });
     try {
       if (upTo !== undefined && !source.tree.has(upTo)) {
         throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
@@ -179,6 +197,10 @@ class BackedStore implements SessionStore {
   }
 
   async delete(session: SessionRef, options: { readonly partition?: string } = {}): Promise<boolean> {
+    return this.#observed("delete", () => this.#delete(session, options));
+  }
+
+  async #delete(session: SessionRef, options: { readonly partition?: string }): Promise<boolean> {
     const { id, location } = refArgument(session);
     const partition = partitionOf(options.partition);
     const deleted = await this.backend.delete(id, { partition, location });
@@ -194,13 +216,16 @@ class BackedStore implements SessionStore {
     session: SessionRef,
     options: { readonly archived?: boolean; readonly partition?: string } = {},
   ): Promise<Session["info"]> {
-    const opened = await this.open(session, { mode: "write", partition: partitionOf(options.partition) });
-    try {
-      const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
-      return await opened.updateInfo({ archivedAt });
-    } finally {
-      await opened.close();
-    }
+    return this.#observed("archive", async () => {
+      const writing = { mode: "write", partition: partitionOf(options.partition) } as const;
+      const opened = await this.#openSession(session, writing, { ...this.#settings, onOperation: undefined });
+      try {
+        const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
+        return await opened.updateInfo({ archivedAt });
+      } finally {
+        await opened.close();
+      }
+    });
   }
 
   on<E extends keyof SessionStoreEventMap>(
@@ -214,9 +239,8 @@ class BackedStore implements SessionStore {
     return { ...this.#settings, recording: checkRecordingOptions(options, this.#settings.recording) };
   }
 
-  async #create(options: CreateOptions): Promise<LiveSession> {
-    const { state, partition } = await this.#createState(options);
-    return this.#live(state, partition);
+  #observed<T>(name: string, act: () => Promise<T>): Promise<T> {
+    return observed(this.#settings.onOperation, name, act);
   }
 
   async #createState(
@@ -287,11 +311,7 @@ class BackedStore implements SessionStore {
   async #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-    options: {
-      readonly cwd?: string | undefined;
-      readonly id?: string | undefined;
-      readonly partition?: string | undefined;
-    } & RecordingOptions,
+    options: Partial<CreateOptions>,
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
@@ -317,31 +337,11 @@ class BackedStore implements SessionStore {
     this.#events.emit("created", { id: state.header.id });
     const { recording } = state.settings;
     const copy = { id: state.header.id, location: log.location };
-    const session = await this.open(copy, { ...recording, mode: "write", partition });
+    // Its title is a part of the copy, and no operation of its own.
+    const settings: Mutable<SessionSettings> = { ...this.#settings, recording, onOperation: undefined };
+    const session = await this.#openSession(copy, { mode: "write", partition }, settings);
     if (info !== undefined) await session.updateInfo(info);
+    settings.onOperation = this.#settings.onOperation;
     return session;
   }
-}
-
-function partitionOf(partition: string | undefined, name = "partition"): string {
-  return partition === undefined || partition === "" ? "" : nameArgument(name, partition);
-}
-
-function refArgument(session: SessionRef): { readonly id: string; readonly location: string | undefined } {
-  if (typeof session !== "object" || session === null)
-    return { id: stringArgument("id", session), location: undefined };
-  const { id, location } = session;
-  if (location !== undefined) stringArgument("location", location);
-  return { id: stringArgument("id", id), location };
-}
-
-/** A lone surrogate would become another character in the header and in the directory's name. */
-function cwdArgument(cwd: unknown): string {
-  const text = stringArgument("cwd", cwd);
-  if (text.isWellFormed()) return text;
-  throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
-}
-
-function keyOf(partition: string, id: string): string {
-  return `${partition}/${id}`;
 }

@@ -348,6 +348,7 @@ function bound(sessions: SessionStore): SessionStore {
     fork: (...call) => sessions.fork(...call),
     delete: (...call) => sessions.delete(...call),
     archive: (...call) => sessions.archive(...call),
+    partitions: () => sessions.partitions(),
     on: (event, listener) => sessions.on(event, listener),
     backend: sessions.backend,
   };

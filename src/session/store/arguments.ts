@@ -1,0 +1,52 @@
+/** Arguments of a store: partitions, sessions and directories. */
+
+import { describe, stringArgument } from "../../internal/arguments.js";
+import { nameArgument } from "../../internal/ids.js";
+import type { SessionRef } from "../api/store.js";
+import type { RecordingOptions } from "../runtime/recording.js";
+
+/** The arguments of a creation, checked. */
+export interface CreateOptions extends RecordingOptions {
+  readonly cwd: string;
+  readonly id?: string | undefined;
+  readonly partition?: string | undefined;
+  readonly parentSession?: string | undefined;
+}
+
+/** Options of `open`. */
+export type OpenOptions = {
+  readonly mode?: "read" | "write";
+  readonly partition?: string;
+} & RecordingOptions;
+
+/** A value whose members may be assigned. */
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A partition; the unnamed one for undefined and an empty string. */
+export function partitionOf(partition: string | undefined, name = "partition"): string {
+  return partition === undefined || partition === "" ? "" : nameArgument(name, partition);
+}
+
+/** The id and the location of a session. */
+export function refArgument(session: SessionRef): {
+  readonly id: string;
+  readonly location: string | undefined;
+} {
+  if (typeof session !== "object" || session === null)
+    return { id: stringArgument("id", session), location: undefined };
+  const { id, location } = session;
+  if (location !== undefined) stringArgument("location", location);
+  return { id: stringArgument("id", id), location };
+}
+
+/** A lone surrogate would become another character in the header and in the directory's name. */
+export function cwdArgument(cwd: unknown): string {
+  const text = stringArgument("cwd", cwd);
+  if (text.isWellFormed()) return text;
+  throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
+}
+
+/** The key of open sessions. */
+export function keyOf(partition: string, id: string): string {
+  return `${partition}/${id}`;
+}
