@@ -9,12 +9,32 @@ import {
 } from "ai";
 
 class PlainState implements ChatState<UIMessage> {
-  status: ChatStatus = "ready";
+  #status: ChatStatus = "ready";
+  #messages: UIMessage[];
   error: Error | undefined = undefined;
-  messages: UIMessage[];
+  readonly #onChange: () => void;
 
-  constructor(messages: UIMessage[]) {
-    this.messages = messages;
+  constructor(messages: UIMessage[], onChange: () => void) {
+    this.#messages = messages;
+    this.#onChange = onChange;
+  }
+
+  get status(): ChatStatus {
+    return this.#status;
+  }
+
+  set status(status: ChatStatus) {
+    this.#status = status;
+    this.#onChange();
+  }
+
+  get messages(): UIMessage[] {
+    return this.#messages;
+  }
+
+  set messages(messages: UIMessage[]) {
+    this.#messages = messages;
+    this.#onChange();
   }
 
   pushMessage = (message: UIMessage) => {
@@ -34,15 +54,17 @@ class PlainState implements ChatState<UIMessage> {
 
 /** A chat as useChat has it. */
 export class PlainChat extends AbstractChat<UIMessage> {
-  constructor({ messages = [], ...init }: ChatInit<UIMessage>) {
-    super({ ...init, state: new PlainState(messages) });
+  /** @param onChange called after each change of the messages or the status */
+  constructor({ messages = [], ...init }: ChatInit<UIMessage>, onChange: () => void = () => {}) {
+    super({ ...init, state: new PlainState(messages, onChange) });
   }
 }
 
 /** Opens a chat as a page does that loads: the messages first, then the turn that runs, if one does. */
-export async function openChat(url: string, id: string): Promise<PlainChat> {
+export async function openChat(url: string, id: string, onChange?: () => void): Promise<PlainChat> {
   const messages = (await (await fetch(`${url}/api/chat/${id}`)).json()) as UIMessage[];
-  return new PlainChat({ id, messages, transport: new DefaultChatTransport({ api: `${url}/api/chat` }) });
+  const transport = new DefaultChatTransport({ api: `${url}/api/chat` });
+  return new PlainChat({ id, messages, transport }, onChange);
 }
 
 /** The text of a message. */

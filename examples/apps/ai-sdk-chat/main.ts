@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileBlobStore } from "sessile/blobs/node";
 import { fileSessionStore } from "sessile/session/node";
+import { bundlePage } from "./page/bundle.js";
 import { chatTools, modelFrom } from "./script.js";
 import { startChatServer } from "./server.js";
 
@@ -17,6 +18,7 @@ await using server = await startChatServer({
   dir,
   model: modelFrom(process.env),
   tools: chatTools,
+  page: bundlePage,
   port: Number(PORT),
   ...(CHAT_ORIGIN === undefined ? {} : { origins: CHAT_ORIGIN.split(",") }),
   onError: console.error,

@@ -5,15 +5,34 @@
 //   GET    /api/chat/:id/stream          the running turn from its first chunk; 204 if there is none
 //   DELETE /api/chat/:id/stream          stops the turn; answered once the reply so far is stored
 //   GET    /api/chat/:id                 the messages of the current branch
+//   DELETE /api/chat/:id                 deletes the chat
+//   GET    /api/chat/:id/versions/:message   the versions of a message, oldest first
+//   POST   /api/chat/:id/leaf            moves to another branch, `{ leafId }`
 //   GET    /api/chat/:id/files/:file     the bytes of a file that was sent
-//   GET    /api/chat                     the chats, newest first
+//   GET    /api/chat                     the chats with their titles, newest first
+//   GET    /                             a page, if the server has one
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
-import { pipeUIMessageStreamToResponse, safeValidateUIMessages, type UIMessage } from "ai";
+import {
+  pipeUIMessageStreamToResponse,
+  safeValidateUIMessages,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
+import {
+  appendUIMessages,
+  toUIMessages,
+  type UIReplies,
+  uiReplies,
+  uiVersions,
+} from "sessile/adapters/ai-sdk";
+import { findResource } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
+import type { Resource } from "sessile/content";
 import { SessileError } from "sessile/errors";
+import { limitProfiles } from "sessile/limits";
 import type { Session, SessionStore } from "sessile/session";
 import {
   boundConnections,
@@ -27,7 +46,7 @@ import {
   sendFailure,
   sendJson,
 } from "../support/http.js";
-import { type ChatTurn, chatMessages, resourceById, storeTurn } from "./adapter.js";
+import { closeOpenCalls } from "../support/tools.js";
 import { answer, RunningTurn, type TurnParts } from "./turn.js";
 
 /** Options of {@link startChatServer}. */
@@ -40,6 +59,8 @@ export interface ChatServerOptions extends Omit<TurnParts, "blobs"> {
   readonly port?: number;
   /** Origins of pages that another server delivers, such as `http://localhost:5173`. Default none. */
   readonly origins?: readonly string[];
+  /** Makes the page for `/` and its script, at the first request for it. Default none. */
+  readonly page?: () => Promise<Page>;
   /** Told of errors that are the server's fault. */
   readonly onError?: (error: unknown) => void;
 }
@@ -58,57 +79,86 @@ const maxConnections = 128;
 /** Starts the server on 127.0.0.1. */
 export async function startChatServer(options: ChatServerOptions): Promise<ChatServer> {
   const { sessions, blobs } = options;
-  const turns = new Map<string, { readonly turn: RunningTurn; readonly ended: Promise<void> }>();
+  const turns = new Map<string, Turn>();
   const report = (error: unknown) => {
     if (failureOf(error).status === 500 && !isClientGone(error)) options.onError?.(error);
   };
 
   const routes: Readonly<Record<string, Route>> = {
     "POST /": async (request, response) => {
-      const { id, turn: asked } = await asTurn(await readJson(request, maxBodyBytes));
+      const { id, messages } = await asTurn(await readJson(request, maxBodyBytes));
       if (turns.has(id)) throw conflict("a turn is running");
-      const turn = new RunningTurn();
       let end = () => {};
+      const turn: Turn = {
+        running: new RunningTurn(),
+        ended: new Promise((done) => (end = done)),
+        replies: undefined,
+      };
       // Before anything is awaited: of two requests for one chat the second is refused.
-      turns.set(id, { turn, ended: new Promise((done) => (end = done)) });
+      turns.set(id, turn);
       const finish = async (session?: Session) => {
         await session?.close().catch(report);
         turns.delete(id);
-        turn.end();
         end();
       };
       let session: Session | undefined;
       try {
         session = await openOrCreate(sessions, id, options.dir);
-        await storeTurn(session, asked, { blobs, signal: turn.signal });
+        turn.replies = uiReplies(session, { fileUrl: fileUrlOf(id) });
+        await store(session, messages, turn.running.signal);
       } catch (error) {
         await finish(session);
         throw refusalOf(error);
       }
-      void run(session, turn).then(finish);
-      await send(response, turn);
+      session.publish({ type: "status", status: "busy" });
+      const stream = turn.replies.stream();
+      void run(session, turn.running).then(finish);
+      await send(response, stream, turn.ended);
     },
     "GET /:id/stream": async (_request, response, { id }) => {
-      const running = turns.get(id);
-      if (running !== undefined) return send(response, running.turn);
+      const turn = turns.get(id);
+      const stream = turn?.replies?.resume();
+      if (turn !== undefined && stream !== undefined) return send(response, stream, turn.ended);
       response.writeHead(204, commonHeaders).end();
     },
     "DELETE /:id/stream": async (_request, response, { id }) => {
       const running = turns.get(id);
       if (running === undefined)
         throw new HttpFailure(404, { code: "NO_TURN", message: "no turn is running" });
-      running.turn.abort();
+      running.running.abort();
       await running.ended;
       response.writeHead(204, commonHeaders).end();
     },
     "GET /:id": async (_request, response, { id }) => {
       await using session = await openToRead(sessions, id);
-      const show = { filesUrl: `${prefix}/${id}/files`, isRunning: turns.has(id) };
-      sendJson(response, 200, session === undefined ? [] : await chatMessages(session, show));
+      const show = { fileUrl: fileUrlOf(id), running: turns.has(id) };
+      sendJson(response, 200, session === undefined ? [] : await toUIMessages(await session.path(), show));
     },
-    "GET /:id/files/:file": async (_request, response, { id, file }) => {
+    "DELETE /:id": async (_request, response, { id }) => {
+      if (turns.has(id)) throw conflict("a turn is running");
+      if (!(await sessions.delete(id))) throw notFound();
+      response.writeHead(204, commonHeaders).end();
+    },
+    "GET /:id/versions/:message": async (_request, response, { id, name }) => {
       await using session = await openToRead(sessions, id);
-      const resource = session && (await resourceById(session, file));
+      sendJson(
+        response,
+        200,
+        session === undefined ? [] : await uiVersions(session, decodeURIComponent(name)),
+      );
+    },
+    "POST /:id/leaf": async (request, response, { id }) => {
+      const { leafId } = ((await readJson(request, 1000)) ?? {}) as { readonly leafId?: unknown };
+      if (turns.has(id)) throw conflict("a turn is running");
+      await using session = await sessions.open(id, { mode: "write" });
+      if (typeof leafId !== "string" || !session.tree.has(leafId)) throw notFound();
+      // Closing the session records the leaf.
+      session.branch(leafId);
+      response.writeHead(204, commonHeaders).end();
+    },
+    "GET /:id/files/:file": async (_request, response, { id, name }) => {
+      await using session = await openToRead(sessions, id);
+      const resource = session && (await resourceById(session, name));
       const bytes =
         resource === undefined || resource.kind === "link" ? undefined : await blobs.get(resource.blob);
       if (bytes === undefined || resource === undefined || resource.kind === "link") throw notFound();
@@ -124,20 +174,38 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     },
     "GET /": async (_request, response) => {
       const chats = [];
-      for await (const { id, name, firstMessage, modified } of sessions.list({ limit: 100 })) {
-        chats.push({ id, title: name ?? firstMessage ?? "", modified });
+      for await (const { id, title, name, firstMessage, modified } of sessions.list({ limit: 100 })) {
+        chats.push({ id, title: title ?? name ?? firstMessage ?? "", modified });
       }
       sendJson(response, 200, chats);
     },
   };
 
+  async function store(session: Session, messages: readonly UIMessage[], signal: AbortSignal): Promise<void> {
+    // A process that died left calls without results; a result has to stand before the next message.
+    await closeOpenCalls(session);
+    const resource = async (url: string) => {
+      const known = await resourceById(session, url.split("/").at(-1) ?? "");
+      if (known !== undefined) return known;
+      const expected = "a data URL, or a file of this chat";
+      throw new SessileError("INVALID_MESSAGE", `url: expected ${expected}`, {
+        details: { path: "url", expected },
+      });
+    };
+    await appendUIMessages(session, messages, { blobs, limits: limitProfiles.anthropic, resource, signal });
+  }
+
   async function run(session: Session, turn: RunningTurn): Promise<Session> {
-    await answer(session, turn, { ...options, blobs }).catch((error: unknown) => {
+    const message = await answer(session, turn, { ...options, blobs }).catch((error: unknown) => {
       report(error);
-      turn.push({ type: "error", errorText: failureOf(error).body.message });
+      return failureOf(error).body.message;
     });
+    session.publish({ type: "status", status: "idle", ...(message === undefined ? {} : { message }) });
     return session;
   }
+
+  let made: Promise<Page> | undefined;
+  const page = options.page && (() => (made ??= options.page?.() as Promise<Page>));
 
   const server = createServer((request, response) => {
     response.on("error", () => {});
@@ -156,6 +224,7 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request, { port, origins: options.origins ?? [] });
     accept(request, response);
+    if (page !== undefined && isPage(request)) return sendPage(request, response, await page());
     const [route, names] = routeOf(request, routes);
     await route(request, response, names);
   }
@@ -165,7 +234,7 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
       server.close();
-      for (const { turn } of turns.values()) turn.abort();
+      for (const { running } of turns.values()) running.abort();
       await Promise.all([...turns.values()].map(({ ended }) => ended));
       server.closeAllConnections();
       await closed;
@@ -173,11 +242,20 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
   };
 }
 
+/** A turn, from its request until its session is closed. */
+interface Turn {
+  readonly running: RunningTurn;
+  readonly ended: Promise<void>;
+  replies: UIReplies<UIMessageChunk> | undefined;
+}
+
 const prefix = "/api/chat";
+const fileUrlOf = (id: string) => (file: Resource) => `${prefix}/${id}/files/${file.resourceId}`;
 
 interface Names {
   readonly id: string;
-  readonly file: string;
+  /** The last part of the address. */
+  readonly name: string;
 }
 
 type Route = (request: IncomingMessage, response: ServerResponse, names: Names) => Promise<void>;
@@ -185,23 +263,67 @@ type Route = (request: IncomingMessage, response: ServerResponse, names: Names) 
 /** @throws HttpFailure 404 */
 function routeOf(request: IncomingMessage, routes: Readonly<Record<string, Route>>): [Route, Names] {
   const path = pathOf(request);
-  const [, id = "", rest = "", file = ""] =
-    /^\/api\/chat(?:\/([\w-]{1,64})(?:\/(stream|files)(?:\/(res_[0-9a-f]{16}))?)?)?$/.exec(path) ?? [];
-  const shape = path === prefix ? "/" : `/:id${rest === "" ? "" : `/${rest}`}${file === "" ? "" : "/:file"}`;
+  const [, id = "", rest = "", name = ""] =
+    /^\/api\/chat(?:\/([\w-]{1,64})(?:\/(stream|leaf|files(?=\/res_[0-9a-f]{16}$)|versions(?=\/.))(?:\/([^/]+))?)?)?$/.exec(
+      path,
+    ) ?? [];
+  const last = name === "" ? "" : rest === "files" ? "/:file" : "/:message";
+  const shape = path === prefix ? "/" : `/:id${rest === "" ? "" : `/${rest}`}${last}`;
   const isKnown = path === prefix || idPattern.test(id);
   const route = isKnown ? routes[`${request.method} ${shape}`] : undefined;
   if (route === undefined) throw notFound();
-  return [route, { id, file }];
+  return [route, { id, name }];
 }
 
-/** Each watcher gets every chunk. One that goes away, or reads slowly, does not hold up the turn. */
-function send(response: ServerResponse, turn: RunningTurn): Promise<void> {
+/** A page, and its script for `/page.js`. */
+export interface Page {
+  readonly html: string;
+  readonly script: string;
+}
+
+function isPage(request: IncomingMessage): boolean {
+  return request.method === "GET" && ["/", "/page.js"].includes(pathOf(request));
+}
+
+function sendPage(request: IncomingMessage, response: ServerResponse, { html, script }: Page): void {
+  const isScript = pathOf(request) === "/page.js";
+  response.writeHead(200, {
+    ...commonHeaders,
+    "content-type": `${isScript ? "text/javascript" : "text/html"}; charset=utf-8`,
+    "content-security-policy":
+      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self' data:",
+  });
+  response.end(isScript ? script : html);
+}
+
+/**
+ * Each watcher gets every chunk. One that goes away, or reads slowly, does not hold up the turn. The response ends
+ * once the next turn may begin.
+ */
+function send(
+  response: ServerResponse,
+  stream: ReadableStream<UIMessageChunk>,
+  ended: Promise<void>,
+): Promise<void> {
+  const whole = stream.pipeThrough(
+    new TransformStream<UIMessageChunk, UIMessageChunk>({ flush: () => ended }),
+  );
   return pipeUIMessageStreamToResponse({
     response,
-    stream: turn.watch(),
+    stream: whole,
     headers: { ...commonHeaders },
     keepAliveMs: 15_000,
   });
+}
+
+/** The resource with this id in any branch; undefined if there is none. */
+async function resourceById(session: Session, resourceId: string): Promise<Resource | undefined> {
+  for (const { id } of session.leaves()) {
+    const path = { tree: session.tree, leafId: id, entry: (entryId: string) => session.entry(entryId) };
+    const found = await findResource(path, resourceId);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Ids are those that `generateId` makes, or as short and plain: they become names of files. */
@@ -213,8 +335,10 @@ const idPattern = /^[A-Za-z0-9](?:[\w-]{0,62}[A-Za-z0-9])?$/;
  *
  * @throws HttpFailure 400
  */
-async function asTurn(body: unknown): Promise<{ readonly id: string; readonly turn: ChatTurn }> {
-  const { id, messages, trigger, messageId } = (body ?? {}) as Readonly<Record<string, unknown>>;
+async function asTurn(
+  body: unknown,
+): Promise<{ readonly id: string; readonly messages: readonly UIMessage[] }> {
+  const { id, messages } = (body ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof id !== "string" || !idPattern.test(id)) throw invalid("id: expected letters, digits, - and _");
   if (!Array.isArray(messages)) throw invalid("messages: expected an array");
   const valid = await safeValidateUIMessages<UIMessage>({ messages: messages.slice(-1) });
@@ -227,10 +351,9 @@ async function asTurn(body: unknown): Promise<{ readonly id: string; readonly tu
     throw invalid("messages: the last one has neither text nor a file");
   }
   const before = messages.slice(0, -1).flatMap((one: { readonly id?: unknown } | null) => {
-    return typeof one?.id === "string" ? [one.id] : [];
+    return typeof one?.id === "string" ? [{ id: one.id, role: "assistant", parts: [] } as UIMessage] : [];
   });
-  const isEdit = trigger === "submit-message" && messageId === message.id;
-  return { id, turn: { message, before, isEdit } };
+  return { id, messages: [...before, message] };
 }
 
 async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Promise<Session> {

@@ -1,6 +1,6 @@
 // One turn: the model and its tools, until the model calls none. The turn belongs to the server, not to a
 // request: any number of tabs may watch it, and it ends only by itself, by an abort, or with the process.
-import { generateId, type LanguageModel, streamText, type ToolSet, tool, type UIMessageChunk } from "ai";
+import { generateId, type LanguageModel, streamText, type ToolSet, tool } from "ai";
 import { replayWithin } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
 import {
@@ -15,7 +15,6 @@ import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
 import { type Session, toolStarted } from "sessile/session";
 import type { z } from "zod";
 import { failedResult } from "../support/tools.js";
-import { resultParts } from "./adapter.js";
 
 /** A model object of the AI SDK; a name alone has no provider to project for. */
 export type ChatModel = Exclude<LanguageModel, string>;
@@ -45,84 +44,53 @@ const maxTurnMs = 600_000;
 /** Images of earlier turns that a request repeats. */
 const replay = replayWithin({ maxCount: 10, maxBytes: 10 * 2 ** 20 });
 
-/** A turn that runs, and the chunks that it gave so far. */
+/** A turn that runs. Its pages follow the session: see `uiReplies`. */
 export class RunningTurn {
   readonly #stop = new AbortController();
   readonly signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(maxTurnMs)]);
-  readonly #chunks: UIMessageChunk[] = [];
-  readonly #watchers = new Set<() => void>();
-  #ended = false;
 
   abort(): void {
     this.#stop.abort(new Error("stopped"));
   }
-
-  push(chunk: UIMessageChunk): void {
-    this.#chunks.push(chunk);
-    for (const wake of this.#watchers) wake();
-  }
-
-  end(): void {
-    this.#ended = true;
-    for (const wake of this.#watchers) wake();
-  }
-
-  /** All chunks from the first one on, then those to come. A reader that stops does not stop the turn. */
-  watch(): ReadableStream<UIMessageChunk> {
-    let at = 0;
-    let isCancelled = false;
-    let wake = () => {};
-    return new ReadableStream<UIMessageChunk>({
-      pull: async (controller) => {
-        while (at === this.#chunks.length && !this.#ended && !isCancelled) {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-            this.#watchers.add(wake);
-          });
-          this.#watchers.delete(wake);
-        }
-        if (isCancelled) return;
-        const chunk = this.#chunks[at++];
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(chunk);
-      },
-      cancel: () => {
-        isCancelled = true;
-        wake();
-      },
-    });
-  }
 }
 
 /**
- * Answers the message at the leaf. Every step is in the session before its tools run, and the whole reply
- * before the stream says that it is finished. If the reply breaks off, its text is stored with the reason.
+ * Answers the message at the leaf. Text is published as it comes. Every step is in the session before its tools run,
+ * and the whole reply before the session says that it is idle. If the reply breaks off, its text is stored with the
+ * reason. Returns the reason, if nothing could be stored.
  */
-export async function answer(session: Session, turn: RunningTurn, parts: TurnParts): Promise<void> {
+export async function answer(
+  session: Session,
+  turn: RunningTurn,
+  parts: TurnParts,
+): Promise<string | undefined> {
   const { signal } = turn;
   const messageId = generateId();
-  turn.push({ type: "start", messageId });
   for (let round = 0; round < maxRounds; round++) {
+    const message = await step(session, turn, parts, messageId);
     const id = round === 0 ? { id: messageId } : {};
-    const message = await step(session, turn, parts);
     if (message.content.length > 0) await session.append([{ type: "message", ...id, message }]);
-    if (message.stopReason === "aborted") return turn.push({ type: "abort" });
+    if (message.stopReason === "aborted") return undefined;
     if (message.stopReason === "error") {
-      return turn.push({ type: "error", errorText: message.errorMessage ?? "the model failed" });
+      return message.content.length > 0 ? undefined : (message.errorMessage ?? "the model failed");
     }
     const calls = toolCalls(message);
-    if (calls.length === 0) return turn.push({ type: "finish", finishReason: "stop" });
+    if (calls.length === 0) return undefined;
     // After a crash these entries tell a call that may have had effects from one that was never begun.
     await session.append(calls.map((call) => toolStarted.draft({ toolCallId: call.id })));
     const results = await Promise.all(calls.map((call) => runCall(call, parts.tools, signal)));
     await session.append(results.map((result) => ({ type: "message", message: result })));
-    for (const result of results) turn.push(resultChunk(result));
   }
-  turn.push({ type: "error", errorText: `the model still calls tools after ${maxRounds} rounds` });
+  return `the model still calls tools after ${maxRounds} rounds`;
 }
 
 /** One request to the model: the session's context to messages of the AI SDK, and its reply to a message. */
-async function step(session: Session, turn: RunningTurn, { blobs, model, tools }: TurnParts) {
+async function step(
+  session: Session,
+  turn: RunningTurn,
+  { blobs, model, tools }: TurnParts,
+  messageId: string,
+) {
   const { signal } = turn;
   const target = aiSdkMessages({ model });
   let text = "";
@@ -144,10 +112,15 @@ async function step(session: Session, turn: RunningTurn, { blobs, model, tools }
     });
     const stream = result.toUIMessageStream({ sendStart: false, sendFinish: false, onError: wordsOf });
     for await (const chunk of stream) {
-      if (chunk.type === "text-delta") text += chunk.delta;
+      if (chunk.type === "text-delta") {
+        text += chunk.delta;
+        session.publish({ type: "text_delta", delta: chunk.delta, messageId });
+      }
+      if (chunk.type === "reasoning-delta") {
+        session.publish({ type: "thinking_delta", delta: chunk.delta, messageId });
+      }
       if (chunk.type === "error") failure = chunk.errorText;
-      else if (chunk.type === "abort") failure = wordsOf(signal.reason);
-      else turn.push(chunk);
+      if (chunk.type === "abort") failure = wordsOf(signal.reason);
     }
     if (failure !== undefined) return broken(failure);
     return readAiSdkReply({ steps: await result.steps });
@@ -174,14 +147,6 @@ async function runCall(call: ToolCall, tools: ChatTools, signal: AbortSignal): P
   } catch (error) {
     return failedResult(call, wordsOf(error));
   }
-}
-
-function resultChunk(result: ToolResultMessage): UIMessageChunk {
-  const { toolCallId } = result;
-  const parts = resultParts(result);
-  return parts.state === "output-error"
-    ? { type: "tool-output-error", toolCallId, errorText: parts.errorText }
-    : { type: "tool-output-available", toolCallId, output: parts.output };
 }
 
 function wordsOf(error: unknown): string {

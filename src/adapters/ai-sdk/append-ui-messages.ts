@@ -2,7 +2,7 @@
 
 import { type Message, resourceOf } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
-import type { EntryDraft, Session } from "../../session/index.js";
+import type { EntryDraft, EntryNode, Session } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
 import { toUIMessages } from "./to-ui-messages.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
@@ -104,6 +104,40 @@ function contentOf(message: Message | undefined): unknown {
     if (resource === undefined) return block.type === "text" ? block.text : block;
     return resource.kind === "link" ? resource.uri : [resource.blob, resource.name ?? ""];
   });
+}
+
+/** A version of a message, as {@link uiVersions} lists them. */
+export interface UIVersion {
+  /** The newest end behind the version: pass it to `branch` or `path` to show it. */
+  readonly leafId: string;
+  /** Whether the session's leaf is behind it. */
+  readonly current: boolean;
+}
+
+/**
+ * The versions of a message that edits and regenerations made, oldest first; empty for an unknown message.
+ *
+ * @param messageId as {@link toUIMessages} shows it
+ */
+export async function uiVersions(session: Session, messageId: string): Promise<readonly UIVersion[]> {
+  const { tree } = session;
+  const current = new Set(tree.path(session.leafId).map(({ id }) => id));
+  const known = (await versionsOf(session, [messageId])).get(messageId) ?? [];
+  const entryId = known.findLast((id) => current.has(id)) ?? known.at(-1);
+  if (entryId === undefined) return [];
+  const { role } = tree.node(entryId) as EntryNode;
+  // A version is behind its own note, if it has one.
+  const siblings = tree
+    .children(parentOf(session, entryId))
+    .flatMap((node) => (node.type === "custom" ? tree.children(node.id) : [node]))
+    .filter((node) => node.type === "message" && node.role === role);
+  const paths = session
+    .leaves()
+    .map((leaf) => ({ leaf, ids: new Set(tree.path(leaf.id).map(({ id }) => id)) }));
+  return siblings.map(({ id }) => ({
+    leafId: paths.find(({ ids }) => ids.has(id))?.leaf.id ?? id,
+    current: current.has(id),
+  }));
 }
 
 /** The entry before a message, and before its note. */

@@ -4,7 +4,7 @@
  * @module adapters/ai-sdk
  */
 
-export { appendUIMessages } from "./append-ui-messages.js";
+export { appendUIMessages, type UIVersion, uiVersions } from "./append-ui-messages.js";
 export type { ChatFile } from "./chat-files.js";
 export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptions } from "./chats.js";
 export { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";

@@ -258,6 +258,46 @@ describe("a process that is killed in the middle of a turn", () => {
   }, 60_000);
 });
 
+describe("versions and deletion", () => {
+  const get = async (path: string) => (await fetch(`${server.url}/api/chat/${path}`)).json();
+  const move = (id: string, leafId: unknown) =>
+    fetch(`${server.url}/api/chat/${id}/leaf`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ leafId }),
+    });
+
+  it("a regenerated and an edited message have versions, and a page goes from one to the other", async () => {
+    const chat = await open("versions");
+    await chat.sendMessage({ text: "Hello." });
+    const before = plain(chat.messages);
+    await chat.regenerate();
+    const [question, reply] = chat.messages.map(({ id }) => id);
+    const replies = (await get(`versions/versions/${reply}`)) as { leafId: string; current: boolean }[];
+    expect(replies.map(({ current }) => current)).toEqual([false, true]);
+    expect((await move("versions", replies[0]?.leafId)).status).toBe(204);
+    expect(await get("versions")).toEqual(before);
+    await chat.sendMessage({ text: "Bye.", messageId: question ?? "" });
+    const questions = (await get(`versions/versions/${question}`)) as { leafId: string; current: boolean }[];
+    expect(questions.map(({ current }) => current)).toEqual([false, true]);
+    await move("versions", questions[0]?.leafId);
+    expect(texts(await open("versions"))[0]).toBe("Hello.");
+    expect(await get("versions/versions/none")).toEqual([]);
+    expect((await move("versions", "none")).status).toBe(404);
+    expect((await move("versions", 1)).status).toBe(404);
+  });
+
+  it("a deleted chat is gone", async () => {
+    const remove = () => fetch(`${server.url}/api/chat/gone`, { method: "DELETE" });
+    const chat = await open("gone");
+    await chat.sendMessage({ text: "Hello." });
+    expect((await remove()).status).toBe(204);
+    expect((await open("gone")).messages).toEqual([]);
+    expect(sessionFile("gone")).toBe("");
+    expect((await remove()).status).toBe(404);
+  });
+});
+
 describe("regenerate and edit", () => {
   it("make branches; both stay in the session", async () => {
     const chat = await open("branches");
@@ -505,8 +545,10 @@ describe("a request", () => {
 
   it("for another address is not found", async () => {
     for (const path of [
-      "/",
+      "/page",
       "/api/chat/a/b",
+      "/api/chat/a/leaf",
+      "/api/chat/a/stream/x",
       "/api/chat/a/files/x",
       "/api/chat/../x",
       "/api/chats",

@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { fileBlobStore } from "sessile/blobs/node";
+import { fileSessionStore } from "sessile/session/node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundlePage } from "../../../examples/apps/ai-sdk-chat/page/bundle.js";
+import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/script.js";
+import { type ChatServer, startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
+import { makePng } from "../../../examples/apps/support/make-media.js";
+import { startChromium, withoutChromium } from "../../support/chromium.js";
+
+if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
+
+describe.skipIf(withoutChromium !== undefined)(
+  "the page of the AI SDK chat, in Chromium",
+  { timeout: 60_000 },
+  () => {
+    let dir: string;
+    let server: ChatServer;
+    let browser: Browser;
+    const errors: string[] = [];
+
+    beforeAll(async () => {
+      dir = mkdtempSync(join(tmpdir(), "sessile-ai-sdk-page-"));
+      const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+      const sessions = fileSessionStore({ dir: join(dir, "sessions"), blobs });
+      const parts = { model: scriptedModel(), tools: chatTools, page: bundlePage };
+      [server, browser] = await Promise.all([
+        startChatServer({ sessions, blobs, dir, ...parts }),
+        startChromium(),
+      ]);
+    }, 60_000);
+
+    afterAll(async () => {
+      await browser?.close();
+      await server?.[Symbol.asyncDispose]();
+      rmSync(dir, { recursive: true, force: true });
+    });
+
+    async function tab(id: string): Promise<Page> {
+      const page = await browser.newPage();
+      page.on("pageerror", (error) => errors.push(String(error)));
+      page.setDefaultTimeout(20_000);
+      await page.goto(`${server.url}/#${id}`);
+      return page;
+    }
+
+    const status = (page: Page, wanted: string) => page.locator(`body[data-status="${wanted}"]`).waitFor();
+    const ready = (page: Page) => status(page, "ready");
+    const article = (page: Page, at: number) => page.locator("article").nth(at);
+
+    async function texts(page: Page): Promise<string[]> {
+      return page
+        .locator("article")
+        .evaluateAll((all) => all.map((one) => one.firstChild?.textContent ?? ""));
+    }
+
+    async function ids(page: Page): Promise<string[]> {
+      return page
+        .locator("article")
+        .evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.id ?? ""));
+    }
+
+    async function say(page: Page, text: string): Promise<void> {
+      await page.getByLabel("Message", { exact: true }).fill(text);
+      await page.getByRole("button", { name: "Send" }).click();
+    }
+
+    async function answered(page: Page, count: number): Promise<void> {
+      await article(page, count - 1).waitFor();
+      await page.waitForFunction(
+        (wanted) =>
+          document.body.dataset.status === "ready" && document.querySelectorAll("article").length === wanted,
+        count,
+      );
+    }
+
+    it("streams into two tabs, and goes on after a reload in the middle of a reply", async () => {
+      const one = await tab("shared");
+      await say(one, "Tell me a story.");
+      await status(one, "streaming");
+      await one.getByText("On day 3 ").waitFor();
+      const joined = await tab("shared");
+      await joined.getByText("On day 5 ").waitFor();
+      await one.reload();
+      await one.getByText("On day 9 ").waitFor();
+      await status(one, "streaming");
+      expect((await texts(one))[1]).toMatch(/^On day 1 the limpet stayed\. On day 2/);
+      const [, id] = await ids(one);
+      await one.getByRole("button", { name: "Stop" }).click();
+      await Promise.all([ready(one), ready(joined)]);
+      expect(await texts(joined)).toEqual(await texts(one));
+      const before = await texts(one);
+      await one.reload();
+      await ready(one);
+      expect(await texts(one)).toEqual(before);
+      // The same message, streamed, resumed and loaded.
+      expect((await ids(one))[1]).toBe(id);
+      expect((await ids(joined))[1]).toBe(id);
+    });
+
+    it("regenerates, edits, and goes from branch to branch, with the ids that it had", async () => {
+      const page = await tab("branches");
+      await say(page, "Hello.");
+      await answered(page, 2);
+      const [question, first] = await ids(page);
+      await page.getByRole("button", { name: "Regenerate" }).click();
+      await article(page, 1).getByText("2/2").waitFor();
+      expect((await ids(page))[0]).toBe(question);
+      expect((await ids(page))[1]).not.toBe(first);
+      await article(page, 1).getByLabel("Earlier version").click();
+      await article(page, 1).getByText("1/2").waitFor();
+      expect(await ids(page)).toEqual([question, first]);
+
+      page.once("dialog", (dialog) => void dialog.accept("Hello, you."));
+      await article(page, 0).getByRole("button", { name: "Edit" }).click();
+      await article(page, 0).getByText("2/2").waitFor();
+      expect((await texts(page))[0]).toBe("Hello, you.");
+      expect((await ids(page))[0]).toBe(question);
+      await article(page, 0).getByLabel("Earlier version").click();
+      await article(page, 0).getByText("1/2").waitFor();
+      expect((await texts(page))[0]).toBe("Hello.");
+      await page.reload();
+      await article(page, 0).getByText("1/2").waitFor();
+      expect((await texts(page))[0]).toBe("Hello.");
+      await say(page, "And again.");
+      await answered(page, 4);
+      expect((await texts(page))[3]).toBe("You said 2 things; I see no images.");
+    });
+
+    it("shows files by their addresses, titles in the list, and deletes", async () => {
+      const page = await tab("files");
+      const buffer = Buffer.from(makePng(64, 48));
+      await page.getByLabel("Files").setInputFiles({ name: "holiday.png", mimeType: "image/png", buffer });
+      await say(page, "Where was this?");
+      await answered(page, 2);
+      expect((await texts(page))[1]).toBe("You said 1 things; I see 64 x 48.");
+      await page.reload();
+      const image = page.getByAltText("holiday.png");
+      await image.waitFor();
+      expect(await image.getAttribute("src")).toMatch(/^\/api\/chat\/files\/files\/res_[0-9a-f]{16}$/);
+      await page.waitForFunction(() => document.querySelector("img")?.naturalWidth === 64);
+      // An edit keeps the file, which the page names by its address.
+      page.once("dialog", (dialog) => void dialog.accept("When was this?"));
+      await article(page, 0).getByRole("button", { name: "Edit" }).click();
+      await article(page, 0).getByText("2/2").waitFor();
+      expect((await texts(page))[1]).toBe("You said 1 things; I see 64 x 48.");
+
+      const chats = page.getByLabel("Chats");
+      await chats.getByRole("button", { name: "Where was this?", exact: true }).waitFor();
+      expect(await chats.textContent()).not.toContain("res_");
+      await chats.getByRole("button", { name: "Delete Where was this?" }).click();
+      await page.waitForFunction(() => location.hash !== "#files");
+      await ready(page);
+      await chats.getByRole("button", { name: "New chat" }).waitFor();
+      expect(await chats.getByRole("button", { name: "Where was this?", exact: true }).count()).toBe(0);
+    });
+
+    it("had no error", () => {
+      expect(errors).toEqual([]);
+    });
+  },
+);
