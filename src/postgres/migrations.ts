@@ -51,6 +51,16 @@ const migrations: readonly ((schema: string) => string)[] = [
       -- PostgreSQL before 14, or built without lz4: pglz.
       null;
     end;`,
+  (schema) => `
+    create table ${schema}.quota (
+      partition text collate "C" primary key,
+      -- Bytes of stored blobs; null before the first count.
+      used bigint,
+      -- Bytes that were ever added.
+      added bigint not null default 0,
+      -- The puts under way, by id: bytes, until (milliseconds since 1970), and ref.
+      reservations jsonb not null default '{}'
+    ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);`,
 ];
 
 /** The version of the tables that this library makes. */

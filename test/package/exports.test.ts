@@ -48,7 +48,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/adapters/langgraph": 1,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
-  "sessile/postgres": 2,
+  "sessile/postgres": 3,
 };
 
 describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {

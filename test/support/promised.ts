@@ -94,5 +94,5 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "windowContext",
   ],
   "sessile/tether/schema": ["tetherFrameSchema", "userMessagePayloadSchema", "tetherSendInput"],
-  "sessile/postgres": ["postgresSessionBackend", "postgresSessionStore"],
+  "sessile/postgres": ["postgresSessionBackend", "postgresSessionStore", "postgresBlobQuotas"],
 };
