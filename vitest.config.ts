@@ -26,6 +26,7 @@ const system = [
 const properties = [
   "test/blobs/shared-quotas.test.ts",
   "test/compaction/sequences.test.ts",
+  "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
 ];
 

@@ -39,6 +39,8 @@ export interface PostgresTables {
  *
  * @example
  * ```ts
+ * import { Pool } from "pg";
+ *
  * const backend = postgresSessionBackend({ db: new Pool() });
  * await backend.migrate();
  * const sessions = sessionStore(backend);
@@ -53,6 +55,8 @@ export function postgresSessionBackend(options: PostgresSessionsOptions): Sessio
  *
  * @example
  * ```ts
+ * import { Pool } from "pg";
+ *
  * const sessions = postgresSessionStore({ db: new Pool() });
  * await sessions.migrate();
  * const session = await sessions.create({ cwd: "/work" });

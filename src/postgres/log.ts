@@ -124,7 +124,7 @@ export class PostgresLog implements SessionLog {
     for (const page of placesByPage(places)) {
       const values = [...this.#key, numbersOf(page)];
       const [row] = await reader.query(this.#operation("read"), sql.readAt, values);
-      found.push(...linesOf(row));
+      for (const line of linesOf(row)) found.push(line);
     }
     return found;
   }

@@ -16,6 +16,8 @@ export type PostgresQuotasOptions = Pick<PostgresSessionsOptions, "db" | "schema
  *
  * @example
  * ```ts
+ * import { Pool } from "pg";
+ *
  * const quotas = postgresBlobQuotas({ db: new Pool() });
  * await quotas.migrate();
  * const blobs = fileBlobStore({ dir: "/shared/blobs", quota: 10_000_000_000, quotas });
