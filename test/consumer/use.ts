@@ -4,6 +4,7 @@ import { memorySessionStore, type Session } from "sessile/session";
 export * as all from "sessile";
 export * as adaptersAiSdk from "sessile/adapters/ai-sdk";
 export * as adaptersLanggraph from "sessile/adapters/langgraph";
+export * as adaptersOpenaiAgents from "sessile/adapters/openai-agents";
 export * as attachments from "sessile/attachments";
 export * as attachmentsNode from "sessile/attachments/node";
 export * as blobs from "sessile/blobs";

@@ -75,6 +75,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/adapters/ai-sdk": ["aiSdkChats"],
   "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
   "sessile/adapters/langgraph": ["langgraphCheckpointer"],
+  "sessile/adapters/openai-agents": ["openaiAgentsSession"],
   "sessile/tether": [
     "tetherLimits",
     "checkFrame",

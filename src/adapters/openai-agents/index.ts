@@ -1,0 +1,8 @@
+/**
+ * Sessions of OpenAI Agents as entries: items are appended, images are blobs.
+ *
+ * @module adapters/openai-agents
+ */
+export type { AdapterOptions } from "../shared/options.js";
+export { type OpenAiAgentsOptions, openaiAgentsSession } from "./session.js";
+export type { HistoryMutation, HistoryTransaction, OpenAiAgentsSession } from "./types.js";
