@@ -16,6 +16,7 @@ import { loading } from "./loading.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
+import { postgresClaims } from "./postgres.js";
 import { projection } from "./projection.js";
 import { ring } from "./ring.js";
 import { sniffing } from "./sniff.js";
@@ -36,6 +37,7 @@ const claims: readonly Claim[] = [
   millionLines,
   list,
   blobsPut,
+  ...postgresClaims,
   sniffing,
   estimateSpeed,
   estimateError,
@@ -51,8 +53,16 @@ const claims: readonly Claim[] = [
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 
 const named = process.argv.slice(2);
-const chosen = named.length === 0 ? claims : claims.filter(({ name }) => named.includes(name));
-if (named.length > chosen.length)
+/** A name chooses the claim of that name, or all that begin with it: `postgres` chooses `postgres-append` too. */
+const chosenBy = (wanted: string) => {
+  const exact = claims.filter(({ name }) => name === wanted);
+  return exact.length > 0 ? exact : claims.filter(({ name }) => name.startsWith(`${wanted}-`));
+};
+const chosen =
+  named.length === 0
+    ? claims
+    : claims.filter((claim) => named.some((each) => chosenBy(each).includes(claim)));
+if (named.some((each) => chosenBy(each).length === 0))
   throw new TypeError(
     `expected names among ${claims.map(({ name }) => name).join(", ")}, got ${named.join(", ")}`,
   );

@@ -34,6 +34,7 @@ export function printResults(
     `- Machine: ${cores.length} cores, ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
     `- Node ${process.version}; rows against pi have both sides on the Node of the version: ${nodesOfPis()}`,
     "- pi is @mariozechner/pi-coding-agent 0.73.1 and @earendil-works/pi-coding-agent 1.5.2, the AI SDK ai 6.0.326",
+    "- PostgreSQL 15 with its defaults on the same machine; PostgresSaver is @langchain/langgraph-checkpoint-postgres 1.0.5",
     `- Targets: ${targets.length - missed} met, ${missed} missed`,
     "",
     `Each figure is the median of ${rounds} runs, each in a new process, this library and its peer in turns on the same input.`,
