@@ -87,7 +87,8 @@ export class PostgresLog implements SessionLog {
     } else if (isShown) {
       await this.#write("append to", expected, batch.lines, sql.appendSummary, [...values, ...shownValues]);
     } else {
-      await this.#write("append to", expected, batch.lines, sql.append, values);
+      const statement = lines.length === 1 ? sql.appendLine : sql.append;
+      await this.#write("append to", expected, batch.lines, statement, values);
     }
     this.#previewed ||= preview !== undefined;
     return { position: this.#position(from + lines.length), at: lines.map((_, index) => from + index) };
