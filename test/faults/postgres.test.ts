@@ -194,6 +194,38 @@ describe.skipIf(withoutPostgres !== undefined)("row 21: sessions on a PostgreSQL
       { timeout: 10_000, interval: 50 },
     );
   });
+
+  // @covers durability:postgres-asynchronous
+  test('synchronous_commit off is reported as "os": a crash loses the last entries, and no other', async () => {
+    const settings = { synchronous_commit: "off", wal_writer_delay: "10s" };
+    await using careless = await startPostgres({ settings });
+    const db = pool(careless.url);
+    await postgresSessionBackend({ db }).migrate();
+    const store = postgresSessionStore({ db });
+    expect(await store.durability()).toBe("os");
+    expect(await postgresSessionStore({ db: pool() }).durability()).toBe("disk");
+    await createSessions(db, ["careless"]);
+    // All before this is on the disk.
+    await db.query("checkpoint");
+    const session = await store.open("careless", { mode: "write" });
+    const entries: string[] = [];
+    for (let at = 0; at < 20; at++) entries.push((await session.appendMessage(userMessage(`${at}`))).id);
+    await careless.crash();
+    await careless.start();
+    const kept = (await linesInTable(db, "careless")).slice(2).map((line) => line.id);
+    expect(kept.length).toBeLessThan(entries.length);
+    expect(kept).toEqual(entries.slice(0, kept.length));
+    // The open handle has entries that are lost: nothing is appended behind them.
+    await expect(session.appendMessage(userMessage("behind"))).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    expect((await linesInTable(db, "careless")).length).toBe(2 + kept.length);
+    await session.close();
+    const again = await store.open("careless", { mode: "write" });
+    await again.appendMessage(userMessage("next"));
+    expect(await again.diagnose()).toEqual([]);
+    await again.close();
+  });
 });
 
 describe.skipIf(withoutPostgres !== undefined)(
@@ -227,6 +259,28 @@ describe.skipIf(withoutPostgres !== undefined)(
       }
       // An append that was committed is not sent again, so that there is nothing to cut the second time.
       expect(proxy.cuts).toBeGreaterThanOrEqual(cut === "before" || cut === "partial" ? 4 + 8 : 4 + 4);
+    });
+
+    // @covers durability:postgres-lost-answer
+    test.each(cuts)("%s the server: a fork is there once, and whole; a deletion is done", async (cut) => {
+      await using proxy = await startPostgresProxy(server.url);
+      const id = `cut-fork-${cut}`;
+      await createSessions(pool(), [id]);
+      const store = postgresSessionStore({ db: pool(proxy.url, 2) });
+      let left = 1;
+      proxy.decide = (statements) => (/insert|delete from/i.test(statements) && left-- > 0 ? cut : undefined);
+      const fork = await store.fork(id, { id: `${id}-copy` });
+      expect(proxy.cuts).toBe(1);
+      const source = await linesInTable(pool(), id);
+      const copy = await linesInTable(pool(), fork.id);
+      expect(copy.slice(1, source.length)).toEqual(source.slice(1));
+      expect(await fork.diagnose()).toEqual([]);
+      await fork.close();
+      left = 2;
+      expect(await store.delete(fork.id)).toBe(true);
+      expect(proxy.cuts).toBeGreaterThan(1);
+      expect(await linesInTable(pool(), fork.id)).toEqual([]);
+      await expect(store.open(fork.id)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     });
 
     // @covers durability:postgres-lost-answer
