@@ -51,6 +51,10 @@ export class NumberColumn {
     this.#values = new Float64Array(capacity);
   }
 
+  get length(): number {
+    return this.#length;
+  }
+
   push(value: number): void {
     if (this.#length === this.#values.length) {
       const grown = new Float64Array(this.#values.length * 2);

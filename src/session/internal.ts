@@ -1,3 +1,16 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
+
+export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
+export { formatVersion } from "./api/entries.js";
+export { decodeLine, isNewer, stripBom } from "./format/decode.js";
+export { encodeValidLine } from "./format/encode.js";
+export { parseEntryPrefix } from "./format/entry-prefix.js";
+export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
+export { headerVersion } from "./format/migrate.js";
+export { eachLine, withLineFeed } from "./runtime/log-lines.js";
+export { blobRefsInLine } from "./store/blob-roots.js";
 export { previewOf } from "./store/preview.js";
 export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
+export { type EntryTable, noRow } from "./tree/entry-table.js";
+export { LogReader } from "./tree/log-reader.js";
+export { entryTableOf } from "./tree/session-tree.js";

@@ -47,6 +47,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/s3": 2,
   "sessile/adapters/langgraph": 1,
   "sessile/adapters/openai-agents": 1,
+  "sessile/sync": 3,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
   "sessile/postgres": 3,

@@ -17,6 +17,7 @@ export const layers: Readonly<Record<string, number>> = {
   compaction: 6,
   cost: 6,
   projections: 6,
+  sync: 6,
   tether: 7,
   postgres: 8,
   s3: 8,

@@ -76,6 +76,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
   "sessile/adapters/langgraph": ["langgraphCheckpointer"],
   "sessile/adapters/openai-agents": ["openaiAgentsSession"],
+  "sessile/sync": ["copySessions", "syncSessions", "mergeSessions"],
   "sessile/tether": [
     "tetherLimits",
     "checkFrame",

@@ -44,11 +44,8 @@ export async function sessionBlobRoots(
   source: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<BlobMark> {
   const refs = new Set<BlobRef>();
-  const decoder = new TextDecoder();
   const find = (bytes: Uint8Array) => {
-    if (bytes.length < minRefBytes) return;
-    for (const text of searchedTexts(decoder.decode(bytes)))
-      for (const ref of blobRefsIn(text)) refs.add(ref);
+    for (const ref of blobRefsInLine(bytes)) refs.add(ref);
   };
   const reader = new LogReader({ maxDepth: defaultLimits.maxDepth, full: true });
   const sink = {
@@ -76,6 +73,14 @@ export async function sessionBlobRoots(
     .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
   const more = found > shown.length ? ` and ${found - shown.length} more` : "";
   return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
+}
+
+const decoder = new TextDecoder();
+
+/** Yields the blob references in the bytes of a line, repeated ones too. */
+export function* blobRefsInLine(bytes: Uint8Array): Generator<BlobRef> {
+  if (bytes.length < minRefBytes) return;
+  for (const text of searchedTexts(decoder.decode(bytes))) yield* blobRefsIn(text);
 }
 
 /** An escaped character of a reference: letters, digits and the colon are U+0030 to U+007A. */

@@ -86,6 +86,13 @@ export class EntryTable {
     return this.#otherTimes.get(row) ?? printTimestamp(this.#times.at(row));
   }
 
+  /** Milliseconds since 1970; -Infinity if the timestamp is not a time. */
+  time(row: number): number {
+    const other = this.#otherTimes.get(row);
+    const time = other === undefined ? this.#times.at(row) : Date.parse(other);
+    return Number.isNaN(time) ? -Infinity : time;
+  }
+
   firstChild(row: number): number {
     return row === noRow ? this.#firstRoot : this.#firstChild.at(row);
   }

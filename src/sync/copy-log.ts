@@ -1,0 +1,220 @@
+/** The copy of one session's lines into another store, byte for byte. */
+
+import { SessileError } from "../errors/index.js";
+import { isName } from "../internal/ids.js";
+import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
+import {
+  decodeLine,
+  defaultLimits,
+  formatVersion,
+  isTerminatedTornLine,
+  missingHeaderError,
+  parseEntryPrefix,
+  withLineFeed,
+} from "../session/internal.js";
+import type { BlobCopies } from "./blob-copies.js";
+import { type CopiedLine, LineReader } from "./log-lines.js";
+import type { ChosenSession } from "./options.js";
+import type { Tally } from "./report.js";
+
+/** The surroundings of a copy. */
+export interface CopyContext {
+  readonly to: SessionBackend;
+  readonly blobs: BlobCopies | undefined;
+  readonly tally: Tally;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Passes over a session that grows as fast as it is copied. The next run has the rest. */
+const maxPasses = 16;
+
+/**
+ * Copies the lines of a log that the target's log does not have yet, in atomic appends. The target's lines must
+ * be the source's first lines, as an interrupted copy leaves them.
+ *
+ * @returns whether lines were written
+ * @throws SessileError SESSION_EXISTS if the target has other lines, LOG_CHANGED if the source was replaced
+ */
+export async function copyLog(
+  source: SessionLog,
+  session: ChosenSession,
+  context: CopyContext,
+): Promise<boolean> {
+  const { id } = session;
+  const { signal } = context;
+  const header = await readHeader(new LineReader(source, id, signal), source);
+  const target = await openTarget(header, session, context);
+  const writer = new CopyWriter(target.log, context);
+  const reader = new LineReader(source, id, signal);
+  const lines = reader.read();
+  try {
+    writer.position = target.position ?? (await passOver(lines, new LineReader(target.log, id, signal)));
+    if (writer.position === undefined) return writer.hasWritten;
+    await writer.write(lines);
+    for (let pass = 1; pass < maxPasses && (await writer.write(reader.read())); pass++);
+    return writer.hasWritten;
+  } finally {
+    await lines.return(undefined);
+    context.tally.tornBytes += writer.tornBytes;
+    await target.log.close();
+  }
+
+  /** Compares the target's lines with the source's. Returns the target's end, or undefined if all is done. */
+  async function passOver(
+    lines: AsyncGenerator<CopiedLine>,
+    own: LineReader,
+  ): Promise<LogPosition | undefined> {
+    let isTorn = false;
+    for await (const { bytes } of own.read()) {
+      if (isTorn) throw otherLines(id);
+      const { done, value: line } = await lines.next();
+      if (done !== true && isEqual(line.bytes, bytes)) await context.blobs?.copy([bytes]);
+      // The target has the whole source, and more: somebody works there already.
+      else if (done === true || line.isTail) return undefined;
+      // An append that was torn was never acknowledged, and is no part of the source.
+      else if (isTerminatedTornLine(bytes)) isTorn = true;
+      else throw otherLines(id);
+    }
+    if (!isTorn) return own.position;
+    if (target.log.replace === undefined) throw otherLines(id);
+    await writer.replace(new LineReader(source, id, signal), own.position as LogPosition);
+    return undefined;
+  }
+}
+
+/** Opens the target's log, or creates it. */
+async function openTarget(
+  header: SessionHeader,
+  { id, partition }: ChosenSession,
+  { to }: CopyContext,
+): Promise<{ readonly log: SessionLog; readonly position?: LogPosition }> {
+  const log = await to.open(id, { partition, mode: "write" });
+  if (log !== undefined) {
+    // Ends a line that a crash tore.
+    await log.prepare?.();
+    return { log };
+  }
+  if (!isName(id)) {
+    const message = `${SessileError.printable(id)} is no name that a store gives a session`;
+    throw new SessileError("INVALID_ENTRY", message, { details: { path: "id", expected: "a name" } });
+  }
+  // Other programs may have written anything, and a path is made of it.
+  const { timestamp, cwd } = header;
+  const time = Date.parse(timestamp);
+  const created = new Date(Number.isNaN(time) ? 0 : time).toISOString();
+  return to.create({ id, partition, cwd: cwd.toWellFormed(), timestamp: created });
+}
+
+/** The header of a log, read up to its line. */
+async function readHeader(reader: LineReader, { location = "" }: SessionLog): Promise<SessionHeader> {
+  let lines = 0;
+  const { maxDepth } = defaultLimits;
+  for await (const { bytes } of reader.read()) {
+    const context = { isFirst: lines++ === 0, version: undefined, ordinal: 0, maxDepth };
+    const decoded = decodeLine(bytes, context);
+    if (decoded.kind === "header") return decoded.header;
+  }
+  throw missingHeaderError(location, lines);
+}
+
+const maxBatchBytes = 1 << 20;
+const maxBatchLines = 4096;
+
+/** Appends lines to a target in batches. */
+class CopyWriter {
+  readonly #log: SessionLog;
+  readonly #context: CopyContext;
+  position: LogPosition | undefined;
+  hasWritten = false;
+  /** Bytes of the source after its last line feed that were not copied. */
+  tornBytes = 0;
+  /** The tail of the source that was copied as a line: it is read again behind the same position. */
+  #tailAt: number | undefined;
+
+  constructor(log: SessionLog, context: CopyContext) {
+    this.#log = log;
+    this.#context = context;
+  }
+
+  /** Appends lines. Returns whether there were any. */
+  async write(lines: AsyncIterable<CopiedLine>): Promise<boolean> {
+    let hasWritten = false;
+    let batch: Uint8Array[] = [];
+    let bytes = 0;
+    const append = async (): Promise<void> => {
+      await this.#append(batch);
+      hasWritten = true;
+      batch = [];
+      bytes = 0;
+    };
+    for await (const line of lines) {
+      const whole = this.#wholeLine(line);
+      if (whole === undefined) continue;
+      batch.push(whole);
+      bytes += whole.length;
+      if (bytes >= maxBatchBytes || batch.length >= maxBatchLines) await append();
+    }
+    if (batch.length > 0) await append();
+    return hasWritten;
+  }
+
+  /** Replaces all lines of the target by the source's, atomically. */
+  async replace(source: LineReader, expected: LogPosition): Promise<void> {
+    await this.#log.replace?.(this.#wholeLines(source), expected);
+    this.hasWritten = true;
+  }
+
+  async *#wholeLines(source: LineReader): AsyncGenerator<Uint8Array> {
+    for await (const line of source.read()) {
+      const whole = this.#wholeLine(line);
+      if (whole === undefined) continue;
+      await this.#context.blobs?.copy([whole]);
+      this.#count([whole]);
+      yield whole;
+    }
+  }
+
+  /** A line with its line feed. A torn tail is undefined: its writer may still be at work. */
+  #wholeLine({ bytes, at, isTail }: CopiedLine): Uint8Array | undefined {
+    if (at === this.#tailAt) return undefined;
+    const isWhole = !isTail || (isEntry(bytes) && !isTerminatedTornLine(bytes));
+    this.tornBytes = isWhole ? 0 : bytes.length;
+    if (!isWhole) return undefined;
+    if (isTail) this.#tailAt = at;
+    return withLineFeed(bytes);
+  }
+
+  async #append(batch: readonly Uint8Array[]): Promise<void> {
+    const { blobs, signal } = this.#context;
+    await blobs?.copy(batch);
+    signal?.throwIfAborted();
+    ({ position: this.position } = await this.#log.append(batch, this.position as LogPosition));
+    this.hasWritten = true;
+    this.#count(batch);
+  }
+
+  #count(batch: readonly Uint8Array[]): void {
+    const { tally } = this.#context;
+    for (const line of batch) {
+      tally.bytes += line.length;
+      if (isEntry(line.subarray(0, -1))) tally.entries++;
+    }
+  }
+}
+
+function isEntry(line: Uint8Array): boolean {
+  if (parseEntryPrefix(line) !== undefined) return true;
+  const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+  return decodeLine(line, context, { unchecked: true }).kind === "entry";
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function otherLines(id: string): SessileError {
+  const message = `the target has other lines in session ${SessileError.printable(id)}: use syncSessions`;
+  return new SessileError("SESSION_EXISTS", message, { details: { id } });
+}

@@ -1,0 +1,9 @@
+/**
+ * Moving sessions between stores, and merging copies of one session that both went on.
+ *
+ * @module sync
+ */
+export { type MergedSession, mergeSessions, type SessionBytes } from "./merge.js";
+export type { BlobStores, SyncOptions } from "./options.js";
+export type { CopyReport, DifferingEntry, SkippedSession, SyncReport } from "./report.js";
+export { copySessions, syncSessions } from "./sessions.js";

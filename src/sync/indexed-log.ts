@@ -1,0 +1,190 @@
+/** A log as rows: ids, parents, times and a fingerprint of each line. Bodies stay in the log. */
+
+import { NumberColumn } from "../internal/columns.js";
+import { crc32 } from "../internal/crc32.js";
+import type { LinePlace, LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
+import {
+  decodeLine,
+  defaultLimits,
+  type EntryTable,
+  eachLine,
+  entryTableOf,
+  formatVersion,
+  LogReader,
+  noRow,
+  stripBom,
+} from "../session/internal.js";
+import { readBatches } from "./log-lines.js";
+import { reading } from "./read-failures.js";
+
+/** An entry of which the last one in the log counts, wherever it is in the tree. */
+export type LastCounts = Extract<SessionEntry, { readonly type: "label" | "session_info" | "leaf" }>;
+
+/** The parts of a log that an index reads. */
+export type ReadableLog = Pick<SessionLog, "read" | "readAt" | "crc32">;
+
+/** An index of a log, extended by each {@link IndexedLog.refresh}. About 100 bytes per entry. */
+export class IndexedLog {
+  readonly log: ReadableLog;
+  /** The end of the log at the last refresh. */
+  position: LogPosition | undefined;
+  /** Whether the log had no line feed at its end at the last refresh. */
+  endsOpen = false;
+  #reader: LogReader;
+  #fingerprints = new NumberColumn();
+  #lastCounts = new Map<number, LastCounts>();
+
+  constructor(log: ReadableLog) {
+    this.log = log;
+    this.#reader = this.#newReader();
+  }
+
+  get header(): SessionHeader | undefined {
+    return this.#reader.header;
+  }
+
+  /** The number of lines. */
+  get lines(): number {
+    return this.#reader.lines;
+  }
+
+  get rows(): EntryTable {
+    return entryTableOf(this.#reader.tree);
+  }
+
+  /** Labels, session_info and leaf entries by row. */
+  get lastCounts(): ReadonlyMap<number, LastCounts> {
+    return this.#lastCounts;
+  }
+
+  /** Lines that are no entries: damaged, torn, too long, or without an id. */
+  get damaged(): number {
+    const { counts } = this.#reader.diagnostics;
+    return notEntries.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
+  }
+
+  /** Reads the lines behind the last position; from the start if the log was replaced. */
+  async refresh(signal?: AbortSignal): Promise<void> {
+    for await (const batch of readBatches(this.log, this.position, signal)) {
+      if (batch.restarted === true) this.#reset();
+      eachLine(batch, {
+        line: (bytes, at, start, end) => this.#line(bytes, at, start, end),
+        tooLong: (at, length) => this.#reader.tooLong(at, length),
+      });
+      const { tail } = batch;
+      if (tail !== undefined && this.#reader.tail(tail.bytes, tail.at, false)) this.#added(tail.bytes);
+      this.endsOpen = tail !== undefined;
+      this.position = batch.next;
+    }
+    this.#reader.linkLateParents();
+  }
+
+  /** A number that differs if the lines of two rows differ, up to one case in 2^32. */
+  fingerprint(row: number): number {
+    return this.#fingerprints.at(row);
+  }
+
+  /** The lines of these rows; undefined for a line that is no longer in the log. */
+  async read(rows: readonly number[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const table = this.rows;
+    const places = rows.map((row) => table.line(row) as LinePlace);
+    const lines = await reading(this.log.readAt(places));
+    return rows.map((row, index) => {
+      const stored = lines[index];
+      const line = stored !== undefined && this.#isFirst(row) ? stripBom(stored) : stored;
+      return line !== undefined && this.#fingerprintOf(line) === this.fingerprint(row) ? line : undefined;
+    });
+  }
+
+  /** Whether the line of a row is an entry with a body: its prefix may be intact all the same. */
+  async isIntact(row: number): Promise<boolean> {
+    const [line] = await this.read([row]);
+    return line !== undefined && isEntryLine(line);
+  }
+
+  /** The last row of the log that is intact and meets a condition, or -1. */
+  async lastRow(meets: (row: number) => boolean): Promise<number> {
+    for (let row = this.#reader.leafRow; row >= 0; row--)
+      if (meets(row) && (await this.isIntact(row))) return row;
+    return noRow;
+  }
+
+  /** The last row with the greatest time that is intact and meets a condition, or -1. */
+  async newestRow(meets: (row: number) => boolean): Promise<number> {
+    const { rows } = this;
+    for (const damaged = new Set<number>(); ; ) {
+      let newest = noRow;
+      let time = -Infinity;
+      for (let row = 0; row < rows.size; row++) {
+        if (rows.time(row) < time || !meets(row) || damaged.has(row)) continue;
+        newest = row;
+        time = rows.time(row);
+      }
+      if (newest === noRow || (await this.isIntact(newest))) return newest;
+      damaged.add(newest);
+    }
+  }
+
+  #line(bytes: Uint8Array, at: number, start: number, end: number): void {
+    const { size } = this.rows;
+    this.#reader.line(bytes, at, start, end);
+    if (this.rows.size > size) this.#added(bytes.subarray(start, end));
+  }
+
+  #added(line: Uint8Array): void {
+    const row = this.#fingerprints.length;
+    if (this.rows.size > row)
+      this.#fingerprints.push(this.#fingerprintOf(this.#isFirst(row) ? stripBom(line) : line));
+  }
+
+  /** The checksum and the length of a line without white space at its end. */
+  #fingerprintOf(line: Uint8Array): number {
+    let end = line.length;
+    while (end > 0 && isSpace(line[end - 1])) end--;
+    const checksum = this.log.crc32 ?? crc32;
+    return checksum(line.subarray(0, end)) * 2 ** 21 + (end % 2 ** 21);
+  }
+
+  #isFirst(row: number): boolean {
+    return this.rows.line(row)?.at === this.#reader.firstAt;
+  }
+
+  #reset(): void {
+    this.#reader = this.#newReader();
+    this.#fingerprints = new NumberColumn();
+    this.#lastCounts = new Map();
+  }
+
+  #newReader(): LogReader {
+    return new LogReader({
+      maxDepth: defaultLimits.maxDepth,
+      full: false,
+      onEntry: (row, entry) => {
+        if (entry.type === "label" || entry.type === "session_info" || entry.type === "leaf")
+          this.#lastCounts.set(row, entry);
+      },
+    });
+  }
+}
+
+const notEntries = [
+  "INVALID_JSON",
+  "NOT_AN_OBJECT",
+  "INVALID_UTF8",
+  "LINE_TOO_LONG",
+  "TOO_DEEP",
+  "INVALID_ENTRY",
+  "TORN_LINE",
+] as const;
+
+/** Whether a line is a whole entry, which other programs see too. */
+export function isEntryLine(line: Uint8Array): boolean {
+  const { maxDepth } = defaultLimits;
+  return (
+    decodeLine(line, { version: formatVersion, ordinal: 0, maxDepth }, { unchecked: true }).kind === "entry"
+  );
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0d || byte === 0x09;
+}

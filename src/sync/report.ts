@@ -1,0 +1,85 @@
+/** The reports of a copy and of a sync. */
+
+import type { BlobRef } from "../content/index.js";
+import type { SessileError } from "../errors/index.js";
+
+/** A session that was left as it is, and why. */
+export interface SkippedSession {
+  readonly partition: string;
+  /** Absent if the session could not be listed. */
+  readonly id?: string;
+  readonly location?: string;
+  readonly error: SessileError;
+}
+
+/** The result of {@link copySessions}. */
+export interface CopyReport {
+  /** Sessions that were looked at, without the skipped ones. */
+  readonly sessions: number;
+  /** Those of them that got lines. */
+  readonly changed: number;
+  /** Entries that were written. */
+  readonly entries: number;
+  /** Bytes of the lines that were written. */
+  readonly bytes: number;
+  readonly blobs: {
+    /** Blobs that were written. */
+    readonly count: number;
+    readonly bytes: number;
+    /** Blobs that entries name and the source does not have intact. */
+    readonly lost: readonly BlobRef[];
+  };
+  /** Bytes after the last line feed of a source, which are no whole line; not copied. */
+  readonly tornBytes: number;
+  readonly skipped: readonly SkippedSession[];
+}
+
+/** An entry that a sync leaves as it is in both stores. */
+export interface DifferingEntry {
+  readonly partition: string;
+  /** The session. */
+  readonly id: string;
+  readonly entryId: string;
+}
+
+/** The result of {@link syncSessions}. */
+export interface SyncReport extends CopyReport {
+  /** Entries whose lines differ, such as an edited one. Each store keeps its own. */
+  readonly differing: readonly DifferingEntry[];
+  /** Ids of two different entries. Neither they nor entries below them were moved. */
+  readonly collisions: readonly DifferingEntry[];
+  /** Damaged lines of sessions that are in both stores; not moved. */
+  readonly damaged: number;
+}
+
+/** The member of a skipped session with a location. */
+export function locationOf(location: string | undefined): { readonly location?: string } {
+  return location === undefined ? {} : { location };
+}
+
+/** A report that is being made. */
+export class Tally {
+  sessions = 0;
+  changed = 0;
+  entries = 0;
+  bytes = 0;
+  blobCount = 0;
+  blobBytes = 0;
+  tornBytes = 0;
+  damaged = 0;
+  readonly lost = new Set<BlobRef>();
+  readonly skipped: SkippedSession[] = [];
+  readonly differing: DifferingEntry[] = [];
+  readonly collisions: DifferingEntry[] = [];
+
+  copyReport(): CopyReport {
+    const { sessions, changed, entries, bytes, tornBytes, skipped } = this;
+    const blobs = { count: this.blobCount, bytes: this.blobBytes, lost: [...this.lost] };
+    return { sessions, changed, entries, bytes, blobs, tornBytes, skipped };
+  }
+
+  syncReport(): SyncReport {
+    const { differing, collisions, damaged } = this;
+    return { ...this.copyReport(), differing, collisions, damaged };
+  }
+}

@@ -1,0 +1,176 @@
+/** Copies and syncs of whole stores. */
+
+import { SessileError } from "../errors/index.js";
+import type { SessionLog, SessionStore } from "../session/index.js";
+import { BlobCopies } from "./blob-copies.js";
+import { copyLog } from "./copy-log.js";
+import {
+  type ChosenSession,
+  checkOptions,
+  chosenSessions,
+  partitionsOf,
+  type SyncOptions,
+} from "./options.js";
+import { isReadFailure, reading } from "./read-failures.js";
+import { type CopyReport, locationOf, type SyncReport, Tally } from "./report.js";
+import { syncLogs } from "./sync-log.js";
+
+/**
+ * Copies sessions to another store, byte for byte: headers, unknown and damaged lines, all branches. A second
+ * run continues where one was interrupted, and adds what sessions got since. Blobs are in the target before
+ * the entries that name them.
+ *
+ * The target's sessions must be copies of the source's: others are skipped with SESSION_EXISTS. Nothing is
+ * deleted in either store. A failing target rejects; a session that cannot be read is skipped.
+ *
+ * @throws SessileError errors of the target; TypeError for invalid options; the signal's reason
+ * @example
+ * ```ts
+ * const from = memorySessionStore();
+ * const to = memorySessionStore();
+ * const { changed, skipped } = await copySessions(from, to, { partitions: [""] });
+ * ```
+ */
+export async function copySessions(
+  from: SessionStore,
+  to: SessionStore,
+  options: SyncOptions = {},
+): Promise<CopyReport> {
+  const { signal, blobs } = checkOptions(options);
+  const tally = new Tally();
+  for (const partition of await partitionsOf([from], options)) {
+    const stores = blobs?.(partition);
+    const copies = stores && new BlobCopies(stores.from, stores.to, tally, signal);
+    const context = { to: to.backend, blobs: copies, tally, signal };
+    for (const session of await chosenSessions(from, partition, options, tally)) {
+      await attempt(session, tally, () =>
+        withLog(from, session, "read", (source) => {
+          if (source === undefined) throw notFound(session.id);
+          return copyLog(source, session, context);
+        }),
+      );
+    }
+  }
+  return tally.copyReport();
+}
+
+/**
+ * Brings the entries that either store lacks to it, for every session of both. Entries are immutable and have
+ * ids, so that two copies of a session merge by union: if both went on, both have both branches. Afterwards
+ * the trees, labels, session_info and leaf are the same; lines may be in another order, parents first.
+ *
+ * Idempotent, and safe while others write to either store. Deletions are not propagated: a deleted session or
+ * entry comes back from the other store.
+ *
+ * @throws SessileError STORAGE_FAILED; TypeError for invalid options; the signal's reason
+ * @example
+ * ```ts
+ * const laptop = memorySessionStore();
+ * const server = memorySessionStore();
+ * const { entries, collisions } = await syncSessions(laptop, server);
+ * ```
+ */
+export async function syncSessions(
+  a: SessionStore,
+  b: SessionStore,
+  options: SyncOptions = {},
+): Promise<SyncReport> {
+  const { signal, blobs } = checkOptions(options);
+  const tally = new Tally();
+  for (const partition of await partitionsOf([a, b], options)) {
+    const stores = blobs?.(partition);
+    const toB = stores && new BlobCopies(stores.from, stores.to, tally, signal);
+    const toA = stores && new BlobCopies(stores.to, stores.from, tally, signal);
+    const context = { a, b, toA, toB, tally, signal };
+    const sessions = new Map<string, ChosenSession>();
+    for (const store of [a, b])
+      for (const session of await chosenSessions(store, partition, options, tally))
+        sessions.set(session.id, { ...session, location: undefined });
+    for (const session of sessions.values()) {
+      await attempt(session, tally, async () => {
+        try {
+          return await syncSession(session, context);
+        } catch (error) {
+          // Created or migrated meanwhile: now it is in both, and of one version.
+          if (SessileError.is(error, "SESSION_READ_ONLY")) await migrate(session, context);
+          else if (!SessileError.is(error, "SESSION_EXISTS")) throw error;
+          return syncSession(session, context);
+        }
+      });
+    }
+  }
+  return tally.syncReport();
+}
+
+/** The surroundings of {@link syncSession}. */
+interface BothStores {
+  readonly a: SessionStore;
+  readonly b: SessionStore;
+  /** Copies blobs into the store `a`. */
+  readonly toA: BlobCopies | undefined;
+  readonly toB: BlobCopies | undefined;
+  readonly tally: Tally;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Syncs a session that is in both stores; copies one that is in one of them. */
+async function syncSession(session: ChosenSession, context: BothStores): Promise<boolean> {
+  const { a, b, toA, toB, tally, signal } = context;
+  return withLog(a, session, "write", (one) =>
+    withLog(b, session, "write", async (two) => {
+      if (one === undefined) {
+        if (two === undefined) throw notFound(session.id);
+        return copyLog(two, session, { to: a.backend, blobs: toA, tally, signal });
+      }
+      if (two === undefined) return copyLog(one, session, { to: b.backend, blobs: toB, tally, signal });
+      const synced = await syncLogs({ log: one, blobs: toA }, { log: two, blobs: toB }, { tally, signal });
+      const { partition, id } = session;
+      const named = (entryId: string) => ({ partition, id, entryId });
+      tally.collisions.push(...synced.collisions.map(named));
+      tally.differing.push(...synced.differing.map(named));
+      return synced.hasWritten;
+    }),
+  );
+}
+
+/** Opens a session for writing in both stores, which migrates an older version. */
+async function migrate({ id, partition }: ChosenSession, { a, b }: BothStores): Promise<void> {
+  for (const store of [a, b]) await (await store.open(id, { mode: "write", partition })).close();
+}
+
+/** Calls `use` with a log, or undefined if the store does not have the session, and closes it. */
+async function withLog<T>(
+  { backend }: SessionStore,
+  { id, partition, location }: ChosenSession,
+  mode: "read" | "write",
+  use: (log: SessionLog | undefined) => Promise<T>,
+): Promise<T> {
+  const log = await reading(backend.open(id, { partition, mode, location }));
+  try {
+    return await use(log);
+  } finally {
+    await log?.close();
+  }
+}
+
+/** Counts a session, or skips it with its error. Errors that the next session would meet too reject. */
+async function attempt(session: ChosenSession, tally: Tally, act: () => Promise<boolean>): Promise<void> {
+  try {
+    const hasChanged = await act();
+    tally.sessions++;
+    if (hasChanged) tally.changed++;
+  } catch (error) {
+    const { partition, id, location } = session;
+    if (!(error instanceof SessileError) || (isGeneral(error) && !isReadFailure(error))) throw error;
+    tally.skipped.push({ partition, id, ...locationOf(location), error });
+  }
+}
+
+function isGeneral(error: SessileError): boolean {
+  return SessileError.is(error, "STORAGE_FAILED") || SessileError.is(error, "QUOTA_EXCEEDED");
+}
+
+function notFound(id: string): SessileError {
+  const message = `there is no session ${SessileError.printable(id)}`;
+  return new SessileError("SESSION_NOT_FOUND", message, { details: { id } });
+}

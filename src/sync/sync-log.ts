@@ -1,0 +1,166 @@
+/** The union of two logs of one session: each gets what it lacks of the other. */
+
+import { SessileError } from "../errors/index.js";
+import { sleep } from "../internal/abort.js";
+import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
+import {
+  formatVersion,
+  headerVersion,
+  isNewer,
+  missingHeaderError,
+  withLineFeed,
+} from "../session/internal.js";
+import type { BlobCopies } from "./blob-copies.js";
+import { IndexedLog, isEntryLine } from "./indexed-log.js";
+import { planSync } from "./plan.js";
+import type { Tally } from "./report.js";
+
+/** One of the two stores of a session. */
+export interface SyncSide {
+  readonly log: SessionLog;
+  /** Copies blobs into the store of this side. */
+  readonly blobs: BlobCopies | undefined;
+}
+
+/** The surroundings of a sync. */
+export interface SyncContext {
+  readonly tally: Tally;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Conflicts with other writers before a session is given up for this run. */
+const maxAttempts = 64;
+const maxWaitMs = 100;
+const maxBatchBytes = 1 << 20;
+const maxBatchLines = 4096;
+
+/** A side with its index. */
+interface SideLog extends SyncSide {
+  readonly index: IndexedLog;
+}
+
+/**
+ * Appends to each log the entries that it lacks, until both have all that either had at the start. A conflict
+ * with another writer leads to a new plan. An interrupted sync leaves whole trees; the next one completes it.
+ *
+ * @returns ids of collisions and of differing entries, and whether lines were written
+ * @throws SessileError SESSION_MISMATCH, SESSION_READ_ONLY; CONCURRENT_WRITER if conflicts do not end
+ */
+export async function syncLogs(
+  first: SyncSide,
+  second: SyncSide,
+  context: SyncContext,
+): Promise<{
+  readonly collisions: readonly string[];
+  readonly differing: readonly string[];
+  readonly hasWritten: boolean;
+}> {
+  const one = { ...first, index: new IndexedLog(first.log) };
+  const two = { ...second, index: new IndexedLog(second.log) };
+  const { signal, tally } = context;
+  const { bytes } = tally;
+  for (let attempt = 1; ; attempt++) {
+    await one.index.refresh(signal);
+    await two.index.refresh(signal);
+    assertSame(headerOf(one.index, one.log.location), headerOf(two.index, two.log.location));
+    const plan = planSync(one.index, two.index);
+    const { toSecond, toFirst, collisions, differing } = plan;
+    const closing = await plan.closing(["first", "second"]);
+    try {
+      const damaged = await sendRows(toSecond, one.index, two, closing, context);
+      tally.damaged += damaged + (await sendRows(toFirst, two.index, one, closing, context));
+      tally.damaged += one.index.damaged + two.index.damaged;
+      return {
+        collisions,
+        differing: differing.map(([row]) => one.index.rows.id(row)),
+        hasWritten: tally.bytes > bytes,
+      };
+    } catch (error) {
+      if (!isConflict(error) || attempt >= maxAttempts) throw error;
+      const longest = Math.min(maxWaitMs, 2 ** attempt);
+      await sleep(Math.random() * longest, signal ?? new AbortController().signal);
+    }
+  }
+}
+
+function isConflict(error: unknown): boolean {
+  return SessileError.is(error, "CONCURRENT_WRITER") || SessileError.is(error, "LOG_CHANGED");
+}
+
+/** Throws unless two headers are of one session. */
+export function assertSame(one: SessionHeader, other: SessionHeader): void {
+  if (one.id !== other.id) throw mismatch(one.id, other.id);
+  if (one.timestamp !== other.timestamp) throw mismatch(one.timestamp, other.timestamp);
+}
+
+/** The header of a log that may be appended to. */
+export function headerOf(index: IndexedLog, location = ""): SessionHeader {
+  const { header } = index;
+  if (header === undefined) throw missingHeaderError(location, index.lines);
+  if (headerVersion(header) === formatVersion && !isNewer(header)) return header;
+  const { id } = header;
+  const message = `session ${SessileError.printable(id)} has another version of the format: open it for writing once`;
+  throw new SessileError("SESSION_READ_ONLY", message, { details: { id, reason: "version" } });
+}
+
+function mismatch(expected: string, actual: string): SessileError {
+  const [one, other] = [expected, actual].map((text) => SessileError.printable(text));
+  const message = `the headers are not of one session: ${one} and ${other}`;
+  return new SessileError("SESSION_MISMATCH", message, { details: { expected, actual } });
+}
+
+/**
+ * Appends rows of one log to another, in atomic batches of bounded size, the closing lines with the last one.
+ * A line with a damaged body stays behind: other programs see no entry in it. Returns their number.
+ */
+async function sendRows(
+  rows: readonly number[],
+  from: IndexedLog,
+  to: SideLog,
+  closing: readonly Uint8Array[],
+  { tally, signal }: SyncContext,
+): Promise<number> {
+  let damaged = 0;
+  if (rows.length === 0 && closing.length === 0) return damaged;
+  // A tail without a line feed gets one, and then the log ends elsewhere.
+  if (to.index.endsOpen && to.log.prepare !== undefined) {
+    await to.log.prepare();
+    throw logChanged(to.index);
+  }
+  let position = to.index.position as LogPosition;
+  for (let start = 0, end = 0; ; start = end) {
+    signal?.throwIfAborted();
+    end = batchEnd(rows, start, from);
+    const entries = (await linesOf(rows.slice(start, end), from)).filter(isEntryLine);
+    damaged += end - start - entries.length;
+    const isLast = end === rows.length;
+    const lines = [...entries.map(withLineFeed), ...(isLast ? closing : [])];
+    if (lines.length > 0) {
+      await to.blobs?.copy(lines);
+      ({ position } = await to.log.append(lines, position));
+      tally.entries += lines.length;
+      for (const { length } of lines) tally.bytes += length;
+    }
+    if (isLast) return damaged;
+  }
+}
+
+function batchEnd(rows: readonly number[], start: number, { rows: table }: IndexedLog): number {
+  let bytes = 0;
+  let end = start;
+  while (end < rows.length && end - start < maxBatchLines && bytes < maxBatchBytes)
+    bytes += table.lineLength(rows[end++] as number);
+  return end;
+}
+
+async function linesOf(rows: readonly number[], from: IndexedLog): Promise<readonly Uint8Array[]> {
+  const lines = await from.read(rows);
+  if (lines.every((line) => line !== undefined)) return lines;
+  throw logChanged(from);
+}
+
+function logChanged({ header }: IndexedLog): SessileError {
+  const { id = "" } = header ?? {};
+  const message = `the log of session ${SessileError.printable(id)} changed`;
+  return new SessileError("LOG_CHANGED", message, { details: { id } });
+}

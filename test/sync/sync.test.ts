@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import type { Session, SessionStore } from "../../src/session/index.js";
+import { syncSessions } from "../../src/sync/index.js";
+import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
+
+let clock = Date.UTC(2026, 0, 1);
+const now = () => clock++;
+
+/** Two stores with copies of one session, and a handle on each. */
+async function twoCopies(): Promise<{ a: SessionStore; b: SessionStore; inA: Session; inB: Session }> {
+  const [a, b] = [memoryStore(now), memoryStore(now)];
+  const inA = await a.create({ cwd: "/p", id: "s" });
+  await inA.appendMessage(userMessage("one"));
+  await inA.appendMessage(userMessage("two"));
+  await syncSessions(a, b);
+  return { a, b, inA, inB: await b.open("s", { mode: "write" }) };
+}
+
+const texts = async (session: Session) =>
+  (await session.context()).items.map(({ message }) => "content" in message && message.content);
+
+/** Both logs after a sync, which must show the same, and a second sync that writes nothing. */
+async function expectSame(a: SessionStore, b: SessionStore): Promise<void> {
+  expect(viewOf(await bytesOf(a, "s"))).toEqual(viewOf(await bytesOf(b, "s")));
+  const before = [await textOf(a, "s"), await textOf(b, "s")];
+  for (const [one, other] of [
+    [a, b],
+    [b, a],
+  ] as const)
+    expect(await syncSessions(one, other)).toMatchObject({ entries: 0, changed: 0 });
+  expect([await textOf(a, "s"), await textOf(b, "s")]).toEqual(before);
+}
+
+describe("syncSessions", () => {
+  test("copies a session that one store lacks, byte for byte", async () => {
+    const { a, b } = await twoCopies();
+    expect(await textOf(b, "s")).toBe(await textOf(a, "s"));
+    await expectSame(a, b);
+  });
+
+  test("fast-forwards the copy that is behind: both logs are then the same bytes", async () => {
+    const { a, b, inB } = await twoCopies();
+    await inB.appendMessage(userMessage("three"));
+    expect(await syncSessions(a, b)).toMatchObject({ sessions: 1, changed: 1, entries: 1, skipped: [] });
+    expect(await textOf(a, "s")).toBe(await textOf(b, "s"));
+    await expectSame(a, b);
+  });
+
+  test("leaves branches where both went on, with the leaf of the newest", async () => {
+    const { a, b, inA, inB } = await twoCopies();
+    const fork = inA.leafId as string;
+    await inB.appendMessage(userMessage("from b"));
+    await inA.appendMessage(userMessage("from a"));
+    await syncSessions(a, b);
+    await expectSame(a, b);
+    for (const store of [a, b]) {
+      const session = await store.open("s");
+      expect(session.diagnostics).toEqual([]);
+      expect(session.tree.children(fork).filter(({ role }) => role === "user")).toHaveLength(2);
+      expect(await texts(session)).toEqual(["one", "two", "from a"]);
+    }
+  });
+
+  test("a name, a title and a label are those of the latest change on either side", async () => {
+    const { a, b, inA, inB } = await twoCopies();
+    const first = inA.tree.path(inA.leafId)[0]?.id as string;
+    await inB.updateInfo({ title: "older" });
+    await inA.append([{ type: "label", targetId: first, label: "old" }]);
+    await inA.updateInfo({ title: "newer" });
+    await inB.append([{ type: "label", targetId: first, label: "new" }]);
+    await inB.appendMessage(userMessage("last"));
+    await syncSessions(a, b);
+    await expectSame(a, b);
+    for (const store of [a, b]) {
+      const session = await store.open("s");
+      expect(session.info.title).toBe("newer");
+      expect(session.tree.label(first)).toBe("new");
+      expect(await texts(session)).toEqual(["one", "two", "last"]);
+    }
+  });
+
+  test("a leaf that was moved back stays moved back", async () => {
+    const { a, b, inA, inB } = await twoCopies();
+    await inB.appendMessage(userMessage("side"));
+    inA.branch(inA.tree.path(inA.leafId)[0]?.id as string);
+    await inA.append([{ type: "leaf", targetId: inA.leafId }]);
+    await syncSessions(a, b);
+    await expectSame(a, b);
+    expect(await texts(await b.open("s"))).toEqual(["one"]);
+  });
+
+  test("a deleted session comes back", async () => {
+    const { a, b } = await twoCopies();
+    await a.delete("s");
+    await syncSessions(a, b);
+    await expectSame(a, b);
+  });
+
+  test("two entries with one id stay where they are, with all below them, and are reported", async () => {
+    const { a, b, inA, inB } = await twoCopies();
+    await inA.append([{ type: "message", id: "00000001", message: userMessage("a's") }]);
+    await inA.appendMessage(userMessage("below a's"));
+    await inB.append([{ type: "message", id: "00000001", message: userMessage("b's") }]);
+    const below = await inB.appendMessage(userMessage("below b's"));
+    inB.branch(inB.tree.path(inB.leafId)[1]?.id as string);
+    const beside = await inB.appendMessage(userMessage("beside"));
+    const report = await syncSessions(a, b);
+    expect(report.collisions).toEqual([{ partition: "", id: "s", entryId: "00000001" }]);
+    const [treeA, treeB] = [(await a.open("s")).tree, (await b.open("s")).tree];
+    expect([treeA.has(below.id), treeA.has(beside.id), treeB.has(below.id)]).toEqual([false, true, true]);
+    expect(await syncSessions(a, b)).toMatchObject({ entries: 0, collisions: report.collisions });
+  });
+
+  test("an edited line stays edited where it is, is reported, and does not stop the entries below it", async () => {
+    const { a, b, inB } = await twoCopies();
+    const edited = (await textOf(a, "s")).replace('"two"', '"[redacted]"');
+    await a.delete("s");
+    await put(a, "s", edited);
+    const entryId = inB.leafId as string;
+    await inB.appendMessage(userMessage("three"));
+    expect(await syncSessions(a, b)).toMatchObject({
+      entries: 1,
+      differing: [{ id: "s", entryId }],
+      collisions: [],
+    });
+    expect(await texts(await a.open("s"))).toEqual(["one", "[redacted]", "three"]);
+    expect(await texts(await b.open("s"))).toEqual(["one", "two", "three"]);
+  });
+
+  test("a damaged line is not moved, and is reported; the entries below it are", async () => {
+    const { a, b, inB } = await twoCopies();
+    await inB.appendMessage(userMessage("broken"));
+    await inB.appendMessage(userMessage("below"));
+    const damaged = (await textOf(b, "s")).replace('"broken"', '"broken');
+    await b.delete("s");
+    await put(b, "s", `${damaged}no entry at all\n`);
+    expect(await syncSessions(a, b)).toMatchObject({ entries: 1, damaged: 2 });
+    const session = await a.open("s");
+    expect(session.tree.size).toBe(3);
+    expect(await textOf(a, "s")).not.toContain("broken");
+    expect(await textOf(b, "s")).toBe(`${damaged}no entry at all\n`);
+  });
+});
