@@ -12,6 +12,7 @@ const harnesses = [
   "test/examples/!(templates).test.ts",
   "test/examples/apps/*.test.ts",
   "test/docs/guide.test.ts",
+  "test/sync/git.test.ts",
 ];
 /** Tests of files, processes and clocks. */
 const system = [
@@ -28,6 +29,7 @@ const properties = [
   "test/compaction/sequences.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
+  "test/sync/!(git).test.ts",
 ];
 
 export default defineConfig({

@@ -28,8 +28,8 @@ export class BlobCopies {
   }
 
   /**
-   * Makes the target have every blob that these lines name, with a new lease. A blob that the source lacks, or
-   * whose bytes are corrupt, is reported and passed over: the entry is no worse than in the source.
+   * Copies every blob that these lines name, or renews its lease in the target. A blob that is missing or
+   * corrupt in the source is reported and passed over: the entry is no worse than there.
    */
   async copy(lines: readonly Uint8Array[]): Promise<void> {
     const wanted = new Map<BlobRef, Uint8Array>();

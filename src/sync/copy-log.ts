@@ -29,8 +29,8 @@ export interface CopyContext {
 const maxPasses = 16;
 
 /**
- * Copies the lines of a log that the target's log does not have yet, in atomic appends. The target's lines must
- * be the source's first lines, as an interrupted copy leaves them.
+ * Copies the lines of a log that the target's log does not have yet, in atomic appends. The target's lines
+ * must be the source's first lines, as an interrupted copy leaves them.
  *
  * @returns whether lines were written
  * @throws SessileError SESSION_EXISTS if the target has other lines, LOG_CHANGED if the source was replaced

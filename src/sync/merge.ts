@@ -42,8 +42,8 @@ export interface MergedSession {
  *   entries have one id; SESSION_READ_ONLY for other versions of the format; EMPTY, NO_HEADER
  * @example
  * ```ts
- * const [base, ours, theirs] = await Promise.all([readFile("O"), readFile("A"), readFile("B")]);
- * await writeFile("A", (await mergeSessions(base, ours, theirs)).bytes);
+ * const [ours, theirs] = [await readFile("ours.jsonl"), await readFile("theirs.jsonl")];
+ * const { bytes, added } = await mergeSessions(undefined, ours, theirs);
  * ```
  */
 export async function mergeSessions(
@@ -134,8 +134,8 @@ function batchOf(bytes: Uint8Array): LogBatch {
 }
 
 /**
- * Whether the first copy's lines stand first. A copy that has all entries of the other does; else the one whose
- * last entry is older, so that the file ends with the newest. Never depends on the order of the copies.
+ * Whether the first copy's lines stand first. A copy that has all entries of the other does; else the one
+ * whose last entry is older, so that the file ends with the newest. Never depends on the order of the copies.
  */
 async function standsFirst(one: Copy, two: Copy, plan: SyncPlan): Promise<boolean> {
   if ((plan.toFirst.length === 0) !== (plan.toSecond.length === 0)) return plan.toFirst.length === 0;

@@ -65,8 +65,8 @@ export async function partitionsOf(
 }
 
 /**
- * The chosen sessions of a partition, oldest first, so that copies have the order of their sources. Of several
- * with one id, such as copied files, the newest. Sessions that cannot be listed are skipped.
+ * The chosen sessions of a partition, oldest first, so that copies have the order of their sources. Of
+ * several with one id, such as copied files, the newest. Sessions that cannot be listed are skipped.
  */
 export async function chosenSessions(
   store: SessionStore,

@@ -14,7 +14,7 @@ export interface SyncPlan {
   readonly toFirst: readonly number[];
   /**
    * The lines with line feeds that follow in these logs, so that they show the leaf, the labels and the
-   * session_info of the union. None if they do already.
+   * session_info of the union. Empty if they do already.
    */
   closing(logs: readonly ("first" | "second")[]): Promise<readonly Uint8Array[]>;
   /** Ids of two different entries. Neither they nor entries below them are moved. */
@@ -154,7 +154,7 @@ function inOrder({ type, id, parentId, timestamp, ...rest }: SessionEntry): Sess
 
 /**
  * The entry that decides the leaf: of the last and the newest entries of both logs the one with the greatest
- * time, then id, that is no ancestor of another of them. A function of the union, whichever log is first.
+ * time, then id, that is no ancestor of another of them. A function of the union alone.
  */
 async function decide(one: Side, two: Side): Promise<Decider | undefined> {
   const found = new Map<string, Decider>();

@@ -99,7 +99,8 @@ export function headerOf(index: IndexedLog, location = ""): SessionHeader {
   if (header === undefined) throw missingHeaderError(location, index.lines);
   if (headerVersion(header) === formatVersion && !isNewer(header)) return header;
   const { id } = header;
-  const message = `session ${SessileError.printable(id)} has another version of the format: open it for writing once`;
+  const session = `session ${SessileError.printable(id)}`;
+  const message = `${session} has another version of the format: open it for writing once`;
   throw new SessileError("SESSION_READ_ONLY", message, { details: { id, reason: "version" } });
 }
 

@@ -153,6 +153,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(JSON.stringify([requests("gemini"), requests("openai")])).not.toContain("c2lnbmVkLTE=");
     },
   },
+  "sync.md": {},
   "two-writers.md": {},
   "web-chat.md": {
     servers: {

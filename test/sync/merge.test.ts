@@ -161,7 +161,7 @@ describe("mergeSessions", () => {
         for (const { id } of whole.entries)
           expect(result.tree.node(id)?.parentId).toBe(whole.tree.node(id)?.parentId);
       }),
-      { numRuns: rounds(60, 2000) },
+      { numRuns: rounds(40, 300) },
     );
   });
 

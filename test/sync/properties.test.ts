@@ -185,7 +185,7 @@ describe("any interleaving of appends, syncs, kills and lost answers ends in equ
     const stores = (now: () => number) => [memory(now), memory(now)];
     await fc.assert(
       fc.asyncProperty(fc.array(round, { maxLength: 6 }), (plan) => play(stores, plan)),
-      { numRuns: rounds(60, 2000) },
+      { numRuns: rounds(25, 150) },
     );
   });
 
@@ -193,7 +193,7 @@ describe("any interleaving of appends, syncs, kills and lost answers ends in equ
     const stores = (now: () => number) => [files(now), memory(now)];
     await fc.assert(
       fc.asyncProperty(fc.array(round, { maxLength: 5 }), (plan) => play(stores, plan)),
-      { numRuns: rounds(15, 300) },
+      { numRuns: rounds(8, 50) },
     );
   });
 });

@@ -1,0 +1,91 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSessionFile } from "sessile/session/node";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { root } from "../../scripts/entries.mjs";
+import { userMessage } from "../../src/content/index.js";
+import { parseSession } from "../../src/session/index.js";
+
+const hasGit = spawnSync("git", ["--version"]).status === 0;
+const canRun = hasGit || process.env.CI !== undefined;
+
+/** The driver of the guide's page, with the library from its sources. */
+const driver = /```js\n([\s\S]*?)```/
+  .exec(readFileSync(join(root, "docs/guide/sync.md"), "utf8"))?.[1]
+  ?.replace('"sessile/sync"', JSON.stringify(join(root, "src/sync/index.ts")));
+
+const header = (id: string) =>
+  `{"type":"session","version":3,"id":"${id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n`;
+
+let dir = "";
+let path = "";
+const git = (...args: string[]) => {
+  const person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+  return execFileSync("git", [...person, ...args], { cwd: dir, encoding: "utf8", stdio: "pipe" });
+};
+const append = async (text: string) => {
+  const session = await openSessionFile(path, { mode: "write", durability: "os" });
+  const { id } = await session.appendMessage(userMessage(text));
+  await session.close();
+  git("commit", "--all", "--message", text);
+  return id;
+};
+
+describe.runIf(canRun)("a merge driver for git (skipped without git)", () => {
+  beforeEach(async () => {
+    dir = mkdtempSync(join(tmpdir(), "sessile-git-"));
+    path = join(dir, "session.jsonl");
+    git("init", "--initial-branch", "main");
+    expect(driver).toContain("mergeSessions");
+    writeFileSync(join(dir, "merge-session.mjs"), driver ?? "");
+    const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
+    git(
+      "config",
+      "merge.sessile.driver",
+      `"${process.execPath}" --import "file://${tsx}" merge-session.mjs %O %A %B`,
+    );
+    writeFileSync(join(dir, ".gitattributes"), "*.jsonl merge=sessile\n");
+    writeFileSync(path, header("s"));
+    git("add", ".");
+    await append("first");
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  test("merges branches that both appended, to the same file on either side", async () => {
+    const fork = (await openSessionFile(path)).leafId as string;
+    git("branch", "theirs");
+    await append("ours 1");
+    const ours = await append("ours 2");
+    git("switch", "theirs");
+    const theirs = await append("theirs");
+    git("merge", "main");
+    const merged = readFileSync(path, "utf8");
+    const session = await openSessionFile(path, { mode: "write" });
+    expect(session.diagnostics).toEqual([]);
+    expect(session.tree.children(fork).map(({ type }) => type)).toEqual(["message", "message"]);
+    expect([ours, theirs].every((id) => session.tree.has(id))).toBe(true);
+    expect(session.leafId).toBe(theirs);
+    await session.appendMessage(userMessage("next"));
+    await session.close();
+    git("restore", "session.jsonl");
+    git("switch", "main");
+    git("merge", "theirs~1", "--no-ff");
+    expect(readFileSync(path, "utf8")).toBe(merged);
+    git("merge", "theirs");
+    expect(readFileSync(path, "utf8")).toBe(merged);
+  });
+
+  test("leaves another session to the person, without a conflict marker", async () => {
+    git("branch", "theirs");
+    await append("ours");
+    git("switch", "theirs");
+    writeFileSync(path, readFileSync(path, "utf8").replace('"id":"s"', '"id":"t"'));
+    git("commit", "--all", "--message", "another session");
+    const theirs = readFileSync(path, "utf8");
+    expect(() => git("merge", "main")).toThrow(/SESSION_MISMATCH|CONFLICT/);
+    expect(readFileSync(path, "utf8")).toBe(theirs);
+    expect(parseSession(git("show", ":3:session.jsonl")).entries).toHaveLength(2);
+  });
+});
