@@ -20,6 +20,8 @@ export interface S3Request {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   readonly signal?: AbortSignal | undefined;
+  /** How often it is sent at most. @default the policy's number */
+  readonly attempts?: number;
 }
 
 /** How often and after which waits a request is repeated. */
@@ -102,7 +104,7 @@ export class S3Client {
     others: readonly number[],
     take: (response: Response, failure: S3Failure | undefined) => Promise<T> | T,
   ): Promise<T> {
-    const { signal, operation } = request;
+    const { signal, operation, attempts = this.#policy.attempts } = request;
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
       let failure: S3Failure;
@@ -132,7 +134,7 @@ export class S3Client {
           });
         }
       }
-      if (!canPass || attempt >= this.#policy.attempts || retryAfter > maxRetryAfterMs) throw failure;
+      if (!canPass || attempt >= attempts || retryAfter > maxRetryAfterMs) throw failure;
       await this.#wait(attempt, retryAfter, signal);
     }
   }

@@ -28,6 +28,9 @@ export interface CopyLimits {
 
 const awsLimits: CopyLimits = { maxCopyBytes: 5_000_000_000, copyPartBytes: 2 ** 30 };
 
+/** Rounds of two attempts to complete an upload, each followed by a look. */
+const maxCompletions = 4;
+
 /** Parts of one upload (multipart upload limits of S3, read 2026-11-23). */
 export const maxParts = 10_000;
 
@@ -87,21 +90,28 @@ export class S3Uploads {
       ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${escapeXml(etag)}</ETag></Part>`,
     );
     const root = "CompleteMultipartUpload";
-    const body = `<${root} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${rows.join("")}</${root}>`;
+    const body = encodeUtf8(
+      `<${root} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${rows.join("")}</${root}>`,
+    );
     const request = {
       operation: "put into",
       method: "POST",
       target: targetOf(upload),
-      headers: { "content-type": "application/xml" },
-      body: encodeUtf8(body),
+      headers: { "content-type": "application/xml", "x-amz-content-sha256": (await sha256Of(body)).hex },
+      body,
+      attempts: 2,
     } as const;
-    try {
-      return required(await this.#objects.client.sendForXml(request, `${root}Result`), "ETag");
-    } catch (error) {
-      if (!(error instanceof S3Failure && error.code === "NoSuchUpload")) throw error;
-      const found = await this.#objects.head(upload.key);
-      if (found === undefined || !isDone(found)) throw error;
-      return found.etag;
+    for (let round = 1; ; round++) {
+      try {
+        return required(await this.#objects.client.sendForXml(request, `${root}Result`), "ETag");
+      } catch (error) {
+        // NoSuchUpload of AWS, InternalError of radosgw: the first attempt may have been the successful one.
+        if (!(error instanceof S3Failure)) throw error;
+        const found = await this.#objects.head(upload.key);
+        if (found !== undefined && isDone(found)) return found.etag;
+        const canPass = error.status < 400 || error.status >= 500;
+        if (!canPass || round === maxCompletions) throw error;
+      }
     }
   }
 

@@ -128,9 +128,9 @@ export class S3Objects {
       target: `/${encodeKey(key)}`,
       headers: isConditional ? { "if-match": etag } : {},
     };
-    const status = await this.client.send(request, [404, 412, 501], (response) => response.status);
+    const others = isConditional ? [404, 412, 501] : [404];
+    const status = await this.client.send(request, others, (response) => response.status);
     if (status !== 501) return status !== 412;
-    if (!isConditional) throw new S3Failure(501, "HTTP_501", "delete from: status 501");
     this.#deletesIfMatch = false;
     return this.delete(key);
   }

@@ -26,7 +26,7 @@ export function touchedAtOf({ modifiedAt }: Pick<ObjectStat, "modifiedAt">): num
 }
 
 /** How often an object is looked at again that others change at the same moment. */
-const maxRounds = 4;
+export const maxRounds = 4;
 /** Bodies of this size are sent without a look at the object first, if the server refuses an existing one. */
 const maxUnseenBytes = 256 * 1024;
 
@@ -76,7 +76,7 @@ export class StoredBlobs {
         : undefined;
       isSeen = true;
       let isWritten = true;
-      if (head === undefined) isWritten = await this.#putAbsent(ref, bytes, sha256);
+      if (head === undefined) isWritten = await this.#putAbsent(ref, bytes, sha256, round < maxRounds - 1);
       else if (head.size === bytes.length && head.sha256 === sha256.base64)
         isWritten = await this.#touch(head);
       // Damaged, or the server keeps no checksum: bytes that were not compared are replaced.
@@ -93,10 +93,8 @@ export class StoredBlobs {
   async publish(ref: BlobRef, staged: Pick<ObjectStat, "key" | "size" | "etag">): Promise<BlobStat> {
     const { objects, uploads } = this.bucket;
     for (let round = 0; round < maxRounds; round++) {
-      if (!(await uploads.copy(staged, this.keys.blob(ref), objects.client.clock.stamp()))) {
-        throw new S3Failure(404, "NoSuchKey", "put into: the staged object is gone");
-      }
-      const stat = await this.stat(ref);
+      const isCopied = await uploads.copy(staged, this.keys.blob(ref), objects.client.clock.stamp());
+      const stat = isCopied ? await this.stat(ref) : undefined;
       if (stat?.size === staged.size) return stat;
     }
     throw changing("put into");
@@ -129,14 +127,16 @@ export class StoredBlobs {
     return uploads.copy(head, head.key, objects.client.clock.stamp());
   }
 
-  /** Puts a blob that was absent; false if another writer was first. */
-  async #putAbsent(ref: BlobRef, body: Uint8Array, sha256: Sha256): Promise<boolean> {
+  /** Puts a blob that was absent; false if another writer was first, with `ifAbsent`. */
+  async #putAbsent(ref: BlobRef, body: Uint8Array, sha256: Sha256, ifAbsent: boolean): Promise<boolean> {
     const { bucket } = this;
-    if (bucket.conditional === false) return (await this.#put(ref, body, sha256, false)) === true;
+    if (!ifAbsent || bucket.conditional === false) {
+      return (await this.#put(ref, body, sha256, false)) === true;
+    }
     const done = await this.#put(ref, body, sha256, true);
     if (done === "unsupported") {
       bucket.conditional = false;
-      return this.#putAbsent(ref, body, sha256);
+      return this.#putAbsent(ref, body, sha256, false);
     }
     // The probe: a server that honours the condition refuses the same request, and others store the same again.
     if (done && bucket.conditional === undefined && body.length <= maxUnseenBytes) {
@@ -152,6 +152,7 @@ export class StoredBlobs {
   }
 }
 
-function changing(operation: string): S3Failure {
+/** The error of an object that never stays as it was seen. */
+export function changing(operation: string): S3Failure {
   return new S3Failure(409, "OperationAborted", `${operation}: the object changes again and again`);
 }

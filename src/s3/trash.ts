@@ -1,7 +1,7 @@
 import type { BlobStat, BlobTrash, TrashedBlob } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import type { ObjectStat } from "./objects.js";
-import { type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
+import { changing, maxRounds, type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
 
 /**
  * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>`. S3 moves nothing
@@ -48,17 +48,15 @@ export class S3Trash implements BlobTrash {
 
   restore(ref: BlobRef): Promise<boolean> {
     return this.#guard("collect in", async () => {
-      const { uploads, objects } = this.#blobs.bucket;
-      const copies = await this.#copies(ref);
-      let isRestored = false;
-      // The newest first.
-      for (const copy of copies.reverse()) {
-        // Bytes that were put again since are at least as good.
-        isRestored ||= (await this.#blobs.touch(ref)) !== undefined;
-        isRestored ||= await uploads.copy(copy, this.#blobs.keys.blob(ref), this.#clock.stamp());
-        if (isRestored) await objects.delete(copy.key);
+      for (let round = 0; round < maxRounds; round++) {
+        const copies = await this.#copies(ref);
+        if (copies.length === 0) return false;
+        if (await this.#restoreOne(ref, copies)) {
+          for (const { key } of copies) await this.#blobs.bucket.objects.delete(key);
+          return true;
+        }
       }
-      return isRestored;
+      throw changing("collect in");
     });
   }
 
@@ -71,6 +69,17 @@ export class S3Trash implements BlobTrash {
       }
       return isDeleted;
     });
+  }
+
+  /** Whether one of the copies is the blob again. */
+  async #restoreOne(ref: BlobRef, copies: readonly ObjectStat[]): Promise<boolean> {
+    // Bytes that were put again since are at least as good.
+    if ((await this.#blobs.touch(ref)) !== undefined) return true;
+    for (const copy of copies.toReversed()) {
+      const { uploads } = this.#blobs.bucket;
+      if (await uploads.copy(copy, this.#blobs.keys.blob(ref), this.#clock.stamp())) return true;
+    }
+    return false;
   }
 
   get #clock() {

@@ -312,7 +312,10 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
           if (headers["x-amz-copy-source"] !== undefined) return send(200, copyPart(upload, query, headers));
           return send(200, "", { etag: putPart(upload, query, body, checkBody(body, headers)) });
         }
-        if (method === "POST") return send(200, complete(uploadId, upload, body.toString()));
+        if (method === "POST") {
+          checkBody(body, headers);
+          return send(200, complete(uploadId, upload, body.toString()));
+        }
         if (method === "DELETE") {
           uploads.delete(uploadId);
           return send(204);

@@ -1,0 +1,153 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { testKeys } from "./signature.js";
+
+/**
+ * A real S3 server: Ceph's radosgw on 127.0.0.1, over one monitor and one OSD in memory. Of Debian, the
+ * packages radosgw, ceph-mon and ceph-osd have what is needed.
+ */
+
+const programs = ["radosgw", "ceph-mon", "ceph-osd", "monmaptool", "ceph", "radosgw-admin"];
+
+/** Why there can be no server here; undefined if there can. */
+export function radosgwAbsence(): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const isThere = (program: string): boolean =>
+    folders.some((folder) => {
+      try {
+        readFileSync(join(folder, program)).subarray(0, 0);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  const absent = programs.filter((program) => !isThere(program));
+  if (absent.length === 0) return undefined;
+  const reason = `no ${absent.join(", ")}: apt-get install radosgw ceph-mon ceph-osd`;
+  if (process.env.CI) throw new Error(reason);
+  return reason;
+}
+
+/** A running server. */
+export interface Radosgw {
+  /** The endpoint, without a bucket. */
+  readonly endpoint: string;
+  stop(): void;
+}
+
+const run = promisify(execFile);
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** Starts a program that ends with this process, however this process ends: its guard then reads an end of input. */
+function daemon(program: string, args: readonly string[], log: string): ChildProcess {
+  const script = `"$@" >>"${log}" 2>&1 & pid=$!; cat >/dev/null; kill -9 $pid`;
+  return spawn("sh", ["-c", script, "sh", program, ...args], { stdio: ["pipe", "ignore", "ignore"] });
+}
+
+async function answers(port: number, forMs: number): Promise<void> {
+  const end = performance.now() + forMs;
+  for (;;) {
+    const isOpen = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => resolve(true));
+      socket.on("error", () => resolve(false));
+      socket.on("close", () => undefined);
+      setTimeout(() => socket.destroy(), 1000).unref();
+    });
+    if (isOpen) return;
+    if (performance.now() > end) throw new Error(`nothing listens on port ${port} after ${forMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Starts a server, which takes some ten seconds. */
+export async function startRadosgw(): Promise<Radosgw> {
+  const dir = mkdtempSync(join(tmpdir(), "radosgw-"));
+  for (const folder of ["mon", "osd", "rgw", "run"]) mkdirSync(join(dir, folder));
+  const [monitorPort, port] = [await freePort(), await freePort()];
+  const fsid = randomUUID();
+  const conf = join(dir, "ceph.conf");
+  const log = join(dir, "log");
+  writeFileSync(
+    conf,
+    `[global]
+fsid = ${fsid}
+mon host = v1:127.0.0.1:${monitorPort}
+mon initial members = a
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+auth cluster required = none
+auth service required = none
+auth client required = none
+osd memory target = 939524096
+osd pool default size = 1
+osd pool default min size = 1
+mon allow pool size one = true
+mon warn on pool no redundancy = false
+osd crush chooseleaf type = 0
+osd pool default pg num = 2
+osd pool default pgp num = 2
+osd pool default pg autoscale mode = off
+mon max pg per osd = 800
+osd objectstore = memstore
+memstore device bytes = 1073741824
+osd max object name len = 256
+osd max object namespace len = 64
+ms bind msgr2 = false
+mon data = ${dir}/mon
+osd data = ${dir}/osd
+rgw data = ${dir}/rgw
+run dir = ${dir}/run
+admin socket = ${dir}/run/$cluster-$name.asok
+pid file = ${dir}/run/$type.$id.pid
+log file = ${dir}/$name.log
+rgw frontends = beast endpoint=127.0.0.1:${port}
+rgw dns name = localhost
+`,
+  );
+  const env = { ...process.env, CEPH_CONF: conf };
+  const daemons: ChildProcess[] = [];
+  const start = (program: string, ...args: string[]): void => {
+    daemons.push(daemon(program, ["-f", "-c", conf, ...args], log));
+  };
+  const stop = (): void => {
+    for (const { stdin } of daemons.splice(0)) stdin?.end();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: 60_000 });
+  try {
+    const map = join(dir, "monmap");
+    await act("monmaptool", "--create", "--addv", "a", `[v1:127.0.0.1:${monitorPort}]`, "--fsid", fsid, map);
+    await act("ceph-mon", "-c", conf, "--mkfs", "-i", "a", "--monmap", map);
+    start("ceph-mon", "-i", "a");
+    await answers(monitorPort, 30_000);
+    const osd = randomUUID();
+    await act("ceph", "-c", conf, "osd", "create", osd, "0");
+    await act("ceph-osd", "-c", conf, "-i", "0", "--mkfs", "--osd-uuid", osd);
+    start("ceph-osd", "-i", "0");
+    start("radosgw", "-n", "client.rgw");
+    const { accessKeyId, secretAccessKey } = testKeys;
+    const keys = [`--access-key=${accessKeyId}`, `--secret-key=${secretAccessKey}`];
+    await Promise.all([
+      act("radosgw-admin", "-c", conf, "user", "create", "--uid=test", "--display-name=test", ...keys),
+      answers(port, 60_000),
+    ]);
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return { endpoint: `http://127.0.0.1:${port}`, stop };
+}
