@@ -64,6 +64,8 @@ export interface S3Server {
   readonly versions: { readonly key: string; readonly bytes: Buffer | undefined }[];
   /** Answers the next requests that match itself: returns true if it did. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
+  /** Loses the answer of the next write, after it took effect. */
+  loseAnswer(): void;
   /** Stores bytes under a key, as another program would. */
   damage(key: string, bytes: Uint8Array): void;
   close(): Promise<void>;
@@ -93,6 +95,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   const objects = new Map<string, S3Object>();
   const uploads = new Map<string, Upload>();
   const requests: SeenRequest[] = [];
+  let losses = 0;
   const versions: { key: string; bytes: Buffer | undefined }[] = [];
   const now = (): number => Date.now() + aheadMs;
   const second = (): number => Math.floor(now() / 1000) * 1000;
@@ -276,6 +279,10 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const body = Buffer.concat(chunks);
 
     const send = (status: number, xml = "", more: Record<string, string> = {}): void => {
+      if (status === 200 && losses > 0 && (method === "PUT" || method === "POST")) {
+        losses--;
+        return void response.destroy();
+      }
       const text = xml === "" ? "" : `<?xml version="1.0" encoding="UTF-8"?>\n${xml}`;
       const type = xml === "" ? {} : { "content-type": "application/xml" };
       response.writeHead(status, {
@@ -391,6 +398,9 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     requests,
     versions,
     intercept: undefined,
+    loseAnswer() {
+      losses++;
+    },
     damage(key, bytes) {
       const body = Buffer.from(bytes);
       const before = objects.get(key);
