@@ -187,7 +187,7 @@ class S3BlobBackend implements BlobBackend {
   now(): Promise<number> {
     return this.#guard("look into", async () => {
       const { objects } = this.#bucket;
-      if (!objects.client.clock.isKnown) await objects.prove();
+      if (!objects.client.clock.isKnown) await objects.prove(this.#blobs.keys.prefix);
       return objects.client.clock.earliest();
     });
   }

@@ -63,13 +63,19 @@ export class S3Objects {
       ok ? statOf(key, headers) : undefined,
     );
     // A HEAD has no body that tells an absent bucket from an absent key.
-    if (found === undefined && !options.isFollowed && !this.client.isBucketProved) await this.prove();
+    if (found === undefined && !options.isFollowed && !this.client.isBucketProved) await this.prove(key);
     return found;
   }
 
-  /** Proves that there is a bucket and that its objects may be listed. */
-  async prove(): Promise<void> {
-    await this.#page("", 0);
+  /**
+   * Proves that there is a bucket, and returns its name.
+   *
+   * @param prefix of the list that is asked for: a policy may allow no other
+   */
+  async prove(prefix: string): Promise<string> {
+    const name = childText(await this.#page(prefix, 0), "Name");
+    if (name) return name;
+    throw new S3Failure(200, "BROKEN_REPLY", "list: the reply does not name the bucket");
   }
 
   /**
@@ -106,8 +112,7 @@ export class S3Objects {
   /** The headers of a request that copies an object as it was seen. */
   async copySource({ key, etag }: Pick<ObjectStat, "key" | "etag">): Promise<Record<string, string>> {
     // The bucket's own host does not always tell its name: a list does.
-    this.#bucket ??= childText(await this.#page("", 0), "Name");
-    if (!this.#bucket) throw new S3Failure(200, "BROKEN_REPLY", "list: the reply does not name the bucket");
+    this.#bucket ??= await this.prove(key);
     return {
       "x-amz-copy-source": `/${encodeURIComponent(this.#bucket)}/${encodeKey(key)}`,
       "x-amz-copy-source-if-match": etag,
