@@ -92,7 +92,7 @@ export function s3BlobBackendWith(options: S3BlobsOptions, tuning: S3Tuning): Bl
  * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
- * const aws = new AwsClient({ accessKeyId, secretAccessKey, service: "s3", retries: 0 }); // of aws4fetch
+ * // `aws` is an AwsClient of aws4fetch, with `service: "s3", retries: 0`
  * const blobs = s3BlobStore({
  *   fetch: (url, init) => aws.fetch(url, init),
  *   url: "https://s3.eu-central-1.amazonaws.com/my-bucket",

@@ -31,6 +31,8 @@ const given: Readonly<Record<string, string>> = {
   model: "string",
   bytes: "Uint8Array",
   body: "Uint8Array",
+  aws: 'import("aws4fetch").AwsClient',
+  Pool: 'typeof import("pg").Pool',
   ring: 'import("sessile/tether").FrameRing',
   headerLine: "string",
   error: "unknown",
