@@ -3,6 +3,7 @@ import { SessileError } from "../errors/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
 import type { BlobBackend, BlobLeftovers } from "./backend.js";
 import { isBlobRef } from "./ref.js";
+import { RefSet } from "./ref-set.js";
 import type { BlobStore } from "./types.js";
 
 /** The references of one root: a session's log, or a list of pins. */
@@ -55,8 +56,15 @@ export interface CollectionReport {
   readonly dryRun: boolean;
   /** The time of the collection. */
   readonly now: number;
-  /** The examined roots. Blobs of other roots are garbage to it. */
-  readonly roots: readonly { readonly root: string; readonly refs: number }[];
+  /**
+   * The examined roots, and their references with repetitions. Blobs of other roots are garbage to it. `first`
+   * has the first 100 roots, each with its references.
+   */
+  readonly roots: {
+    readonly count: number;
+    readonly refs: number;
+    readonly first: readonly { readonly root: string; readonly refs: number }[];
+  };
   /** Blobs with a reference. */
   readonly kept: BlobTally;
   /** Blobs without a reference, put or touched within the lease. */
@@ -71,16 +79,21 @@ export interface CollectionReport {
   readonly waiting: BlobTally;
   /** Temporary files of crashed writers: removed. */
   readonly leftovers: BlobLeftovers;
-  /** Referenced blobs that the store does not have. */
-  readonly missing: readonly BlobRef[];
+  /** Referenced blobs that the store does not have: their number, and the first 1000. */
+  readonly missing: { readonly count: number; readonly first: readonly BlobRef[] };
 }
 
 const fortnightMs = 14 * 86_400_000;
+const shownRoots = 100;
+const shownMissing = 1000;
+/** The number of reasons in the details of a refusal, and in its message. */
+const keptReasons = 1000;
+const shownReasons = 20;
 
 /**
  * Garbage collection: moves blobs without a reference to the trash, and deletes them in a later collection.
  * Keeps blobs that were put or touched within the lease, so that writers need no coordination. A read
- * restores a blob from the trash.
+ * restores a blob from the trash. Its memory is about 45 bytes per referenced blob.
  * @param store only its own partition is collected
  * @throws SessileError COLLECTION_REFUSED if a mark is incomplete, or there is no mark; nothing was changed
  * @throws TypeError, RangeError for invalid options
@@ -90,7 +103,7 @@ const fortnightMs = 14 * 86_400_000;
  *   marks: [await sessionBlobRoots("session.jsonl", await readFile("session.jsonl"))],
  *   dryRun: true,
  * });
- * console.log(report.roots, report.trashed.bytes);
+ * console.log(report.roots.count, report.trashed.bytes);
  * ```
  */
 export async function collectGarbage(
@@ -111,20 +124,18 @@ export async function collectGarbage(
   const restored = new Count();
   const deleted = new Count();
   const waiting = new Count();
-  const missing = new Set(marked);
   const each = signal === undefined ? {} : { signal };
   let blobs = 0;
-  const look = (ref: BlobRef): void => {
+  const look = (ref: BlobRef): boolean => {
     signal?.throwIfAborted();
-    missing.delete(ref);
     onProgress?.({ blobs: ++blobs });
+    return marked.find(ref);
   };
 
   // The trash first: blobs that move there below start their time now.
   for await (const seen of backend.trash.list(each)) {
     const { ref, size, trashedAt, touchedAt } = seen;
-    look(ref);
-    if (marked.has(ref)) {
+    if (look(ref)) {
       if (dryRun) kept.add(size);
       if (dryRun || (await backend.trash.restore(ref))) restored.add(size);
     } else if (mayBeSince(trashedAt, now - trashMs) || mayBeSince(touchedAt, now - graceMs)) {
@@ -134,8 +145,7 @@ export async function collectGarbage(
     }
   }
   for await (const stat of backend.list(each)) {
-    look(stat.ref);
-    if (marked.has(stat.ref)) kept.add(stat.size);
+    if (look(stat.ref)) kept.add(stat.size);
     else if (mayBeSince(stat.touchedAt, now - graceMs)) recent.add(stat.size);
     else if (dryRun || (await backend.trash.take(stat))) trashed.add(stat.size);
     else recent.add(stat.size);
@@ -152,7 +162,7 @@ export async function collectGarbage(
     deleted: deleted.tally(),
     waiting: waiting.tally(),
     leftovers: leftovers ?? { count: 0, bytes: 0 },
-    missing: [...missing],
+    missing: { count: marked.unfound, first: [...taken(marked.allUnfound(), shownMissing)] },
   };
 }
 
@@ -186,32 +196,47 @@ class Count {
   }
 }
 
-/** Reads all references, also after an incomplete root, so that the refusal names every such root. */
+function* taken<T>(items: Iterable<T>, count: number): Generator<T, void> {
+  let left = count;
+  for (const item of items) {
+    if (left-- <= 0) return;
+    yield item;
+  }
+}
+
+/** Reads all references, also after an incomplete root, so that the refusal names more than one. */
 async function readMarks({ marks, signal }: CollectOptions): Promise<{
   readonly roots: CollectionReport["roots"];
-  readonly marked: ReadonlySet<BlobRef>;
+  readonly marked: RefSet;
 }> {
-  const roots: { root: string; refs: number }[] = [];
+  const first: { root: string; refs: number }[] = [];
+  const total = { count: 0, refs: 0 };
   const reasons: { root: string; reason: string }[] = [];
-  const marked = new Set<BlobRef>();
+  let refused = 0;
+  const refuse = (root: string, reason: string): void => {
+    if (refused++ < keptReasons) reasons.push({ root, reason });
+  };
+  const marked = new RefSet();
   for await (const { root, refs, complete, reason } of marks) {
     signal?.throwIfAborted();
-    if (complete !== true) reasons.push({ root, reason: reason ?? "it could not be read whole" });
+    if (complete !== true) refuse(root, reason ?? "it could not be read whole");
     let count = 0;
     for (const ref of refs) {
       count++;
       if (isBlobRef(ref)) marked.add(ref);
       // An unknown blob may be referenced.
-      else reasons.push({ root, reason: `it names ${describe(ref)}, which is no blob` });
+      else refuse(root, `it names ${describe(ref)}, which is no blob`);
     }
-    roots.push({ root, refs: count });
+    total.count++;
+    total.refs += count;
+    if (first.length < shownRoots) first.push({ root, refs: count });
   }
-  if (roots.length === 0) {
-    reasons.push({ root: "", reason: "there are no roots, so that every blob would be garbage" });
+  if (total.count === 0) refuse("", "there are no roots, so that every blob would be garbage");
+  if (refused > 0) {
+    const shown = reasons.slice(0, shownReasons).map(({ root, reason }) => `${root || "marks"}: ${reason}`);
+    if (refused > shown.length) shown.push(`and ${refused - shown.length} more`);
+    const message = `nothing was collected: ${shown.join("; ")}`;
+    throw new SessileError("COLLECTION_REFUSED", message, { details: { reasons } });
   }
-  if (reasons.length > 0) {
-    const shown = reasons.map(({ root, reason }) => `${root || "marks"}: ${reason}`).join("; ");
-    throw new SessileError("COLLECTION_REFUSED", `nothing was collected: ${shown}`, { details: { reasons } });
-  }
-  return { roots, marked };
+  return { roots: { ...total, first }, marked };
 }

@@ -208,7 +208,7 @@ class SoakWorker {
       graceMs,
       trashMs,
     });
-    const lost = this.#named.filter(({ ref }) => missing.includes(ref));
+    const lost = this.#named.filter(({ ref }) => missing.first.includes(ref));
     if (lost.length > 0) say(`bad collect: ${lost.map(({ ref }) => ref).join(" ")} are missing`);
     say(`collected ${trashed.count} ${deleted.count}`);
   }
