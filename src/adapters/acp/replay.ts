@@ -35,8 +35,8 @@ export interface AcpReplayOptions {
 /**
  * Yields the conversation from the root to a leaf as updates of `session/update`, for the reply to
  * `session/load`. Messages that a compaction replaced are shown; system messages and hidden messages are not.
- * A call without a result is failed. Holds the bytes of one image at a time. Answer the request after the last
- * update is sent.
+ * A call without a result is failed. Holds the bytes of one image at a time. Answer the request after the
+ * last update is sent.
  * @throws SessileError ENTRY_NOT_FOUND; STORAGE_FAILED from `blobs`
  * @example
  * ```ts
@@ -148,7 +148,8 @@ function toolCallUpdate(toolCallId: string, call: ToolCall, view: ToolCallView):
 }
 
 /**
- * The calls on a path. A client knows a call by its id alone, so that a second call of one id gets another id.
+ * The calls on a path. A client knows a call by its id alone, so that a second call of one id gets another
+ * id.
  */
 class OpenCalls {
   /** Results to come, by the id of their calls. */
@@ -164,7 +165,9 @@ class OpenCalls {
     }
   }
 
-  /** Opens a call. Whether it is answered: a later result has its id, and no call before it needs that one. */
+  /**
+   * Opens a call. Whether it is answered: a later result has its id, and no call before it needs that one.
+   */
   open({ id }: ToolCall): { readonly toolCallId: string; readonly isAnswered: boolean } {
     let toolCallId = id;
     for (let count = 2; this.#used.has(toolCallId); count++) toolCallId = `${id}#${count}`;

@@ -56,7 +56,7 @@ export interface SessionQuery {
   /** Only sessions modified before this time. */
   readonly until?: Date;
   /** The `cursor` of the last session of the previous page. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** Maximum number. Minimum: 1. @default all */
   readonly limit?: number;
   /** Whether to count entries and messages, which reads each session in whole. @default false */
