@@ -51,6 +51,7 @@ const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
 /** The surroundings of each page's program, by the name of its file. */
 export const pages: Readonly<Record<string, GuidePage>> = {
   "acp.md": {},
+  "ai-sdk.md": {},
   "compaction.md": {
     servers: {
       anthropic: () =>

@@ -1,4 +1,4 @@
-/** What a page posts, in a session of messages: at its place in the tree, once. */
+/** Appends the messages that a page posts to a session: at their place in the tree, once. */
 
 import { type Message, resourceOf } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
@@ -9,12 +9,12 @@ import type { UiMessage, UiPart } from "./ui-message.js";
 import { isSame, uiNote } from "./ui-note.js";
 
 /**
- * Appends the last message that a page posted, and moves the leaf to it. The ids of the messages before it tell its
- * place, so that a page that did not see the newest messages gets a branch.
+ * Appends the last message that a page posted, and moves the leaf to it. The ids of the messages before it
+ * tell its place, so that a page that did not see the newest messages gets a branch.
  * - A new message follows the one that the page shows before it.
  * - A known message with other content is an edit: a branch from before the old version, under the same id.
- * - A known message with the same content, as of a regeneration or a retry, is not stored again. The leaf moves to
- *   it, and the next reply is a branch.
+ * - A known message with the same content, as of a regeneration or a retry, is not stored again. The leaf
+ *   moves to it, and the next reply is a branch.
  * - Of a reply at the end, the results of the page's own tools are appended to their calls.
  *
  * @param messages as posted by `DefaultChatTransport`: all, or the last one alone
@@ -151,7 +151,7 @@ function parentOf({ tree }: Session, id: string): string | null {
 /** Entries that are no part of the conversation. */
 const besides: ReadonlySet<string> = new Set(["leaf", "label", "session_info", "usage"]);
 
-/** The last entry of the message that begins with an entry: steps, results and what a harness noted of them. */
+/** The last entry of the message that begins with an entry: its steps, results and notes. */
 function endOf({ tree }: Session, id: string): string {
   let last = id;
   const open = tree.node(id)?.role === "user" ? [] : [id];

@@ -1,6 +1,6 @@
 /**
- * Files of a chat: parts with data URLs, whose bytes are blobs. A page gets addresses in place of the bytes, and a
- * message that comes back with such an address is the stored message.
+ * Files of a chat: parts with data URLs, whose bytes are blobs. A page gets addresses in place of the bytes,
+ * and a message that comes back with such an address is the stored message.
  */
 
 import { type BlobStore, digest } from "../../blobs/index.js";
@@ -60,8 +60,8 @@ function partOfUrl(path: readonly (string | number)[]): number | undefined {
 }
 
 /**
- * The SHA-256 of a message: its JSON with sorted keys, without `undefined`, with digests in place of the bytes of
- * data URLs. `known` has the files of addresses.
+ * The SHA-256 of a message: its JSON with sorted keys, without `undefined`, with digests in place of the
+ * bytes of data URLs. `known` has the files of addresses.
  */
 export function messageDigest(message: unknown, known: ReadonlyMap<string, StoredFile>): string {
   if (!isRecord(message) || !Array.isArray(message.parts)) return valueDigest(message);

@@ -1,18 +1,16 @@
 /**
- * Chats of the AI SDK in sessions. A chat is a tree of messages: what a regeneration or an edit replaces stays as a
- * branch. The id of a message's entry is a digest of the messages up to it, so that one message at one place has
- * one entry, whoever saves it and however often.
+ * Chats of the AI SDK in sessions. A chat is a tree of messages: a message that a regeneration or an edit
+ * replaces stays as a branch. The id of a message's entry is a digest of the messages up to it, so that one
+ * message at one place has one entry, however often it is saved.
  */
 
-import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type EntryDraft, type Session } from "../../session/index.js";
+import type { EntryDraft, Session } from "../../session/index.js";
 import { previewOf } from "../../session/internal.js";
 import { type AppendPlan, SessionHandles, type SessionPlace } from "../shared/handles.js";
-import { entryId, textDigest } from "../shared/ids.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
-import { isParcel, type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
+import { type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
 import {
   type ChatFile,
   fileBytes,
@@ -23,24 +21,38 @@ import {
   withoutFiles,
   withStoredFiles,
 } from "./chat-files.js";
+import {
+  chatConflict,
+  endBehind,
+  isMessageId,
+  messageEntryId,
+  type StoredMessage,
+  siblingsOf,
+  stored,
+  tipOf,
+  unknownLeaf,
+} from "./chat-tree.js";
 import { RunningReplies } from "./chunk-log.js";
 import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
 
 /** Options of {@link aiSdkChats}. */
 export interface AiSdkChatsOptions extends AdapterOptions {
   /**
-   * The address of a file for a page: `load` with `files: "url"` returns it, and `save` takes it for the file. The
-   * same file must always have the same address. @default none: files are data URLs
+   * The address of a file for a page: `load` with `files: "url"` returns it, and `save` takes it for the
+   * file. The same file must always have the same address. @default files are data URLs
    */
   readonly fileUrl?: (file: ChatFile) => string | Promise<string>;
 }
 
 /** Options of reading messages. */
 export interface LoadChatOptions {
-  /** The last message to return, from `save` or `versions`; null for none. @default the chat's leaf */
+  /**
+   * The last message to return, from `save` or `versions`; null for an empty list. @default the chat's leaf
+   */
   readonly leafId?: string | null;
   /**
-   * `data`: files as they were saved, for a model. `url`: files in the blob store by their `fileUrl`, for a page.
+   * `data`: files as they were saved, for a model. `url`: files in the blob store by their `fileUrl`, for a
+   * page.
    * @default "data"
    */
   readonly files?: "data" | "url";
@@ -49,19 +61,19 @@ export interface LoadChatOptions {
 /** The chats of an application. A chat id may be any string. */
 export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /**
-   * The messages of a chat, oldest first, deep-equal to those that were saved; empty if there is no such chat. They
-   * are not validated.
+   * The messages of a chat, oldest first, deep-equal to those that were saved; empty if there is no such
+   * chat. They are not validated.
    * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; BLOB_CORRUPT if the bytes of a file are gone
    */
   load(chatId: string, options?: LoadChatOptions): Promise<M[]>;
   /**
-   * Makes `messages` the chat: writes those that the chat does not have at their place, and moves its leaf to the
-   * last. Nothing is removed: messages that are no longer in the list are on a branch of their own. Saving the same
-   * list again writes nothing. The messages are copied at the call.
+   * Makes `messages` the chat: writes those that the chat does not have at their place, and moves its leaf to
+   * the last. Nothing is removed: messages that are no longer in the list are on a branch of their own.
+   * Saving the same list again writes nothing. The messages are copied at the call.
    * @param chat.after the leaf that the caller loaded; null for an empty chat
    * @returns the new leaf, and the number of messages written
-   * @throws SessileError CONCURRENT_WRITER if the chat has another leaf than `after`; INVALID_ENTRY naming a member
-   *   that JSON cannot keep. Nothing was written
+   * @throws SessileError CONCURRENT_WRITER if the chat has another leaf than `after`; INVALID_ENTRY naming a
+   *   member that JSON cannot keep. Nothing was written
    */
   save(chat: {
     readonly chatId: string;
@@ -71,15 +83,19 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /** The id of the chat's last message as `after` and `leafId` take it; null for an empty chat. */
   leafId(chatId: string): Promise<string | null>;
   /**
-   * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest end behind the
-   * version: `load` it to show that branch, and `save` the result to go on there. Empty for an unknown message.
+   * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest end
+   * behind the version: `load` it to show that branch, and `save` the result to go on there. Empty for an
+   * unknown message.
    */
   versions(
     chatId: string,
     messageId: string,
     options?: Pick<LoadChatOptions, "files">,
   ): Promise<{ readonly leafId: string; readonly message: M }[]>;
-  /** The chats, last modified first. A title is what the person wrote first, unless the session has another one. */
+  /**
+   * The chats, last modified first. A title is the text of the first user message, unless the session has
+   * another one.
+   */
   list(): AsyncIterable<{ readonly chatId: string; readonly title?: string; readonly modified: string }>;
   /** The bytes of a file that a message of the chat has; undefined for any other ref. */
   file(
@@ -89,13 +105,13 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
     { readonly bytes: Uint8Array; readonly mediaType: string; readonly filename?: string } | undefined
   >;
   /**
-   * Passes on a reply, and keeps its chunks until it ends. It is read to its end also if the returned stream is
-   * not, so that a page that goes away stops nothing.
+   * Passes on a reply, and keeps its chunks until it ends. It is read to its end also if the returned stream
+   * is not, so that a page that goes away stops nothing.
    */
   stream<C extends UiChunk>(chatId: string, reply: ReadableStream<C>): ReadableStream<C>;
   /**
-   * The chunks of the reply that runs in this process, from the first one on; undefined if none runs. The page's
-   * transport takes this as the answer of its request to reconnect.
+   * The chunks of the reply that runs in this process, from the first one on; undefined if none runs. The
+   * page's transport takes this as the answer of its request to reconnect.
    */
   resume<C extends UiChunk>(chatId: string): ReadableStream<C> | undefined;
   /** Deletes a chat. Returns whether it existed. Its files go with the next garbage collection. */
@@ -104,19 +120,6 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   close(): Promise<void>;
 }
 
-/** The data of an entry of a message. */
-interface StoredMessage {
-  readonly id?: string;
-  readonly sha256: string;
-  readonly message: Parcel;
-}
-
-const stored = customEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
-  if (isRecord(data) && typeof data.sha256 === "string" && isParcel(data.message)) return data as never;
-  throw new TypeError("data: expected a message");
-});
-
-const prefix = entryId("m", "");
 const noFiles: ReadonlyMap<string, StoredFile> = new Map();
 
 /** A message as it was at the call of `save`. */
@@ -129,8 +132,8 @@ interface TakenMessage {
 
 /**
  * Keeps chats of the AI SDK in sessions, one session a chat: the two functions that its guides leave to the
- * application, and versions, titles, files and resumable streams. Chat ids come from clients: check who may read
- * which chat before a call.
+ * application, and versions, titles, files and resumable streams. Chat ids come from clients: check who may
+ * read which chat before a call.
  *
  * @throws TypeError, RangeError for invalid options
  * @see https://ai-sdk.dev/docs/ai-sdk-ui/chatbot-message-persistence (a stored copy, read 2026-11-23)
@@ -226,7 +229,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     const drafts: EntryDraft[] = [];
     for (const { packed, addressed, ...message } of taken) {
       const sha256 = addressed === undefined ? message.sha256 : messageDigest(addressed, known);
-      leafId = prefix + textDigest(`${leafId ?? ""} ${sha256}`);
+      leafId = messageEntryId(leafId, sha256);
       if (drafts.length === 0 && session?.tree.has(leafId) === true) {
         parent = leafId;
         continue;
@@ -242,7 +245,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     const result = { leafId, written: drafts.length };
     const done = () => result;
     if (leafId === tip) return { drafts: [], done };
-    if (after !== undefined && after !== tip) throw concurrent(after, tip);
+    if (after !== undefined && after !== tip) throw chatConflict(after, tip);
     if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
     const title = session?.info.title ?? session?.info.name ?? titleOf(taken);
     const isTitled =
@@ -260,7 +263,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       return handles.read(placeOf(chatId), async (session) => {
         const { leafId = tipOf(session) } = options;
         if (leafId !== null && (session?.tree.has(leafId) !== true || !isMessageId(leafId)))
-          throw notFound(leafId);
+          throw unknownLeaf(leafId);
         const messages: M[] = [];
         for (const entry of leafId === null || session === undefined ? [] : await session.path(leafId)) {
           const found = isMessageId(entry.id) ? stored.read(entry) : undefined;
@@ -332,39 +335,6 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   }
 }
 
-function isMessageId(id: string): boolean {
-  return id.startsWith(prefix);
-}
-
-/** The last message at or before an entry; null if there is none. */
-function messageAtOrBefore({ tree }: Session, id: string | null): string | null {
-  for (let at = id; at !== null; at = tree.node(at)?.parentId ?? null) if (isMessageId(at)) return at;
-  return null;
-}
-
-function tipOf(session: Session | undefined): string | null {
-  return session === undefined ? null : messageAtOrBefore(session, session.leafId);
-}
-
-/** The messages that follow the same message, in the order in which they were written. */
-function siblingsOf(session: Session, id: string): readonly string[] {
-  const { tree } = session;
-  const before = (at: string) => messageAtOrBefore(session, tree.node(at)?.parentId ?? null);
-  const parent = before(id);
-  return Array.from(tree.walk(), ({ node }) => node)
-    .filter((node) => isMessageId(node.id) && before(node.id) === parent)
-    .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
-    .map((node) => node.id);
-}
-
-/** The last message of the newest branch through a message. */
-function endBehind(session: Session, id: string): string {
-  for (const leaf of session.leaves())
-    if (session.tree.path(leaf.id).some((node) => node.id === id))
-      return messageAtOrBefore(session, leaf.id) ?? id;
-  return id;
-}
-
 /** What the person wrote first, or the names of the files. */
 function titleOf(taken: readonly TakenMessage[]): string | undefined {
   const first = taken.map(({ packed }) => packed.json).find((json) => isRecord(json) && json.role === "user");
@@ -376,24 +346,5 @@ function titleOf(taken: readonly TakenMessage[]): string | undefined {
         ? { name: part.filename }
         : {};
     }),
-  );
-}
-
-function concurrent(after: string | null, tip: string | null): SessileError<"CONCURRENT_WRITER"> {
-  const [expected, actual] = [after ?? "none", tip ?? "none"];
-  return new SessileError(
-    "CONCURRENT_WRITER",
-    `after: expected the chat to end with ${expected}, got ${actual}; nothing was written. Load the chat again`,
-    { details: { expected, actual, leafId: tip } },
-  );
-}
-
-function notFound(id: string): SessileError<"ENTRY_NOT_FOUND"> {
-  return new SessileError(
-    "ENTRY_NOT_FOUND",
-    `leafId: the chat has no message ${SessileError.printable(id)}`,
-    {
-      details: { entryId: id },
-    },
   );
 }

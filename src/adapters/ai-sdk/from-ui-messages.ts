@@ -23,7 +23,7 @@ import { changesBetween, signatureOf, type UiNote, uiNote } from "./ui-note.js";
 /** Options of {@link fromUIMessages}: where files go, and their limits, as `ingest` has them. */
 export interface FromUIMessagesOptions
   extends Partial<Pick<IngestOptions, "blobs" | "limits" | "maxBytes" | "mismatch" | "signal">> {
-  /** The attachment that an address of `fileUrl` stands for. @default none: the address is a link */
+  /** The attachment that an address of `fileUrl` stands for. @default the address is a link */
   readonly resource?: (url: string) => Resource | undefined | Promise<Resource | undefined>;
   /** The model whose replies these are; reasoning is sent back to it alone. @default unknown */
   readonly model?: { readonly provider: string; readonly modelId: string };
@@ -33,11 +33,12 @@ export interface FromUIMessagesOptions
 
 /**
  * Makes drafts of messages of a page. Text, reasoning, calls with results and files become messages that
- * `project` sends to any provider; data URLs become attachments in the blob store. Fields and parts without such
- * a meaning stay in a note, so that {@link toUIMessages} gives the messages back as they were, with the same ids.
+ * `project` sends to any provider; data URLs become attachments in the blob store. Fields and parts without
+ * such a meaning stay in a note, so that {@link toUIMessages} gives the messages back as they were, with the
+ * same ids.
  *
- * @throws SessileError INVALID_MESSAGE for a value that is no message, with its path; errors of `ingest` for a
- *   file, such as LINK_REFUSED, MEDIA_TYPE_MISMATCH or LIMIT_EXCEEDED
+ * @throws SessileError INVALID_MESSAGE for a value that is no message, with its path; errors of `ingest` for
+ *   a file, such as LINK_REFUSED, MEDIA_TYPE_MISMATCH or LIMIT_EXCEEDED
  * @example
  * ```ts
  * const message = { id: "m1", role: "user" as const, parts: [{ type: "text", text: "Hi" }] };

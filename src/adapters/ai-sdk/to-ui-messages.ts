@@ -18,11 +18,11 @@ import { changedParts, metadataOf, type UiNote, uiNote } from "./ui-note.js";
 
 /** Options of {@link toUIMessages}. */
 export interface ToUIMessagesOptions {
-  /** The address of an attachment. @default none: an attachment is its descriptor, as text */
+  /** The address of an attachment. @default an attachment is its descriptor, as text */
   readonly fileUrl?: (file: StoredResource) => string | Promise<string>;
   /**
-   * Whether the last reply still runs: its calls without results are `input-available`. Otherwise a call without
-   * a result was interrupted, and is `output-error`. @default false
+   * Whether the last reply still runs: its calls without results are `input-available`. Otherwise a call
+   * without a result was interrupted, and is `output-error`. @default false
    */
   readonly running?: boolean;
 }
@@ -39,9 +39,9 @@ interface Shown {
 }
 
 /**
- * Shows the path to a leaf as `useChat` shows it: also what a compaction replaced, without system messages and
- * hidden ones. A message has the id that a page gave it, else that of its first entry. The messages are valid for
- * `validateUIMessages`, and `convertToModelMessages` makes a request of them.
+ * Shows the path to a leaf as `useChat` shows it: also the part that a compaction replaced, without system
+ * messages and hidden ones. A message has the id that a page gave it, else that of its first entry. The
+ * messages are valid for `validateUIMessages`, and `convertToModelMessages` makes a request of them.
  *
  * @param path such as `await session.path()`; of another branch, `await session.path(leafId)`
  * @example

@@ -1,6 +1,6 @@
 /**
- * Notes: what a message of the user interface has, and messages of a session have no place for. A note is an entry
- * before the message's first one, which maps the message's id to that entry.
+ * Notes: fields of a message of the user interface that messages of a session have no place for. A note is an
+ * entry before the message's first one, which maps the message's id to that entry.
  */
 
 import { isRecord } from "../../internal/shape.js";
@@ -71,7 +71,9 @@ export function changesBetween(
   return changes;
 }
 
-/** The parts after the changes. `isOpen` tells the shown parts whose calls have no result, by their indexes. */
+/**
+ * The parts after the changes. `isOpen` tells the shown parts whose calls have no result, by their indexes.
+ */
 export function changedParts(
   shown: readonly UiPart[],
   changes: readonly PartChange[],
@@ -96,7 +98,7 @@ export function changedParts(
   return parts;
 }
 
-/** Equal as JSON, whatever the order of keys. */
+/** Equal as JSON. The order of keys does not count. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one) || Array.isArray(other)) {

@@ -17,12 +17,13 @@ export interface UIReplies<C extends UiChunk = UiChunk> {
 }
 
 /**
- * Follows an open session, and gives its running reply to any number of pages, whenever they come. A reply begins
- * with the status `busy`, the first delta or the first message, and ends with a message that calls no tool, or with
- * the status `idle`, whose `message` is then an error. Text that was not published comes with its message.
+ * Follows an open session, and gives its running reply to any number of pages, whenever they come. A reply
+ * begins with the status `busy`, the first delta or the first message, and ends with a message that calls no
+ * tool, or with the status `idle`, whose `message` is then an error. Text that was not published comes with
+ * its message.
  *
- * Publish deltas with the `messageId` that the first message of the reply will have as its entry's id: it is then
- * the same before and after a reload.
+ * Publish deltas with the `messageId` that the first message of the reply will have as its entry's id: it is
+ * then the same before and after a reload.
  *
  * @example
  * ```ts
@@ -137,7 +138,7 @@ class ReplyFollower {
     this.#push({ type: `${type}-delta`, id: this.#open.id, delta });
   }
 
-  /** A step of the reply is whole: adds what was not published. */
+  /** A step of the reply is whole: adds the text that was not published. */
   async #replied(message: AssistantMessage, entryId: string): Promise<void> {
     const parts = await assistantParts(message, this.#options);
     this.#begin(entryId);
@@ -214,7 +215,7 @@ class ReplyFollower {
       this.#open = this.#startPart(type);
     } else {
       this.#streamed.shift();
-      // A part that was closed before is what was published.
+      // The page has a part that was closed before as it was published.
       if (this.#open !== streamed) return;
     }
     const rest =

@@ -1,0 +1,81 @@
+/** The tree of a chat: the entries of its messages, their ids, and the versions of a message. */
+
+import { SessileError } from "../../errors/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { customEntry, type Session } from "../../session/index.js";
+import { entryId, textDigest } from "../shared/ids.js";
+import { isParcel, type Parcel } from "../shared/parcels.js";
+
+/** The data of an entry of a message. */
+export interface StoredMessage {
+  readonly id?: string;
+  readonly sha256: string;
+  readonly message: Parcel;
+}
+
+export const stored = customEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
+  if (isRecord(data) && typeof data.sha256 === "string" && isParcel(data.message)) return data as never;
+  throw new TypeError("data: expected a message");
+});
+
+const prefix = entryId("m", "");
+
+/** The id of a message behind another one: a digest of all messages up to it. */
+export function messageEntryId(before: string | null, sha256: string): string {
+  return prefix + textDigest(`${before ?? ""} ${sha256}`);
+}
+
+/** Whether an entry is a message. */
+export function isMessageId(id: string): boolean {
+  return id.startsWith(prefix);
+}
+
+/** The last message at or before an entry; null if there is none. */
+function messageAtOrBefore({ tree }: Session, id: string | null): string | null {
+  for (let at = id; at !== null; at = tree.node(at)?.parentId ?? null) if (isMessageId(at)) return at;
+  return null;
+}
+
+/** The last message of the branch of the leaf; null if there is none. */
+export function tipOf(session: Session | undefined): string | null {
+  return session === undefined ? null : messageAtOrBefore(session, session.leafId);
+}
+
+/** The messages that follow the same message, in the order in which they were written. */
+export function siblingsOf(session: Session, id: string): readonly string[] {
+  const { tree } = session;
+  const before = (at: string) => messageAtOrBefore(session, tree.node(at)?.parentId ?? null);
+  const parent = before(id);
+  return Array.from(tree.walk(), ({ node }) => node)
+    .filter((node) => isMessageId(node.id) && before(node.id) === parent)
+    .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
+    .map((node) => node.id);
+}
+
+/** The last message of the newest branch through a message. */
+export function endBehind(session: Session, id: string): string {
+  for (const leaf of session.leaves())
+    if (session.tree.path(leaf.id).some((node) => node.id === id))
+      return messageAtOrBefore(session, leaf.id) ?? id;
+  return id;
+}
+
+/** The error of a save behind another leaf than the caller loaded. */
+export function chatConflict(after: string | null, tip: string | null): SessileError<"CONCURRENT_WRITER"> {
+  const [expected, actual] = [after ?? "none", tip ?? "none"];
+  return new SessileError(
+    "CONCURRENT_WRITER",
+    `after: expected the leaf ${expected}, got ${actual}; nothing was written. Load the chat again`,
+    { details: { expected, actual, leafId: tip } },
+  );
+}
+
+export function unknownLeaf(id: string): SessileError<"ENTRY_NOT_FOUND"> {
+  return new SessileError(
+    "ENTRY_NOT_FOUND",
+    `leafId: the chat has no message ${SessileError.printable(id)}`,
+    {
+      details: { entryId: id },
+    },
+  );
+}
