@@ -12,7 +12,7 @@ import {
 } from "../session/index.js";
 import { Channels } from "./channels.js";
 import { Database, type Row } from "./database.js";
-import { bytesOf } from "./lines.js";
+import { bytesOf, maxBatchBytes } from "./lines.js";
 import { existsError, type LogSession, type LogTables, PostgresLog } from "./log.js";
 import { migrationTo } from "./migrations.js";
 import { cwdKey, type PostgresSessionsOptions, schemaArgument } from "./options.js";
@@ -95,7 +95,10 @@ class PostgresBackend implements SessionBackend, PostgresTables {
       reader: database,
       notify,
       channels: listen && new Channels(listen, schema),
-      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, 64 * 1024 * 1024, 1024, 2 ** 30),
+      maxLineBytes: Math.min(
+        integerOption("maxLineBytes", options.maxLineBytes, 2 ** 26, 1024),
+        maxBatchBytes,
+      ),
     };
   }
 

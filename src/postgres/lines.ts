@@ -9,7 +9,7 @@ import { type LineSummary, summarizeLines } from "../session/internal.js";
 export const pageBytes = 1024 * 1024;
 export const pageLines = 4096;
 /** A bound of one statement. PostgreSQL's is 1 GB, which includes text of twice the length in some drivers. */
-const maxBatchBytes = 256 * 1024 * 1024;
+export const maxBatchBytes = 256 * 1024 * 1024;
 
 /** The lines of one write. */
 export interface LineBatch {

@@ -148,6 +148,28 @@ describe("a connection that is lost in an append", () => {
     expect(await textsOf(session.id)).toEqual(["first"]);
   });
 
+  it("while the server still runs the statement, which commits before the next attempt", async () => {
+    const session = await start();
+    const server = await pglite();
+    let running: (() => Promise<unknown>) | undefined;
+    let writes = 0;
+    const slow = {
+      async query(text: string, values?: unknown[]) {
+        if (writesLines(text) && ++writes === 1) {
+          running = () => server.query(text, values);
+          throw lostConnection();
+        }
+        if (writes === 2) await running?.();
+        return server.query(text, values);
+      },
+    };
+    const store = postgresSessionStore({ db: slow, schema });
+    const other = await store.open(session.id, { mode: "write" });
+    await other.appendMessage(say("next"));
+    expect(writes).toBe(2);
+    expect(await textsOf(session.id)).toEqual(["start", "next"]);
+  });
+
   it("several times, with the questions for the outcome: the entry is there once", async () => {
     const session = await start();
     let calls = 0;

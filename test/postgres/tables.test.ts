@@ -146,6 +146,16 @@ describe("list", () => {
     expect(found[0]).toBe("");
   });
 
+  it("shows the first message, also if a second writer did not know of it", async () => {
+    const store = await emptyStore("previews");
+    const first = await store.create({ cwd: "/", id: "a" });
+    await first.append([{ type: "custom", customType: "x" }]);
+    const second = await store.open("a", { mode: "write" });
+    await first.appendMessage(userMessage("first"));
+    await second.append([{ type: "message", message: userMessage("second") }], { conflict: "branch" });
+    expect((await store.latest())?.firstMessage).toBe("first");
+  });
+
   it("counts entries and messages without opening the session", async () => {
     const store = await emptyStore("counts");
     const session = await store.create({ cwd: "/", id: "a" });
@@ -216,7 +226,7 @@ describe("lines", () => {
     const backend = postgresSessionBackend({ db: server, schema: "pages", maxLineBytes: 2048 });
     const { log, position } = await backend.create({ ...unnamed, id: "x" });
     const wanted: (string | number)[] = [header];
-    for (let index = 0; index < 9000; index++) wanted.push(index % 100 === 7 ? 3000 : `{"n":${index}}`);
+    for (let index = 0; index < 5000; index++) wanted.push(index % 100 === 7 ? 3000 : `{"n":${index}}`);
     const text = wanted.map((line) => (typeof line === "number" ? "x".repeat(line) : line));
     await log.append(encode(text), position);
     expect(await linesOf(log)).toEqual(wanted);
@@ -235,7 +245,7 @@ describe("lines", () => {
     const db = new FaultyDriver(server);
     const backend = postgresSessionBackend({ db, schema: "wide" });
     const { log, position } = await backend.create({ ...unnamed, id: "x" });
-    const wide = Array.from({ length: 5 }, (_, index) => `${index}`.repeat(400_000));
+    const wide = [600_000, 600_000, 50_000].map((length, index) => `${index}`.repeat(length));
     await log.append(encode([header, ...wide, ""]), position);
     db.queries.length = 0;
     const lines = await linesOf(log);
