@@ -43,8 +43,9 @@ export function prefixArgument(name: string, value: unknown): string {
   const hasUnsafe = isText && /[\u0000-\u001f\u007f\ufffe\uffff\\]|(^|\/)\.{0,2}\//.test(value);
   const isDots = isText && /(^|\/)\.{1,2}$/.test(value);
   if (isText && !hasUnsafe && !isDots && encodeUtf8(value).length <= maxPrefixBytes) return value;
-  const expected = `at most ${maxPrefixBytes} bytes without control characters, backslashes, a slash at the start,`;
-  throw new TypeError(`${name}: expected ${expected} and segments ".", ".." or "", got ${describe(value)}`);
+  const bounds = `at most ${maxPrefixBytes} bytes without control characters and backslashes`;
+  const expected = `${bounds}, without a slash at the start and segments ".", ".." or ""`;
+  throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
 }
 
 /** A key as a path of a URL. Only unreserved characters stay, so that every signer agrees on its spelling. */

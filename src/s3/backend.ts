@@ -37,8 +37,8 @@ export interface S3BlobsOptions {
    */
   readonly partBytes?: number;
   /**
-   * Whether the server honours `If-None-Match` with a put. Without it one put of each backend is sent twice to
-   * see. @default asked of the server
+   * Whether the server honours `If-None-Match` with a put. By default one small put of each backend is sent
+   * twice, to see. @default asked of the server
    */
   readonly assumeConditionalWrites?: boolean;
 }
@@ -52,7 +52,7 @@ export interface S3Tuning {
 }
 
 const mebibyte = 2 ** 20;
-/** Backends of partitions that are kept, so that stores of one partition share what they know. */
+/** The number of partitions whose backends are kept. */
 const maxPartitions = 1000;
 
 /**

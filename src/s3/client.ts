@@ -55,7 +55,7 @@ const passingStatus = new Set([408, 409, 429, 500, 502, 503, 504]);
 const maxReplyBytes = 8 * 2 ** 20;
 const maxErrorBytes = 64 * 1024;
 
-/** An answer that is none of the expected ones. */
+/** An unexpected answer, or no answer. */
 export class S3Failure extends Error {
   readonly status: number;
   /** The code in the reply, such as `NoSuchBucket`; for a reply without a body `HTTP_<status>`. */
@@ -71,7 +71,7 @@ export class S3Failure extends Error {
 /** A reply that broke off or makes no sense: another attempt may bring a whole one. */
 export class BrokenReply extends Error {}
 
-/** Requests of one bucket. Also holds what was learned about its server. */
+/** Requests of one bucket. Also holds facts learned about its server. */
 export class S3Client {
   readonly clock: ServerClock;
   /** The bucket's URL. */

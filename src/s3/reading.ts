@@ -149,8 +149,8 @@ function startsAt({ status, headers }: Response, at: number): boolean {
 }
 
 /**
- * Moves what was read to quarantine, unless the server has other bytes: those that came may have been changed
- * on the way. Returns the new key.
+ * Moves a corrupt blob to quarantine, unless the server has other bytes than the read brought: those may have
+ * been changed on the way. Returns the new key.
  */
 async function quarantine(blobs: StoredBlobs, ref: BlobRef, etag: string): Promise<string | undefined> {
   const { objects } = blobs.bucket;

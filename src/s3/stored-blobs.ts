@@ -138,7 +138,7 @@ export class StoredBlobs {
       bucket.conditional = false;
       return this.#putAbsent(ref, body, sha256, false);
     }
-    // The probe: a server that honours the condition refuses the same request, and others store the same again.
+    // The probe: a server that honours the condition refuses the same request; others store the same again.
     if (done && bucket.conditional === undefined && body.length <= maxUnseenBytes) {
       bucket.conditional = (await this.#put(ref, body, sha256, true)) === false;
     }

@@ -94,7 +94,7 @@ export class S3Writer implements BlobWriter {
     this.#buffered = 0;
   }
 
-  /** Never fails: `removeLeftovers` removes what cannot be removed now. */
+  /** Never fails: a collection removes the rest later. */
   async #removeRest(): Promise<void> {
     const { uploads, objects } = this.#blobs.bucket;
     const rest = this.#rest;

@@ -94,7 +94,7 @@ function decodeText(text: string): string | undefined {
   return isSound ? decoded : undefined;
 }
 
-/** The text of the first child with this name; undefined if there is none. */
+/** The text of the first child with this name; undefined without one. */
 export function childText({ children }: XmlElement, name: string): string | undefined {
   return children.find((child) => child.name === name)?.text;
 }
