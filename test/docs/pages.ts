@@ -10,6 +10,7 @@ import { geminiReply } from "../support/providers/gemini/replies.js";
 import { startGemini } from "../support/providers/gemini/server.js";
 import { responsesReply } from "../support/providers/openai/replies.js";
 import { startOpenai } from "../support/providers/openai/server.js";
+import { startS3Server } from "../support/s3/server.js";
 
 const text = (words: string) => ({ type: "text", text: words, citations: null }) as const;
 const said = (words: string): ScriptedReply => ({ content: [text(words)] });
@@ -137,6 +138,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(asked.join()).not.toContain("token=x");
     },
   },
+  "scale.md": { bucket: startS3Server },
   "switching-providers.md": {
     files: { "page.png": makePng(64, 40) },
     servers: {

@@ -5,6 +5,8 @@ import { dirname, join } from "node:path";
 import ts from "typescript";
 import { root } from "../../scripts/entries.mjs";
 import type { ProviderServer } from "./providers/local-server.js";
+import type { S3Server } from "./s3/server.js";
+import { testKeys } from "./s3/signature.js";
 
 /** The providers that a page can speak to. The official clients read their addresses and keys from the environment. */
 export type GuideProvider = "anthropic" | "openai" | "gemini";
@@ -12,6 +14,8 @@ export type GuideProvider = "anthropic" | "openai" | "gemini";
 /** The surroundings of a page's program: providers on 127.0.0.1, files, and checks beyond the printed text. */
 export interface GuidePage {
   readonly servers?: Readonly<Partial<Record<GuideProvider, () => Promise<ProviderServer>>>>;
+  /** A bucket, as S3_URL in the environment, with the keys that its server takes. */
+  readonly bucket?: () => Promise<S3Server>;
   /** Files in the working directory of the program, by relative path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   /** Plays the client of a program that serves. The program then ends by itself, or by a signal to its pid that it handles. */
@@ -97,6 +101,7 @@ export async function runPage(code: string, page: GuidePage, folder: string): Pr
     writeFileSync(join(folder, path), content);
   }
   const servers = new Map<GuideProvider, ProviderServer>();
+  const bucket = await page.bucket?.();
   try {
     for (const provider of ["anthropic", "openai", "gemini"] as const) {
       const start = page.servers?.[provider];
@@ -104,7 +109,14 @@ export async function runPage(code: string, page: GuidePage, folder: string): Pr
     }
     const stdout = await outputOfProgram(
       folder,
-      environmentOf((provider) => servers.get(provider)?.url),
+      {
+        ...environmentOf((provider) => servers.get(provider)?.url),
+        ...(bucket && {
+          S3_URL: bucket.url,
+          AWS_ACCESS_KEY_ID: testKeys.accessKeyId,
+          AWS_SECRET_ACCESS_KEY: testKeys.secretAccessKey,
+        }),
+      },
       page.during,
     );
     const requests = (provider: GuideProvider) =>
@@ -113,6 +125,7 @@ export async function runPage(code: string, page: GuidePage, folder: string): Pr
     return { folder, stdout, requests };
   } finally {
     await Promise.all([...servers.values()].map((server) => server[Symbol.asyncDispose]()));
+    await bucket?.close();
   }
 }
 

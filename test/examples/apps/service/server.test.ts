@@ -234,6 +234,7 @@ describe("the service", () => {
     });
     late.flushHeaders();
     await setTimeout(50);
+    const begun = performance.now();
     const closing = slow.close();
     const answer = new Promise<number | undefined>((done) =>
       late.once("response", ({ statusCode }) => done(statusCode)),
@@ -241,6 +242,8 @@ describe("the service", () => {
     late.end(JSON.stringify({ text: "One?" }));
     expect(await answer).toBe(200);
     await closing;
+    // The client would keep the connection for five seconds.
+    expect(performance.now() - begun).toBeLessThan(3_000);
   });
 
   it("aborts a turn that outlasts the grace period; another process finishes it", async () => {
