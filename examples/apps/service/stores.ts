@@ -2,9 +2,9 @@
 import { deserialize, serialize } from "node:v8";
 import { AwsClient } from "aws4fetch";
 import pg from "pg";
-import type { BlobStore } from "sessile/blobs";
+import type { BlobQuotas, BlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
-import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
+import { type PostgresQuery, postgresBlobQuotas, postgresSessionStore } from "sessile/postgres";
 import { s3BlobStore } from "sessile/s3";
 import type { SessionStore } from "sessile/session";
 
@@ -24,21 +24,25 @@ export async function openStores(env: NodeJS.ProcessEnv): Promise<Stores> {
     : undefined;
   // A connection that fails while it is idle is replaced by the next query.
   pool?.on("error", () => {});
-  const sessions = postgresSessionStore({ db: pool ?? remoteQuery(DATABASE_URL) });
+  const db: PostgresQuery = pool ?? remoteQuery(DATABASE_URL);
+  // Names of statements go with connections of its own: not behind a pooler of transactions.
+  const sessions = postgresSessionStore({ db, prepare: pool !== undefined });
   await sessions.migrate();
   return {
     sessions,
-    blobs: blobStoreOf(env),
+    blobs: blobStoreOf(env, postgresBlobQuotas({ db })),
     async close() {
       await pool?.end();
     },
   };
 }
 
-function blobStoreOf(env: NodeJS.ProcessEnv): BlobStore {
+/** @param quotas counts the bytes of a tenant, whichever process stores them */
+function blobStoreOf(env: NodeJS.ProcessEnv, quotas: BlobQuotas): BlobStore {
   const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY = "", S3_SECRET_KEY = "" } = env;
-  const quota = Number(env.SERVICE_QUOTA ?? 1e9);
-  if (S3_ENDPOINT === undefined) return fileBlobStore({ dir: env.SERVICE_BLOBS ?? ".service/blobs", quota });
+  const limit = { quota: Number(env.SERVICE_QUOTA ?? 1e9), quotas };
+  if (S3_ENDPOINT === undefined)
+    return fileBlobStore({ dir: env.SERVICE_BLOBS ?? ".service/blobs", ...limit });
   const aws = new AwsClient({
     accessKeyId: S3_ACCESS_KEY,
     secretAccessKey: S3_SECRET_KEY,
@@ -47,7 +51,7 @@ function blobStoreOf(env: NodeJS.ProcessEnv): BlobStore {
     retries: 0,
   });
   const url = `${S3_ENDPOINT}/${S3_BUCKET}`;
-  return s3BlobStore({ fetch: (address, init) => aws.fetch(address, init), url, quota });
+  return s3BlobStore({ fetch: (address, init) => aws.fetch(address, init), url, ...limit });
 }
 
 /** Queries a database.ts in another process. */
