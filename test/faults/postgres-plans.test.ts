@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
 import { addEntries, addSessions, explaining, type StatementCost } from "../support/postgres-rows.js";
-import { createSessions } from "./postgres-sessions.js";
+import { createSessions, skipWith } from "./postgres-sessions.js";
 
+skipWith(withoutPostgres);
 let server: PostgresServer;
 let client: Client;
 let store: SessionStore;
@@ -45,7 +46,7 @@ async function idsOf(
 const scans = ({ nodes }: StatementCost) =>
   nodes.filter((node) => node["Node Type"].endsWith("Scan") && node["Relation Name"] !== undefined);
 
-describe.skipIf(withoutPostgres !== undefined)("the cost of sessions in tables that grow", () => {
+describe("the cost of sessions in tables that grow", () => {
   // @covers durability:postgres-growth
   test("a list of 50 reads 50 rows of an index, of a thousand sessions or of 20 thousand", async () => {
     const pages: number[][] = [];

@@ -1,10 +1,15 @@
 import type { Pool } from "pg";
-import { expect } from "vitest";
+import { beforeEach, expect } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { type PostgresQuery, postgresSessionStore } from "../../src/postgres/index.js";
 import { countOf } from "./acknowledged.js";
 import { textOf, type Work } from "./postgres-work.js";
 import { type Child, startProcess, useProgram } from "./start-child.js";
+
+/** Skips the tests of the present describe or file with the reason, if there is one. */
+export function skipWith(reason: string | undefined): void {
+  beforeEach(({ skip }) => skip(reason !== undefined, reason));
+}
 
 /** Makes the processes of postgres-worker.ts startable in this file's tests. */
 export function useWorkers(): (work: Work) => Child {

@@ -4,7 +4,14 @@ import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
 import { type Cut, type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";
-import { createSessions, expectKept, linesInTable, saidBy, useWorkers } from "./postgres-sessions.js";
+import {
+  createSessions,
+  expectKept,
+  linesInTable,
+  saidBy,
+  skipWith,
+  useWorkers,
+} from "./postgres-sessions.js";
 import { numbers } from "./postgres-work.js";
 import type { Child } from "./start-child.js";
 
@@ -16,6 +23,7 @@ const workers = 4;
 const sessions = ["s0", "s1", "s2", "s3", "s4", "s5"];
 const cuts: readonly Cut[] = ["before", "partial", "during", "after"];
 
+skipWith(withoutPostgres);
 const startWorker = useWorkers();
 let server: PostgresServer;
 let proxy: PostgresProxy;
@@ -37,8 +45,7 @@ afterAll(async () => {
 // @covers durability:postgres-any-order
 test(`soak: what ${workers} processes were told is there, is there, with PostgreSQL and its clients killed (${seconds} s)`, {
   timeout: seconds * 1000 + 120_000,
-}, async ({ skip }) => {
-  if (withoutPostgres !== undefined) skip(withoutPostgres);
+}, async () => {
   const random = numbers(seed);
   const store = postgresSessionStore({ db: pool });
   await createSessions(pool, sessions);
