@@ -16,7 +16,8 @@ let server: PostgresServer | undefined;
 let bouncer: Bouncer | undefined;
 
 beforeAll(async () => {
-  if (withoutPostgres === undefined) server = await startPostgres();
+  // No case waits for the disk, which takes most of the time.
+  if (withoutPostgres === undefined) server = await startPostgres({ settings: { fsync: "off" } });
   if (server !== undefined && withoutPgBouncer === undefined) bouncer = await startPgBouncer(server, 2);
   if (server === undefined) return;
   const pool = new Pool({ connectionString: server.url });

@@ -66,13 +66,13 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
   while (children.length < workers) children.push(await start());
   const follower = startWorker({ role: "follow", url: server.url, name: "reader", sessions });
   const cutting = numbers(seed + 1);
-  proxy.decide = () => (cutting(300) === 0 ? cuts[cutting(cuts.length)] : undefined);
+  proxy.decide = () => (cutting(100) === 0 ? cuts[cutting(cuts.length)] : undefined);
 
   const counts = { killed: 0, stopped: 0, terminated: 0, crashed: 0, forked: 0, checked: 0 };
   const forks = new Map<string, readonly string[]>();
   const disturbances: readonly (readonly [below: number, act: () => Promise<void>])[] = [
     [
-      30,
+      25,
       async () => {
         const at = random(workers);
         const child = children[at] as Child;
@@ -83,7 +83,7 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
       },
     ],
     [
-      45,
+      38,
       async () => {
         const child = children[random(workers)] as Child;
         child.kill("SIGSTOP");
@@ -93,7 +93,7 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
       },
     ],
     [
-      80,
+      70,
       async () => {
         const { rows } = await pool.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^w|reader' order by random() limit $1",
@@ -103,7 +103,7 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
       },
     ],
     [
-      88,
+      82,
       async () => {
         await server.crash();
         await pause(random(200));
