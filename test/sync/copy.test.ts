@@ -125,7 +125,8 @@ describe("copySessions", () => {
 
   test("a second run continues where the first was interrupted, and adds what is new", async () => {
     const source = memoryStore();
-    const lines = Array.from({ length: 10_000 }, (_, at) => entry(`e${at}`, at === 0 ? null : `e${at - 1}`));
+    const long = "long ".repeat(80_000);
+    const lines = Array.from({ length: 7 }, (_, at) => entry(`e${at}`, at === 0 ? null : `e${at - 1}`, long));
     await put(source, "s", [header, ...lines, ""].join("\n"));
     let appends = 0;
     const hooked = hookedBackend(memoryBackend(Date.now), {

@@ -53,6 +53,7 @@ describe.runIf(canRun)("a merge driver for git (skipped without git)", () => {
   });
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
+  // @covers durability:merges
   test("merges branches that both appended, to the same file on either side", async () => {
     const fork = (await openSessionFile(path)).leafId as string;
     git("branch", "theirs");

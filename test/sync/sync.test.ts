@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { ingest } from "../../src/attachments/index.js";
+import { type BlobStore, memoryBlobStore } from "../../src/blobs/index.js";
 import { userMessage } from "../../src/content/index.js";
-import type { Session, SessionStore } from "../../src/session/index.js";
+import { type Session, type SessionStore, sessionStore } from "../../src/session/index.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { syncSessions } from "../../src/sync/index.js";
+import { hookedBackend } from "../session/hooked-backend.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
 
 let clock = Date.UTC(2026, 0, 1);
@@ -126,6 +130,80 @@ describe("syncSessions", () => {
     });
     expect(await texts(await a.open("s"))).toEqual(["one", "[redacted]", "three"]);
     expect(await texts(await b.open("s"))).toEqual(["one", "two", "three"]);
+  });
+
+  test("a sync that dies in the middle leaves whole trees, and the next one has the leaf of the newest", async () => {
+    const entries = Array.from({ length: 7 }, (_, at) => ({
+      type: "custom" as const,
+      id: `b${at}`,
+      customType: "x",
+      data: "long ".repeat(80_000),
+    }));
+    let clock = Date.UTC(2026, 0, 1);
+    let appends = 0;
+    const hooked = hookedBackend(memoryBackend(now), {
+      append(_lines, _expected, append) {
+        if (++appends === 3) throw new Error("killed");
+        return append();
+      },
+    });
+    const [a, b] = [sessionStore(hooked, { now: () => clock++ }), memoryStore(() => clock++)];
+    const inB = await b.create({ cwd: "/p", id: "s" });
+    await inB.appendMessage(userMessage("one"));
+    await syncSessions(a, b);
+    await inB.append(entries);
+    const inA = await a.open("s", { mode: "write" });
+    appends = -10;
+    const newest = await inA.appendMessage(userMessage("newest"));
+    appends = 1;
+    await expect(syncSessions(a, b)).rejects.toThrow("killed");
+    expect((await a.open("s")).tree.size).toBe(5);
+    expect((await a.open("s")).diagnostics).toEqual([]);
+    expect((await a.open("s")).leafId).not.toBe(newest.id);
+    await syncSessions(a, b);
+    await expectSame(a, b);
+    expect([(await a.open("s")).leafId, (await b.open("s")).leafId]).toEqual([newest.id, newest.id]);
+  });
+
+  test("migrates an older version first, and skips a newer one and another session of that id", async () => {
+    const header = (version: number, timestamp = "2026-01-01T00:00:00.000Z") =>
+      `${JSON.stringify({ type: "session", version, id: "s", timestamp, cwd: "/p" })}\n`;
+    const line =
+      '{"type":"message","id":"00000001","parentId":null,"timestamp":"","message":{"role":"user","content":"x"}}\n';
+    const lines = async (...texts: string[]) => {
+      const stores = [memoryStore(), memoryStore()] as const;
+      for (const [at, text] of texts.entries()) await put(stores[at as 0 | 1], "s", text);
+      return stores;
+    };
+    const [old, current] = await lines(
+      header(2) + line,
+      header(3) + line + line.replace('"00000001"', '"00000002"'),
+    );
+    expect(await syncSessions(old, current)).toMatchObject({ entries: 1, skipped: [] });
+    expect(viewOf(await bytesOf(old, "s"))).toEqual(viewOf(await bytesOf(current, "s")));
+    const [one, newer] = await lines(header(3) + line, header(4) + line);
+    expect((await syncSessions(one, newer)).skipped).toMatchObject([
+      { error: { code: "SESSION_READ_ONLY" } },
+    ]);
+    const [first, second] = await lines(header(3) + line, header(3, "2020-01-01T00:00:00.000Z") + line);
+    expect((await syncSessions(first, second)).skipped).toMatchObject([
+      { error: { code: "SESSION_MISMATCH" } },
+    ]);
+  });
+
+  test("blobs are in the other store before the entries that name them, in both directions", async () => {
+    const { a, b, inA, inB } = await twoCopies();
+    const [from, to] = [memoryBlobStore(), memoryBlobStore()];
+    const attach = (store: BlobStore, text: string) =>
+      ingest({ bytes: new TextEncoder().encode(text), name: "notes.txt" }, { blobs: store });
+    const [one, two] = [await attach(from, "in a"), await attach(to, "in b")];
+    await inA.appendMessage(userMessage("see", one));
+    await inB.appendMessage(userMessage("see", two));
+    const report = await syncSessions(a, b, { blobs: () => ({ from, to }) });
+    expect(report.blobs).toMatchObject({ count: 2, lost: [] });
+    expect(await to.stat(one.blob)).toBeDefined();
+    expect(await from.stat(two.blob)).toBeDefined();
+    await expectSame(a, b);
   });
 
   test("a damaged line is not moved, and is reported; the entries below it are", async () => {
