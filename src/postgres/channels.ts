@@ -17,7 +17,7 @@ interface Channel {
   readonly stop: Promise<(() => Promise<void>) | undefined>;
 }
 
-/** The channels that a backend listens on: one for all sessions of a partition, while one of them is followed. */
+/** The channels that a backend listens on: one for each partition with followed sessions. */
 export class Channels {
   readonly #listen: Listen;
   readonly #schema: string;

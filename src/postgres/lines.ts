@@ -8,7 +8,7 @@ import { type LineSummary, summarizeLines } from "../session/internal.js";
 /** A page has at least one line, else at most this number of bytes and lines. */
 export const pageBytes = 1024 * 1024;
 export const pageLines = 4096;
-/** A bound of one statement. PostgreSQL's is 1 GB, which includes text of twice the length in some drivers. */
+/** The bound of one statement. PostgreSQL's is 1 GB, also for text of twice the length. */
 export const maxBatchBytes = 256 * 1024 * 1024;
 
 /** The lines of one write. */
@@ -17,7 +17,7 @@ export interface LineBatch {
   readonly lines: readonly Uint8Array[];
   /** With line feeds. */
   readonly size: number;
-  /** The number of lines, their bytes with line feeds, their lengths, and the bytes of all: as the SQL has them. */
+  /** The number of lines, their size, their lengths, and the bytes of all, as the SQL has them. */
   readonly values: readonly unknown[];
 }
 

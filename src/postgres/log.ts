@@ -234,7 +234,7 @@ export class PostgresLog implements SessionLog {
     }
   }
 
-  /** Whether the log has these lines at a position. Lines have ids, and a write is done whole or not at all. */
+  /** Whether the log has these lines at a position. Lines have ids, and a write is done whole or not. */
   async #isWritten(expected: LogPosition, lines: readonly Uint8Array[]): Promise<boolean> {
     const from = this.#headOf(expected);
     const places = lines.map(({ length }, index) => ({ at: from + index, length }));

@@ -53,7 +53,8 @@ function statementsOf(schema: string) {
           'bytes', $3::bigint, 'ref', $4::text, 'until', ${now} + $6::bigint
         )))
       else '{}' end
-      returning (${others})::text as used, coalesce(${others} + $3::bigint <= $5::bigint, false) as reserved, (
+      returning (${others})::text as used,
+        coalesce(${others} + $3::bigint <= $5::bigint, false) as reserved, (
         select json_agg(json_build_object('id', key, 'bytes', value -> 'bytes', 'ref', value -> 'ref'))::text
         from ${each} where key <> $2 and value ? 'ref' and (value ->> 'until')::bigint <= ${now}
       ) as expired`,

@@ -8,10 +8,11 @@ import { identifier } from "./options.js";
 /** The statements for the tables of one schema. */
 export type Statements = ReturnType<typeof statementsFor>;
 
-/** Lines of a parameter of bytes, cut by the lengths in a text such as `{12,7}`: columns at (from 1), line. */
+/** Lines of a parameter of bytes, cut by lengths such as `{12,7}`: columns at (from 1) and line. */
 function cutLines(bytes: string, lengths: string): string {
   return `(
-    select at, substring(${bytes}::bytea from (1 + sum(length) over (order by at) - length)::integer for length) as line
+    select at, substring(${bytes}::bytea
+      from (1 + sum(length) over (order by at) - length)::integer for length) as line
     from unnest(${lengths}::text::integer[]) with ordinality as cut (length, at)
   ) as given`;
 }
@@ -52,7 +53,7 @@ export function statementsFor(schemaName: string, notify: boolean) {
     find: `select epoch::text, head::text, preview is not null as previewed from ${session}
       where partition = $1 and id = $2`,
 
-    /** partition, id, epoch, cwd, count, size, lengths, bytes, then the summary: counts, header, preview, info */
+    /** partition, id, epoch, cwd, count, size, lengths, bytes, counts, header, preview, info */
     create: `with made as (
         insert into ${session} ${insertedColumns}
         values ($1, $2, $3::uuid, $4, $5::bigint, $6::bigint, clock_timestamp(), clock_timestamp(),
@@ -64,7 +65,7 @@ export function statementsFor(schemaName: string, notify: boolean) {
     /** partition, id, epoch, head, count, size, lengths, bytes, counts */
     append: change("$11", counted),
 
-    /** As append, for one line: a tenth less work. The comparison is there because each value needs a type. */
+    /** As append, for one line: a tenth less work. The comparison gives a type to each value. */
     appendLine: change(
       "$11",
       counted,
@@ -100,7 +101,8 @@ export function statementsFor(schemaName: string, notify: boolean) {
         from (
           select *, sum(octet_length(kept)) over (order by seq) as up_to
           from (
-            select seq, octet_length(line) as length, case when octet_length(line) <= $8::integer then line end as kept
+            select seq, octet_length(line) as length,
+              case when octet_length(line) <= $8::integer then line end as kept
             from ${entry} e
             where e.partition = s.partition and e.id = s.id and seq < least(s.head, $7::bigint)
               and seq >= case when $4::bigint between s.base and s.head then $4::bigint else s.base end
@@ -119,7 +121,7 @@ export function statementsFor(schemaName: string, notify: boolean) {
         where e.partition = $1 and e.id = $2 and s.epoch = $3::uuid and e.seq = any ($4::text::bigint[])
       ) as found using (seq)`,
 
-    /** partition, id, epoch, cwd, header; the source's partition, id and epoch, the end of the copied lines */
+    /** partition, id, epoch, cwd, header; partition, id and epoch of the source, end of the copied lines */
     copy: `with source as (
         select * from ${session}
         where partition = $6 and id = $7 and epoch = $8::uuid and head >= $9::bigint and base < $9::bigint
@@ -154,7 +156,8 @@ export function statementsFor(schemaName: string, notify: boolean) {
 
     /** partition, time and id of the session before, the number at most */
     list: `select ${listed} from ${session}
-      where partition = $1 and (modified_at, id) < ($2::text::timestamptz, $3) ${newestFirst} limit $4::integer`,
+      where partition = $1 and (modified_at, id) < ($2::text::timestamptz, $3)
+      ${newestFirst} limit $4::integer`,
 
     /** As list, then the directory. */
     listOfCwd: `select ${listed} from ${session}
@@ -162,19 +165,22 @@ export function statementsFor(schemaName: string, notify: boolean) {
       ${newestFirst} limit $4::integer`,
 
     /** partition, id, epoch */
-    delete: `delete from ${session} where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
+    delete: `delete from ${session}
+      where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
 
     /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (
         (select partition, 1 from ${session} where partition >= $1 order by partition limit 1)
         union all
         select next.partition, count + 1 from found, lateral (
-          select s.partition from ${session} s where s.partition > found.partition order by s.partition limit 1
+          select s.partition from ${session} s where s.partition > found.partition
+          order by s.partition limit 1
         ) as next where count < $2::integer
       )
       select partition from found`,
 
     /** What survives a crash of the server. */
-    durability: `select current_setting('synchronous_commit') <> 'off' and current_setting('fsync') = 'on' as synced`,
+    durability: `select current_setting('synchronous_commit') <> 'off'
+      and current_setting('fsync') = 'on' as synced`,
   };
 }
