@@ -22,15 +22,15 @@ interface Program {
 /**
  * Starts the processes.
  *
- * @param env of the service: see README.md. Without `DATABASE_URL` the sessions are on PGlite.
+ * @param env of the service: see README.md. Without `SERVICE_DATABASE_URL` the sessions are on PGlite.
  */
 export async function startFleet(env: NodeJS.ProcessEnv, processes = 2): Promise<Fleet> {
   const balancer: Balancer = await startBalancer();
-  const database = env.DATABASE_URL === undefined ? await start("database.ts", env) : undefined;
-  const DATABASE_URL = env.DATABASE_URL ?? database?.line;
+  const database = env.SERVICE_DATABASE_URL === undefined ? await start("database.ts", env) : undefined;
+  const SERVICE_DATABASE_URL = env.SERVICE_DATABASE_URL ?? database?.line;
 
   async function startOne(): Promise<Program> {
-    const program = await start("main.ts", { ...env, DATABASE_URL });
+    const program = await start("main.ts", { ...env, SERVICE_DATABASE_URL });
     balancer.ports.add(portOf(program));
     return program;
   }

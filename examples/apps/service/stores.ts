@@ -17,14 +17,15 @@ export interface Stores {
 
 /** Opens the stores, and makes the tables if they are not there. */
 export async function openStores(env: NodeJS.ProcessEnv): Promise<Stores> {
-  const { DATABASE_URL } = env;
-  if (DATABASE_URL === undefined) throw new Error("DATABASE_URL: expected the address of a database");
-  const pool = DATABASE_URL.startsWith("postgres")
-    ? new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
+  const { SERVICE_DATABASE_URL } = env;
+  if (SERVICE_DATABASE_URL === undefined)
+    throw new Error("SERVICE_DATABASE_URL: expected the address of a database");
+  const pool = SERVICE_DATABASE_URL.startsWith("postgres")
+    ? new pg.Pool({ connectionString: SERVICE_DATABASE_URL, max: 10 })
     : undefined;
   // A connection that fails while it is idle is replaced by the next query.
   pool?.on("error", () => {});
-  const db: PostgresQuery = pool ?? remoteQuery(DATABASE_URL);
+  const db: PostgresQuery = pool ?? remoteQuery(SERVICE_DATABASE_URL);
   // Names of statements go with connections of its own: not behind a pooler of transactions.
   const sessions = postgresSessionStore({ db, prepare: pool !== undefined });
   await sessions.migrate();
@@ -39,19 +40,18 @@ export async function openStores(env: NodeJS.ProcessEnv): Promise<Stores> {
 
 /** @param quotas counts the bytes of a tenant, whichever process stores them */
 function blobStoreOf(env: NodeJS.ProcessEnv, quotas: BlobQuotas): BlobStore {
-  const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY = "", S3_SECRET_KEY = "" } = env;
+  const { SERVICE_S3_URL, AWS_REGION, AWS_ACCESS_KEY_ID = "", AWS_SECRET_ACCESS_KEY = "" } = env;
   const limit = { quota: Number(env.SERVICE_QUOTA ?? 1e9), quotas };
-  if (S3_ENDPOINT === undefined)
+  if (SERVICE_S3_URL === undefined)
     return fileBlobStore({ dir: env.SERVICE_BLOBS ?? ".service/blobs", ...limit });
   const aws = new AwsClient({
-    accessKeyId: S3_ACCESS_KEY,
-    secretAccessKey: S3_SECRET_KEY,
-    ...(S3_REGION === undefined ? {} : { region: S3_REGION }),
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    ...(AWS_REGION === undefined ? {} : { region: AWS_REGION }),
     service: "s3",
     retries: 0,
   });
-  const url = `${S3_ENDPOINT}/${S3_BUCKET}`;
-  return s3BlobStore({ fetch: (address, init) => aws.fetch(address, init), url, ...limit });
+  return s3BlobStore({ fetch: (url, init) => aws.fetch(url, init), url: SERVICE_S3_URL, ...limit });
 }
 
 /** Queries a database.ts in another process. */

@@ -27,7 +27,7 @@ const timeout = 180_000;
 const wanted = 4;
 
 describe("the service", () => {
-  // By hand on PostgreSQL and S3: DATABASE_URL and S3_*, as in the application's README.
+  // By hand on PostgreSQL and S3: SERVICE_DATABASE_URL and SERVICE_S3_URL, as in the application's README.
   it("keeps every acknowledged turn of 50 clients once, in order, while processes are killed", {
     timeout,
   }, async () => {
