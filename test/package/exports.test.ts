@@ -43,6 +43,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/projections/claude-agent/node": 2,
   "sessile/projections/ai-sdk": 2,
   "sessile/projections/codex": 1,
+  "sessile/adapters/claude-agent": 1,
   "sessile/adapters/acp": 2,
   "sessile/adapters/ai-sdk": 6,
   "sessile/s3": 2,

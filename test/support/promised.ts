@@ -72,6 +72,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/projections/claude-agent/node": ["resolveAttachmentsToContentBlocks", "selectPromptMode"],
   "sessile/projections/ai-sdk": ["aiSdkMessages", "readAiSdkReply"],
   "sessile/projections/codex": ["codexExec"],
+  "sessile/adapters/claude-agent": ["claudeAgentStore"],
   "sessile/adapters/acp": ["acpReplay", "acpSessionInfo"],
   "sessile/adapters/ai-sdk": ["aiSdkChats"],
   "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
