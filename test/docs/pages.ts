@@ -53,6 +53,7 @@ const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
 export const pages: Readonly<Record<string, GuidePage>> = {
   "acp.md": {},
   "ai-sdk.md": {},
+  "claude-agent.md": {},
   "compaction.md": {
     servers: {
       anthropic: () =>

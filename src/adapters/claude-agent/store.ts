@@ -45,8 +45,8 @@ const summaryEntry = customEntry(`sessile.${adapter}.summary`, (data): { readonl
 /**
  * A `sessionStore` for the Claude Agent SDK: `query({ prompt, options: { sessionStore } })`.
  *
- * A project is a partition, a transcript is a session. Images and other large values go to `blobs`, each once,
- * also if a line has an image twice.
+ * A project is a partition, a transcript is a session. Images and other large values go to `blobs`, each
+ * once, also if a line has an image twice.
  * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts

@@ -1,4 +1,7 @@
-/** The types of the Claude Agent SDK that the store needs, structurally. A test compares them with the official ones. */
+/**
+ * The types of the Claude Agent SDK that the store needs, structurally. A test compares them with the
+ * official ones.
+ */
 
 /** The key of a transcript. */
 export type ClaudeSessionKey = {
@@ -49,11 +52,16 @@ export interface ClaudeAgentStore {
   load(key: ClaudeSessionKey): Promise<ClaudeEntry[] | null>;
   /** The main transcripts of a project, last modified first. */
   listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]>;
-  /** The summaries of a project's main transcripts. Absent without `fold`: the SDK then loads every transcript. */
+  /**
+   * The summaries of a project's main transcripts. Absent without `fold`: the SDK then loads every
+   * transcript.
+   */
   listSessionSummaries?(projectKey: string): Promise<ClaudeSummary[]>;
   /** The subpaths of a session. */
   listSubkeys(key: { projectKey: string; sessionId: string }): Promise<string[]>;
-  /** Deletes a transcript; a main transcript after those of its subagents. Blobs go with a later collection. */
+  /**
+   * Deletes a transcript; a main transcript after those of its subagents. Blobs go with a later collection.
+   */
   delete(key: ClaudeSessionKey): Promise<void>;
   /** Releases the open sessions. A later call opens them again. */
   close(): Promise<void>;
