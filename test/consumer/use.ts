@@ -3,8 +3,8 @@ import { memorySessionStore, type Session } from "sessile/session";
 
 export * as all from "sessile";
 export * as adaptersAcp from "sessile/adapters/acp";
-export * as adaptersClaudeAgent from "sessile/adapters/claude-agent";
 export * as adaptersAiSdk from "sessile/adapters/ai-sdk";
+export * as adaptersClaudeAgent from "sessile/adapters/claude-agent";
 export * as adaptersLanggraph from "sessile/adapters/langgraph";
 export * as adaptersOpenaiAgents from "sessile/adapters/openai-agents";
 export * as attachments from "sessile/attachments";

@@ -50,10 +50,9 @@ const summaryEntry = customEntry(`sessile.${adapter}.summary`, (data): { readonl
  * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
- * import { foldSessionSummary, query } from "@anthropic-ai/claude-agent-sdk";
- *
- * const sessionStore = claudeAgentStore({ sessions, blobs, fold: foldSessionSummary });
- * for await (const message of query({ prompt: "Fix the test", options: { sessionStore } })) console.log(message);
+ * const sessionStore = claudeAgentStore({ sessions, blobs }); // with `fold: foldSessionSummary` of the SDK
+ * // query({ prompt: "Fix the test", options: { sessionStore } })
+ * const entries = await sessionStore.load({ projectKey: "-work", sessionId: "6867ccc7" }); // null without any
  * ```
  */
 export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentStore {
