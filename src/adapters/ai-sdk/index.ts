@@ -4,6 +4,7 @@
  * @module adapters/ai-sdk
  */
 
+export type { AdapterOptions } from "../shared/options.js";
 export { appendUIMessages, type UIVersion, uiVersions } from "./append-ui-messages.js";
 export type { ChatFile } from "./chat-files.js";
 export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptions } from "./chats.js";
