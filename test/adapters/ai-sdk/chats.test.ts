@@ -137,6 +137,17 @@ describe.each(stores)("chats in %s", (_name, open) => {
     await later.close();
   });
 
+  it("keeps the same message at two places apart", async () => {
+    const chats = aiSdkChats<UIMessage>(open());
+    const [one, other] = [user("u", "Again?"), reply("a", "Again.")];
+    const twice = [one, other, one, other];
+    expect(await chats.save({ chatId: "c", messages: twice })).toMatchObject({ written: 4 });
+    expect(await chats.load("c")).toEqual(twice);
+    expect(await chats.save({ chatId: "c", messages: [other, one] })).toMatchObject({ written: 2 });
+    expect(await chats.load("c")).toEqual([other, one]);
+    await chats.close();
+  });
+
   it("refuses a save behind another leaf than the caller loaded, and writes nothing", async () => {
     const { sessions, blobs } = open();
     const [one, other] = [

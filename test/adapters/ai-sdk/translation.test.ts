@@ -205,6 +205,40 @@ describe("fromUIMessages and toUIMessages", () => {
     ]);
   });
 
+  it("keep two replies in a row apart, and the tool of a page when its result comes later", async () => {
+    const session = await open();
+    const text = (id: string): UIMessage => ({
+      id,
+      role: "assistant",
+      parts: [{ type: "step-start" }, { type: "text", text: id, state: "done" }],
+    });
+    const asked = {
+      id: "a3",
+      role: "assistant",
+      parts: [
+        {
+          type: "dynamic-tool",
+          toolName: "ask",
+          title: "Ask",
+          toolCallId: "c1",
+          state: "approval-responded",
+          input: {},
+          approval: { id: "p", approved: true },
+        },
+      ],
+    } as UIMessage;
+    const messages = [text("a1"), text("a2"), asked];
+    await session.append(await fromUIMessages(messages));
+    expect(await shown(session)).toEqual(messages);
+    await session.appendMessage(toolResult({ id: "c1", name: "ask" }, "Yes."));
+    const [, , answered] = await shown(session);
+    expect(answered?.parts[0]).toEqual({
+      ...(asked.parts[0] as object),
+      state: "output-available",
+      output: "Yes.",
+    });
+  });
+
   it("refuse what is no message, naming the place", async () => {
     const bad: readonly (readonly [unknown, string])[] = [
       [null, "messages[0]"],

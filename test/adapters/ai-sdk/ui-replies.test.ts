@@ -120,6 +120,15 @@ describe("the replies of a session", () => {
     );
   });
 
+  it("have two blocks that were published without a break as one part, with nothing twice", async () => {
+    const { session, replies } = await open();
+    const stream = replies.stream();
+    session.publish({ type: "text_delta", delta: "One. Two" });
+    await session.appendMessage(assistantMessage(model, "One. ", "Two.", "Three."));
+    const parts = (await built(stream))?.parts.flatMap((part) => ("text" in part ? [part.text] : []));
+    expect(parts).toEqual(["One. Two.", "Three."]);
+  });
+
   it.each<[StopReason, string]>([
     ["aborted", "abort"],
     ["error", "error"],
