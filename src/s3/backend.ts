@@ -13,7 +13,7 @@ import type { BlobRef } from "../content/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
 import { bucketAddress, type Folder, Keys, prefixArgument } from "./address.js";
 import { type RetryPolicy, S3Client, type S3Fetch } from "./client.js";
-import { type CopyLimits, S3Uploads } from "./multipart.js";
+import { type CopyLimits, maxPartBytes, S3Uploads } from "./multipart.js";
 import { S3Objects } from "./objects.js";
 import { openBlob } from "./reading.js";
 import { type S3Bucket, StoredBlobs, touchedAtOf } from "./stored-blobs.js";
@@ -33,7 +33,7 @@ export interface S3BlobsOptions {
   readonly prefix?: string;
   /**
    * Bytes of one part of an upload. A stream of more is uploaded by parts, and holds three parts in memory.
-   * Minimum: 5 MiB. @default 8 MiB
+   * Minimum: 5 MiB, maximum: 5 GiB. @default 8 MiB
    */
   readonly partBytes?: number;
   /**
@@ -77,7 +77,7 @@ export function s3BlobBackendWith(options: S3BlobsOptions, tuning: S3Tuning): Bl
     throw new TypeError(`assumeConditionalWrites: expected true or false, got ${given}`);
   }
   const { policy, copyLimits, minPartBytes = 5 * mebibyte } = tuning;
-  const partBytes = integerOption("partBytes", options.partBytes, 8 * mebibyte, minPartBytes);
+  const partBytes = integerOption("partBytes", options.partBytes, 8 * mebibyte, minPartBytes, maxPartBytes);
   const address = bucketAddress(url);
   const client = new S3Client({ fetch, base: address.base, ...(policy === undefined ? {} : { policy }) });
   const objects = new S3Objects(client, address.bucket);

@@ -268,13 +268,9 @@ export async function sha256Of(bytes: Uint8Array): Promise<Sha256> {
   return { hex: toHex(digest), base64: encodeBase64(digest) };
 }
 
-/** The headers by which the server verifies a body. */
-export function bodyHeaders(sha256: Sha256): Record<string, string> {
-  return {
-    "content-type": "application/octet-stream",
-    "x-amz-content-sha256": sha256.hex,
-    "x-amz-checksum-sha256": sha256.base64,
-  };
+/** The headers of a body. Servers compare it with its SHA-256 before they store it. */
+export function bodyHeaders({ hex }: Sha256): Record<string, string> {
+  return { "content-type": "application/octet-stream", "x-amz-content-sha256": hex };
 }
 
 /** Prints a query. A space is `%20`: signers do not agree on `+`. */

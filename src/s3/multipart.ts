@@ -33,6 +33,8 @@ const maxCompletions = 4;
 
 /** Parts of one upload (multipart upload limits of S3, read 2026-11-23). */
 export const maxParts = 10_000;
+/** Bytes of one part. */
+export const maxPartBytes = 5 * 2 ** 30;
 
 /** The multipart uploads of a bucket. */
 export class S3Uploads {
@@ -192,7 +194,6 @@ export class S3Uploads {
             ...metadata,
             "content-type": "application/octet-stream",
             "x-amz-metadata-directive": "REPLACE",
-            "x-amz-checksum-algorithm": "SHA256",
           },
         },
         "CopyObjectResult",

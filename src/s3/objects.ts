@@ -36,6 +36,8 @@ export class S3Objects {
   #bucket: string | undefined;
   /** False after the server refused `If-Match` with a deletion. */
   #deletesIfMatch = true;
+  /** False after the server refused a checksum that it should keep. */
+  #takesChecksums = true;
 
   /** @param bucket the name of the bucket, if the URL tells it */
   constructor(client: S3Client, bucket: string | undefined) {
@@ -92,21 +94,25 @@ export class S3Objects {
       readonly ifAbsent: boolean;
     },
   ): Promise<boolean | "unsupported"> {
+    const hasChecksum = this.#takesChecksums;
     const request: S3Request = {
       operation: "put into",
       method: "PUT",
       target: `/${encodeKey(key)}`,
       headers: {
         ...bodyHeaders(options.sha256),
+        ...(hasChecksum ? { "x-amz-checksum-sha256": options.sha256.base64 } : {}),
         "x-amz-meta-touched": String(options.touched),
         ...(options.ifAbsent ? { "if-none-match": "*" } : {}),
       },
       body,
     };
-    const others = options.ifAbsent ? [412, 501] : [];
-    return this.client.send(request, others, ({ status }) =>
-      status === 412 ? false : status === 501 ? "unsupported" : true,
-    );
+    const others = options.ifAbsent ? [412, 501] : hasChecksum ? [501] : [];
+    const status = await this.client.send(request, others, (response) => response.status);
+    if (status !== 501) return status !== 412;
+    if (options.ifAbsent) return "unsupported";
+    this.#takesChecksums = false;
+    return this.put(key, body, options);
   }
 
   /** The headers of a request that copies an object as it was seen. */

@@ -131,8 +131,9 @@ class Bytes {
       const target = `/${encodeKey(key)}`;
       const request = { operation: "read from", method: "GET", target, headers } as const;
       const opened = await objects.client.send(request, [404, 412], (response, failure) => {
-        if (failure === undefined && !startsAt(response, at)) throw new BrokenReply("another range was sent");
-        return failure ?? response;
+        if (failure !== undefined || startsAt(response, at)) return failure ?? response;
+        response.body?.cancel().catch(() => undefined);
+        throw new BrokenReply("another range was sent");
       });
       if (!(opened instanceof S3Failure)) return opened;
       // Collected meanwhile, or replaced: bytes under the same name are the same, and are verified.

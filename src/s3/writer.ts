@@ -2,7 +2,7 @@ import type { BlobHints, BlobStat, BlobWriter } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { uuidv7 } from "../internal/ids.js";
-import { maxParts, type Upload, type UploadedPart } from "./multipart.js";
+import { maxPartBytes, maxParts, type Upload, type UploadedPart } from "./multipart.js";
 import type { StoredBlobs } from "./stored-blobs.js";
 
 /** Parts on their way at the same time. Each holds its bytes, and so does the one that is being filled. */
@@ -29,9 +29,10 @@ export class S3Writer implements BlobWriter {
 
   constructor(blobs: StoredBlobs, { size = 0 }: BlobHints) {
     this.#blobs = blobs;
-    this.#partBytes = Math.max(blobs.bucket.partBytes, Math.ceil(size / maxParts));
+    this.#partBytes = Math.max(blobs.bucket.partBytes, Math.min(maxPartBytes, Math.ceil(size / maxParts)));
     this.#key = blobs.keys.staging(uuidv7(Date.now()));
-    this.#buffer = new Uint8Array(Math.min(this.#partBytes, Math.max(size, startBytes)));
+    // It grows by bytes that came, not by the declared size.
+    this.#buffer = new Uint8Array(Math.min(this.#partBytes, startBytes));
   }
 
   async write(chunk: Uint8Array): Promise<void> {
@@ -90,7 +91,7 @@ export class S3Writer implements BlobWriter {
     // A failure is reported by the next call.
     part.catch(() => undefined);
     this.#parts.push(part);
-    this.#buffer = new Uint8Array(this.#partBytes);
+    this.#buffer = new Uint8Array(Math.min(this.#partBytes, startBytes));
     this.#buffered = 0;
   }
 

@@ -48,7 +48,7 @@ describe("the options", () => {
     [{ fetch: undefined }, TypeError, "fetch: expected a function"],
     [{ url: "my-bucket" }, TypeError, "url: expected an http or https URL"],
     [{ prefix: "../" }, TypeError, "prefix: expected at most 512 bytes"],
-    [{ partBytes: 5 * mebibyte - 1 }, RangeError, "partBytes: expected an integer >= 5242880"],
+    [{ partBytes: 5 * mebibyte - 1 }, RangeError, "partBytes: expected an integer from 5242880 to"],
     [{ assumeConditionalWrites: "yes" }, TypeError, "assumeConditionalWrites: expected true or false"],
     [{ maxBytes: -1 }, RangeError, "maxBytes: expected an integer >= 0"],
   ])("are named if they are wrong: %j", (wrong, type, message) => {
@@ -98,6 +98,25 @@ describe("requests", () => {
     const without = open({ assumeConditionalWrites: false });
     expect(await requestsOf(() => without.put(noise(2)))).toEqual(["HEAD", "PUT", "HEAD"]);
     expect(server.requests.filter(({ headers }) => headers["if-none-match"] !== undefined).length).toBe(1);
+  });
+
+  test("to a server that refuses conditions and checksums go without", async () => {
+    const refusing = await startS3Server({ conditions: "refused", checksums: "refused" });
+    try {
+      const store = open({ url: refusing.url });
+      const { ref } = await store.put(noise(10));
+      await store.put(noise(10));
+      expect(await store.get(ref)).toEqual(noise(10));
+      const now = (await store.backend.now()) + 15 * day;
+      expect((await collectGarbage(store, { marks: nothing, now: () => now })).trashed.count).toBe(1);
+      const refused = refusing.requests.filter(
+        ({ headers }) => headers["if-none-match"] ?? headers["x-amz-checksum-sha256"],
+      );
+      // The first with both, the second with the checksum.
+      expect(refused.length).toBe(2);
+    } finally {
+      await refusing.close();
+    }
   });
 
   test("prove the bucket once if a blob is absent, and then not for each", async () => {

@@ -12,8 +12,8 @@ import { signatureFault } from "./signature.js";
 export interface S3ServerOptions {
   /** `If-None-Match` and `If-Match` of writes: honoured, ignored, or answered by 501. @default "honoured" */
   readonly conditions?: "honoured" | "ignored" | "refused";
-  /** Whether checksums are kept and told. @default true */
-  readonly checksums?: boolean;
+  /** Whether checksums are kept and told, or answered by 501. @default true */
+  readonly checksums?: boolean | "refused";
   /** Keys of a page of a list. @default 1000 */
   readonly pageKeys?: number;
   /** The least bytes of a part that is not the last. @default 5 MiB */
@@ -39,10 +39,7 @@ interface Upload {
   readonly key: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly startedAt: number;
-  readonly parts: Map<
-    number,
-    { readonly bytes: Buffer; readonly etag: string; readonly sha256: string | undefined }
-  >;
+  readonly parts: Map<number, { readonly bytes: Buffer; readonly etag: string }>;
 }
 
 /** A request that arrived, for tests that count or judge them. */
@@ -126,6 +123,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     }
     const declared = headers["x-amz-checksum-sha256"];
     if (declared === undefined) return undefined;
+    if (checksums === "refused") throw new Refusal(501, "NotImplemented");
     if (declared !== digest.toString("base64")) throw new Refusal(400, "BadDigest");
     return digest.toString("base64");
   };
@@ -192,7 +190,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       etag: `"${md5(body)}"`,
       modifiedAt: second(),
       metadata: metadataOf(headers),
-      sha256: checksums ? checksum : undefined,
+      sha256: checksums === true ? checksum : undefined,
     });
   };
   const copy = (key: string, headers: IncomingMessage["headers"]): string => {
@@ -202,28 +200,21 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     if (source.object.bytes.length > maxCopyBytes) throw new Refusal(400, "InvalidRequest");
     checkWrite(key, headers);
     const { bytes, metadata } = source.object;
-    const keepsChecksum =
-      checksums && (headers["x-amz-checksum-algorithm"] === "SHA256" || source.object.sha256);
     const object = {
       bytes,
-      etag: `"${md5(bytes)}"`,
+      etag: source.object.etag.includes("-") ? `"${md5(bytes)}"` : source.object.etag,
       modifiedAt: second(),
       metadata: isReplaced ? metadataOf(headers) : metadata,
-      sha256: keepsChecksum ? sha256(bytes).toString("base64") : undefined,
+      sha256: source.object.sha256,
     };
     replace(key, object);
     return `<CopyObjectResult ${xmlns}><LastModified>${iso(object.modifiedAt)}</LastModified><ETag>${escapeXml(object.etag)}</ETag></CopyObjectResult>`;
   };
-  const putPart = (
-    upload: Upload,
-    query: URLSearchParams,
-    body: Buffer,
-    checksum: string | undefined,
-  ): string => {
+  const putPart = (upload: Upload, query: URLSearchParams, body: Buffer): string => {
     const number = Number(query.get("partNumber"));
     if (!(number >= 1 && number <= 10_000)) throw new Refusal(400, "InvalidArgument");
     const etag = `"${md5(body)}"`;
-    upload.parts.set(number, { bytes: body, etag, sha256: checksum });
+    upload.parts.set(number, { bytes: body, etag });
     return etag;
   };
   const copyPart = (upload: Upload, query: URLSearchParams, headers: IncomingMessage["headers"]): string => {
@@ -232,7 +223,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     if (range === null || Number(range[2]) >= object.bytes.length) throw new Refusal(400, "InvalidArgument");
     const bytes = object.bytes.subarray(Number(range[1]), Number(range[2]) + 1);
     if (bytes.length > maxCopyBytes) throw new Refusal(400, "InvalidRequest");
-    const etag = putPart(upload, query, bytes, undefined);
+    const etag = putPart(upload, query, bytes);
     return `<CopyPartResult ${xmlns}><LastModified>${iso(second())}</LastModified><ETag>${escapeXml(etag)}</ETag></CopyPartResult>`;
   };
   const complete = (id: string, upload: Upload, body: string): string => {
@@ -251,16 +242,12 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     });
     const bytes = Buffer.concat(parts.map((part) => part.bytes));
     const etag = `"${md5(Buffer.concat(parts.map(({ etag: one }) => Buffer.from(one.slice(1, -1), "hex"))))}-${parts.length}"`;
-    const all = parts.map((part) => part.sha256);
-    const composite = all.every((one) => one !== undefined)
-      ? `${sha256(Buffer.concat(all.map((one) => Buffer.from(one as string, "base64")))).toString("base64")}-${parts.length}`
-      : undefined;
     replace(upload.key, {
       bytes,
       etag,
       modifiedAt: Math.floor(upload.startedAt / 1000) * 1000,
       metadata: upload.metadata,
-      sha256: checksums ? composite : undefined,
+      sha256: undefined,
     });
     uploads.delete(id);
     return `<CompleteMultipartUploadResult ${xmlns}><Location>${escapeXml(upload.key)}</Location><Bucket>${bucket}</Bucket><Key>${escapeXml(upload.key)}</Key><ETag>${escapeXml(etag)}</ETag></CompleteMultipartUploadResult>`;
@@ -316,8 +303,11 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       if (uploadId !== null) {
         const upload = uploadOf(key, uploadId);
         if (method === "PUT") {
+          // The upload was made without an algorithm.
+          if (headers["x-amz-checksum-sha256"] !== undefined) throw new Refusal(400, "InvalidRequest");
           if (headers["x-amz-copy-source"] !== undefined) return send(200, copyPart(upload, query, headers));
-          return send(200, "", { etag: putPart(upload, query, body, checkBody(body, headers)) });
+          checkBody(body, headers);
+          return send(200, "", { etag: putPart(upload, query, body) });
         }
         if (method === "POST") {
           checkBody(body, headers);
