@@ -159,6 +159,8 @@ export const pages: Readonly<Record<string, GuidePage>> = {
     },
   },
   "sync.md": {},
+  "langgraph.md": {},
+  "openai-agents.md": {},
   "two-writers.md": {},
   "web-chat.md": {
     servers: {

@@ -4,12 +4,12 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf, promisesOf, typeProblems } from "../support/doc-examples.js";
-import { programOf } from "../support/guide-page.js";
+import { frameworkPages, programOf } from "../support/guide-page.js";
 import { readSources } from "../support/sources.js";
 
 // The pages of the guide are programs of their own: test/docs/guide.test.ts runs them.
 const guide = readdirSync(join(root, "docs/guide"))
-  .filter((name) => name !== "README.md")
+  .filter((name) => name !== "README.md" && !frameworkPages.includes(name))
   .map((name) => `docs/guide/${name}`);
 const documents = ["README.md", "docs/reference/errors.md", "docs/reference/modules.md"].map((path) => ({
   path,

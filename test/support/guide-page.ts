@@ -24,6 +24,9 @@ export interface GuidePage {
   readonly after?: (ran: GuideRun) => void | Promise<void>;
 }
 
+/** Pages whose programs import packages of test/adapters: test/adapters/frameworks/guide.test.ts runs them. */
+export const frameworkPages: readonly string[] = ["langgraph.md", "openai-agents.md"];
+
 /** A program that runs. */
 export interface RunningProgram {
   readonly pid: number;
