@@ -30,7 +30,7 @@ const config: KnipConfig = {
       ignoreDependencies: [/^@deno\//, /^@oven\//, /^node\d+-/],
     },
     "test/agent-sdk": { entry: ["*.ts"], project: ["*.ts"] },
-    "test/adapters": { entry: ["frameworks/*.ts"], project: ["frameworks/*.ts"] },
+    "test/adapters": { entry: ["frameworks/*.{ts,mjs}"], project: ["frameworks/*.{ts,mjs}"] },
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "peers/*.mjs", "tasks/*.mjs"],
       project: ["**/*.{ts,mjs}"],

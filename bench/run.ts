@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
+import { adapters } from "./adapters.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
@@ -49,6 +50,7 @@ const claims: readonly Claim[] = [
   ring,
   frame,
   economics,
+  adapters,
 ];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 

@@ -179,7 +179,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           name: string,
           isNew: boolean,
         ): Promise<string | undefined> => {
-          const planned = values.plan(value, entryId(threadId, namespace, name));
+          const planned = values.plan(value, session, entryId(threadId, namespace, name));
           const isKnown =
             session?.tree.has(planned.id) === true || drafts.some((draft) => draft.id === planned.id);
           if (!isKnown && !isNew) return undefined;

@@ -38,6 +38,7 @@ type StoredValue =
 
 /** A list as last serialized. Its successor usually begins with the same text. */
 interface RecentList {
+  readonly id: string;
   readonly text: string;
   readonly items: readonly string[];
 }
@@ -94,20 +95,21 @@ export class Values {
    * The ids and pieces of a value.
    * @param place the thread, namespace and channel of the value, to compare a list with the one before
    */
-  plan(value: Serialized, place?: string): PlannedValue {
+  plan(value: Serialized, session?: Session, place?: string): PlannedValue {
     if (!("text" in value)) return single(value);
     const { text } = value;
     if (!text.startsWith("[")) return isExact(text) ? single(value) : single(asBytes(value));
-    const before = place === undefined ? undefined : this.#recent.get(place);
-    const known = before !== undefined && extendsList(text, before.text) ? before : { text: "[]", items: [] };
-    const separator = known.items.length === 0 ? 0 : 1;
-    const rest = `[${text.slice(known.text.length - 1 + separator)}`;
-    const added = text.length === known.text.length ? [] : itemsOf(rest);
+    const recent = place === undefined ? undefined : this.#recent.get(place);
+    // A thread that was deleted, or an append that failed, does not have the items of the list.
+    const before = recent !== undefined && session?.tree.has(recent.id) === true ? recent : undefined;
+    if (before?.text === text) return { id: before.id, pieces: [{ id: before.id, items: before.items }] };
+    const known = before !== undefined && extendsList(text, before.text) ? before : emptyList;
+    const added = itemsOf(`[${text.slice(known.text.length - (known.items.length === 0 ? 1 : 0))}`);
     if (added === undefined) return isExact(text) ? single(value) : single(asBytes(value));
     const pieces = added.map((item) => single({ type: value.type, text: item }));
     const items = [...known.items, ...pieces.map(({ id }) => id)];
-    if (place !== undefined) this.#recent.set(place, { text, items });
     const id = idOf("list", items.join());
+    if (place !== undefined) this.#recent.set(place, { id, text, items });
     return { id, pieces: [...pieces.flatMap((planned) => planned.pieces), { id, items }] };
   }
 
@@ -170,9 +172,13 @@ export class Values {
   }
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
-    const texts: string[] = [];
-    for await (const value of mapConcurrent(items, maxConcurrentReads, (id) => this.#read(session, id)))
-      texts.push("text" in value ? value.text : "null");
+    const texts = items.map((id) => textOf(this.#known.get(id)));
+    // A history of long lists waits for no item that is known.
+    const missing = items.flatMap((id, at) => (texts[at] === undefined ? [{ id, at }] : []));
+    const read = mapConcurrent(missing, maxConcurrentReads, async ({ id, at }) => {
+      texts[at] = textOf(await this.#read(session, id));
+    });
+    for await (const _ of read);
     return { type: "json", text: `[${texts.join()}]` };
   }
 
@@ -209,10 +215,16 @@ function idOf(kind: string, ...parts: readonly string[]): string {
   return `v${textDigest(`${kind}\n${parts.join("\n")}`).slice(0, digits)}`;
 }
 
-/** Whether a list begins with the items of another. Both are JSON text of the same serializer. */
+const emptyList = { text: "[]", items: [] } as const;
+
+/** The text of a value that can be an item. */
+function textOf(value: Serialized | readonly string[] | undefined): string | undefined {
+  return value !== undefined && "text" in value ? value.text : undefined;
+}
+
+/** Whether a list begins with the items of another, which it is longer than. Both are JSON text of the same serializer. */
 function extendsList(text: string, start: string): boolean {
-  if (start.length > text.length || !text.startsWith(start.slice(0, -1))) return false;
-  if (text.length === start.length) return text === start;
+  if (text.length <= start.length || !text.startsWith(start.slice(0, -1))) return false;
   return start === "[]" || text[start.length - 1] === ",";
 }
 

@@ -13,6 +13,8 @@ import {
 } from "@langchain/langgraph";
 import * as module from "@langchain/langgraph-checkpoint";
 import { langgraphCheckpointer } from "sessile/adapters/langgraph";
+import { memoryBlobStore } from "sessile/blobs";
+import { memorySessionStore } from "sessile/session";
 import { expect, it } from "vitest";
 import { type Stores, storesOf } from "./stores.js";
 
@@ -162,6 +164,40 @@ it.each(storesOf())("two updates of one checkpoint keep their own values on %s",
   for (const { checkpoint, parentConfig } of tuples)
     expect(parents.get(checkpoint.id)).toBe(parentConfig?.configurable?.checkpoint_id);
   await reader.close();
+});
+
+it("a thread that was deleted, or an append that failed, leaves no value to rely on", async () => {
+  const [sessions, blobs, partition] = [memorySessionStore(), memoryBlobStore(), "test"];
+  let fails = false;
+  const failing: Stores["blobs"] = Object.create(blobs, {
+    put: {
+      value: async (bytes: Uint8Array) => {
+        if (fails) throw new Error("the disk is full");
+        return blobs.put(bytes);
+      },
+    },
+  });
+  const own = langgraphCheckpointer(module, { sessions, blobs: failing, partition });
+  const thread = { configurable: { thread_id: "again" } };
+  const messages = [{ text: "one" }, { text: "two" }];
+  const put = (list: object[]) => {
+    const checkpoint = { ...module.emptyCheckpoint(), channel_values: { messages: list } };
+    return own.put(thread, checkpoint, { source: "update", step: 1, parents: {} }, { messages: 1 });
+  };
+  const stored = async () => {
+    const fresh = langgraphCheckpointer(module, { sessions, blobs, partition });
+    return (await fresh.getTuple(thread))?.checkpoint.channel_values.messages;
+  };
+  await put(messages);
+  await own.deleteThread("again");
+  await put([...messages, { text: "three" }]);
+  expect(await stored()).toEqual([...messages, { text: "three" }]);
+  fails = true;
+  const more = [...messages, { text: "three" }, { text: "four" }, { image }];
+  await expect(put(more)).rejects.toThrow("the disk is full");
+  fails = false;
+  await put([...more, { text: "five" }]);
+  expect(await stored()).toEqual([...more, { text: "five" }]);
 });
 
 async function blobsOf({ blobs }: Stores): Promise<{ size: number }[]> {
