@@ -121,8 +121,8 @@ class PostgresBackend implements SessionBackend, PostgresTables {
   }
 
   async *list({ partition, after, cwd, signal }: StoredSessionQuery): AsyncGenerator<StoredSession> {
-    const { sql } = this.#tables;
-    const operation = { name: "list", path: partition };
+    const { schema, sql } = this.#tables;
+    const operation = { name: "list", path: partition === "" ? schema : partition };
     let last = after;
     for (let limit = firstPage; ; limit = Math.min(2 * limit, maxPage)) {
       signal?.throwIfAborted();

@@ -175,6 +175,35 @@ describe("notifications", () => {
     expect(ended).toEqual(channels);
   });
 
+  it("come over one connection for all followers of a partition, until the last one ends", async () => {
+    await emptyStore("shared");
+    let open = 0;
+    const listen = async (channel: string, heard: (payload: string) => void) => {
+      open++;
+      const stop = await server.listen(channel, heard);
+      return async () => {
+        open--;
+        await stop();
+      };
+    };
+    const writing = postgresSessionStore({ db: server, schema: "shared", notify: true });
+    const reading = postgresSessionStore({ db: server, schema: "shared", listen });
+    const sessions = [];
+    for (const id of ["a", "b"]) {
+      const session = await writing.create({ cwd: "/", id });
+      await session.appendMessage(userMessage("one"));
+      sessions.push(session);
+    }
+    const [a, b] = sessions as [(typeof sessions)[0], (typeof sessions)[0]];
+    const types = await followed(reading, "a", "", 2, async () => {
+      await a.appendMessage(userMessage("two"));
+      const others = await followed(reading, "b", "", 1, () => b.appendMessage(userMessage("two")));
+      expect([others, open]).toEqual([["message"], 1]);
+      await a.appendMessage(userMessage("three"));
+    });
+    expect([types, open]).toEqual([["message", "message"], 0]);
+  });
+
   it("are sent only if asked for, and for the session alone", async () => {
     const store = await emptyStore("silent");
     const heard: string[] = [];

@@ -22,7 +22,7 @@ async function emptyQuotas(): Promise<{ readonly db: FaultyDriver; readonly quot
 
 describe("quotas in PGlite", () => {
   it("do what the model does", { timeout: 120_000 }, async () => {
-    await holdAgainstModel(async () => (await emptyQuotas()).quotas, rounds(12, 300));
+    await holdAgainstModel(async () => (await emptyQuotas()).quotas, rounds(12, 60));
   });
 
   it("hold for two stores on one storage, one statement an operation", async () => {
