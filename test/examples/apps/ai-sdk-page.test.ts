@@ -2,39 +2,61 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import type { BlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
+import type { SessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { bundlePage } from "../../../examples/apps/ai-sdk-chat/page/bundle.js";
 import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/script.js";
-import { type ChatServer, startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
+import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
+import { startChatStoreServer } from "../../support/chat-store-server.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 
+vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
-describe.skipIf(withoutChromium !== undefined)(
-  "the page of the AI SDK chat, in Chromium",
-  { timeout: 60_000 },
-  () => {
+// The page is bundled once.
+let bundled: ReturnType<typeof bundlePage> | undefined;
+const page = () => (bundled ??= bundlePage());
+
+let browser: Browser;
+beforeAll(async () => {
+  if (withoutChromium === undefined) [browser] = await Promise.all([startChromium(), page()]);
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+});
+
+interface Stores {
+  readonly sessions: SessionStore;
+  readonly blobs: BlobStore;
+  readonly dir: string;
+}
+const servers = [
+  [
+    "a loop of its own",
+    (parts: Stores) => startChatServer({ ...parts, model: scriptedModel(), tools: chatTools, page }),
+  ],
+  ["the store of chats", (parts: Stores) => startChatStoreServer({ ...parts, model: scriptedModel(), page })],
+] as const;
+
+describe.skipIf(withoutChromium !== undefined).each(servers)(
+  "the page of the AI SDK chat in Chromium, on %s",
+  (_name, start) => {
     let dir: string;
-    let server: ChatServer;
-    let browser: Browser;
+    let server: AsyncDisposable & { readonly url: string };
     const errors: string[] = [];
 
     beforeAll(async () => {
       dir = mkdtempSync(join(tmpdir(), "sessile-ai-sdk-page-"));
       const blobs = fileBlobStore({ dir: join(dir, "blobs") });
       const sessions = fileSessionStore({ dir: join(dir, "sessions"), blobs });
-      const parts = { model: scriptedModel(), tools: chatTools, page: bundlePage };
-      [server, browser] = await Promise.all([
-        startChatServer({ sessions, blobs, dir, ...parts }),
-        startChromium(),
-      ]);
+      server = await start({ sessions, blobs, dir });
     }, 60_000);
 
     afterAll(async () => {
-      await browser?.close();
       await server?.[Symbol.asyncDispose]();
       rmSync(dir, { recursive: true, force: true });
     });
@@ -140,7 +162,9 @@ describe.skipIf(withoutChromium !== undefined)(
       await page.reload();
       const image = page.getByAltText("holiday.png");
       await image.waitFor();
-      expect(await image.getAttribute("src")).toMatch(/^\/api\/chat\/files\/files\/res_[0-9a-f]{16}$/);
+      expect(await image.getAttribute("src")).toMatch(
+        /^\/api\/chat\/files\/files\/(res_[0-9a-f]{16}|sha256:[0-9a-f]{64})$/,
+      );
       await page.waitForFunction(() => document.querySelector("img")?.naturalWidth === 64);
       // An edit keeps the file, which the page names by its address.
       page.once("dialog", (dialog) => void dialog.accept("When was this?"));
