@@ -5,5 +5,6 @@
  */
 export type { Durability } from "../internal/arguments.js";
 export { type PostgresTables, postgresSessionBackend, postgresSessionStore } from "./backend.js";
+export { type PostgresMarksOptions, postgresBlobMarks } from "./blob-marks.js";
 export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 export { type PostgresQuotasOptions, postgresBlobQuotas } from "./quotas.js";

@@ -61,6 +61,24 @@ const migrations: readonly ((schema: string) => string)[] = [
       -- The puts under way, by id: bytes, until (milliseconds since 1970), and ref.
       reservations jsonb not null default '{}'
     ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);`,
+  (schema) => `
+    create table ${schema}.blob_scan (
+      partition text collate "C" not null,
+      id text collate "C" not null,
+      -- The sequence number up to which the references of the session are in blob_ref.
+      head bigint not null,
+      primary key (partition, id),
+      foreign key (partition, id) references ${schema}.session on delete cascade
+    );
+    create table ${schema}.blob_ref (
+      partition text collate "C" not null,
+      -- A byte for the algorithm (0: SHA-256, 1: BLAKE3) and the digest.
+      ref bytea not null,
+      id text collate "C" not null,
+      primary key (partition, ref, id),
+      foreign key (partition, id) references ${schema}.session on delete cascade
+    );
+    create index blob_ref_session on ${schema}.blob_ref (partition, id);`,
 ];
 
 /** The version of the tables that this library makes. */

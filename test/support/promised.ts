@@ -98,5 +98,10 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "windowContext",
   ],
   "sessile/tether/schema": ["tetherFrameSchema", "userMessagePayloadSchema", "tetherSendInput"],
-  "sessile/postgres": ["postgresSessionBackend", "postgresSessionStore", "postgresBlobQuotas"],
+  "sessile/postgres": [
+    "postgresSessionBackend",
+    "postgresSessionStore",
+    "postgresBlobQuotas",
+    "postgresBlobMarks",
+  ],
 };
