@@ -182,7 +182,7 @@ export class S3Client {
 }
 
 /** The whole body of a reply, if it has at most so many bytes, and as many as its header says. */
-export async function readReply(response: Response, maxBytes: number): Promise<Uint8Array> {
+async function readReply(response: Response, maxBytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of chunksOf(response)) {

@@ -467,6 +467,21 @@ describe("a collection", () => {
     expect(keys()).toEqual([live]);
   });
 
+  test("keeps a blob in the trash if its deletion is refused, because it was done before", async () => {
+    const store = open();
+    await store.put(bytes);
+    const signed = signedFetch();
+    during = async (url, init) => {
+      const response = await signed(url, init);
+      return init?.method === "DELETE" && url.endsWith(live) ? new Response("", { status: 412 }) : response;
+    };
+    const collecting = collector();
+    const now = (await collecting.backend.now()) + 15 * day;
+    const { trashed } = await collectGarbage(collecting, { marks: nothing, now: () => now });
+    expect(trashed.count).toBe(1);
+    expect(await store.get(ref)).toEqual(bytes);
+  });
+
   test("does not bring back a blob that is deleted meanwhile", async () => {
     const store = open();
     await store.put(bytes);

@@ -28,7 +28,7 @@ function storage(): { open(partBytes?: number): BlobStore; readonly prefix: stri
   const prefix = `${++prefixes}/`;
   return {
     prefix,
-    open: (partBytes = 64 * kibibyte) =>
+    open: (partBytes = 128 * kibibyte) =>
       blobStore(
         s3BlobBackendWith(
           { fetch, url: `${proxy.endpoint}/blobs`, prefix, partBytes },
@@ -43,7 +43,8 @@ const copyLimits = { maxCopyBytes: 5e9, copyPartBytes: 2 ** 30 };
 
 const small = new TextEncoder().encode("a blob");
 const noise = (length: number) => new Uint8Array(length).map((_, index) => index * 7 + (index >> 8));
-const large = noise(150 * kibibyte);
+/** More than a store puts in one piece: three parts. */
+const large = noise(300 * kibibyte);
 /** More than the first request of a read brings. */
 const larger = noise(700 * kibibyte);
 const day = 86_400_000;
@@ -173,6 +174,7 @@ describe.each(Object.entries(operations))("%s", (name, { prepare, act, bytes, st
         return;
       }
       await check(failed, open(), fault);
+      if (bytes === large) expect(server.requests.some(({ query }) => query.has("partNumber"))).toBe(true);
       // Nothing of an upload is left, but what a later collection removes.
       if (bytes !== large) continue;
       await open().backend.removeLeftovers?.(Date.now() + day, { dryRun: false });

@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await proxy?.close();
-  radosgw?.stop();
+  await radosgw?.stop();
 });
 beforeEach(({ skip }) => {
   skip(withoutRadosgw !== undefined, withoutRadosgw);

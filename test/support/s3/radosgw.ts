@@ -27,7 +27,7 @@ export const withoutRadosgw: string | undefined =
 export interface Radosgw {
   /** The endpoint, without a bucket. */
   readonly endpoint: string;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 const run = promisify(execFile);
@@ -113,9 +113,14 @@ rgw dns name = localhost
   const start = (program: string, ...args: string[]): void => {
     daemons.push(daemon(program, ["-f", "-c", conf, ...args], log));
   };
-  const stop = (): void => {
-    for (const { stdin } of daemons.splice(0)) stdin?.end();
-    rmSync(dir, { recursive: true, force: true });
+  const stop = async (): Promise<void> => {
+    const ended = daemons.splice(0).map(async (guard) => {
+      const exit = new Promise((resolve) => guard.once("exit", resolve));
+      guard.stdin?.end();
+      await exit;
+    });
+    await Promise.all(ended);
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   };
   const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: 60_000 });
   try {
@@ -136,7 +141,7 @@ rgw dns name = localhost
       answers(port, 60_000),
     ]);
   } catch (error) {
-    stop();
+    await stop();
     throw error;
   }
   return { endpoint: `http://127.0.0.1:${port}`, stop };
