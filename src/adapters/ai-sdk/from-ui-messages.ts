@@ -60,7 +60,7 @@ export async function fromUIMessages(
     used.add(entryId);
     // Behind another reply it would be a step of that one.
     const isApart = valid.role === "assistant" && messages[at - 1]?.role !== "user";
-    drafts.push(...(await draftsOf(valid, entryId, { ...options, path, isApart })));
+    for (const draft of await draftsOf(valid, entryId, { ...options, path, isApart })) drafts.push(draft);
   }
   return drafts;
 }
@@ -221,7 +221,9 @@ class MessageWriter {
     let content: AssistantMessage["content"][number][] = [];
     let results: ToolResultMessage[] = [];
     const end = () => {
-      messages.push({ ...assistantMessage(this.#model, ...content), content }, ...results);
+      const stopReason = content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop";
+      messages.push({ ...assistantMessage({ ...this.#model, stopReason }), content });
+      for (const result of results) messages.push(result);
       [content, results] = [[], []];
     };
     this.noStep = this.#parts[0]?.type !== "step-start";
@@ -243,7 +245,7 @@ class MessageWriter {
     const signature = signatureOf(part.providerMetadata);
     const { text } = part;
     if (resource !== undefined) {
-      content.push(...(userMessage(resource).content as TextBlock[]));
+      content.push(userMessage(resource).content[0] as TextBlock);
     } else if (part.type === "text" && typeof text === "string") {
       content.push({ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) });
     } else if (part.type === "reasoning" && typeof text === "string") {

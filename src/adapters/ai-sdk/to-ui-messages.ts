@@ -71,8 +71,10 @@ export async function toUIMessages<M extends UiMessage = UiMessage>(
     const last = shown.at(-1);
     if (message.role === "assistant") {
       const parts = await assistantParts(message, options);
-      if (note === undefined && last?.role === "assistant") last.parts.push({ type: "step-start" }, ...parts);
-      else {
+      if (note === undefined && last?.role === "assistant") {
+        last.parts.push({ type: "step-start" });
+        for (const part of parts) last.parts.push(part);
+      } else {
         const step = note?.noStep === true ? [] : [{ type: "step-start" }];
         shown.push({ id: note?.messageId ?? entry.id, role: "assistant", note, parts: [...step, ...parts] });
       }

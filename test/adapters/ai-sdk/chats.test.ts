@@ -184,7 +184,9 @@ describe.each(stores)("chats in %s", (_name, open) => {
       "🙂": undefined,
     });
     await chats.save({ chatId: "With text", messages: [user("u", "Edited")] });
-    expect((await listed(chats))[0]).toMatchObject({
+    // The times of saves may be equal, so that their order is not checked.
+    expect(await listed(chats)).toContainEqual({
+      chatId: "With text",
       title: "Where was this?",
       modified: expect.any(String),
     });
