@@ -138,12 +138,12 @@ function conversation(runner: Runner, dir: string, count: number): Promise<Table
     const size = (part: string, bytes: number): readonly [readonly string[], readonly Target[]] => {
       const targets = isGoal ? [{ text: "at least 10 times fewer bytes", met: theirs >= 10 * bytes }] : [];
       const kb = (count: number): string => Math.round(count / 1000).toLocaleString("en");
-      const cells = [`${part} ${what}, KB`, kb(bytes), kb(theirs), timesOf(theirs / bytes), "", ""];
+      const cells = [`${part}, ${what}`, kb(bytes), kb(theirs), timesOf(theirs / bytes), "", ""];
       return [[...cells, targets.map(printTarget).join("; ") || "none"], targets];
     };
     const sizes = [
-      size("bytes in the database", ours),
-      size("bytes in the database and the blob store", ours + stored),
+      size("KB in the database", ours),
+      size("KB in the database and the blob store", ours + stored),
     ];
     return {
       head: table.head,

@@ -68,6 +68,8 @@ const postgresList: Claim = {
     withServer(async (server, pool) => {
       const rows: Row[] = [];
       let made = 0;
+      /** Pages that the list of the fewest sessions reads; one level more of the index is a page. */
+      let few = 0;
       for (const count of [1000, 100_000, 1_000_000]) {
         await addSessions(pool, { from: made, to: count - 1 });
         made = count;
@@ -82,11 +84,13 @@ const postgresList: Claim = {
         );
         const read = scans.map((node) => `${node["Node Type"]} of ${node["Actual Rows"]} rows`).join(", ");
         const pages = driver.costs.reduce((sum, cost) => sum + cost.pages, 0);
+        few ||= pages;
         const targets = [
           {
-            text: `${limit} rows by an index (${read}, ${pages} pages)`,
+            text: `${limit} rows by an index (${read}), ${few + 3} pages at most (${pages})`,
             met:
               listed === limit &&
+              pages <= few + 3 &&
               scans.every((node) => /^Index/.test(node["Node Type"]) && node["Actual Rows"] === limit),
           },
         ];
@@ -105,12 +109,6 @@ const postgresList: Claim = {
           { url: server.url, limit, warm: false },
           insert.ours,
         );
-        const first = rows[0]?.ours.ms;
-        if (first !== undefined)
-          targets.push({
-            text: `at most 1.5 times the time of 1,000 (${timesOf(warm.ours.ms / first)})`,
-            met: warm.ours.ms <= 1.5 * first,
-          });
         rows.push({ ...warm, targets }, { ...cold, targets: [] });
       }
       return timesTable(undefined, rows);
