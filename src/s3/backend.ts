@@ -12,7 +12,7 @@ import {
 import type { BlobRef } from "../content/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
 import { bucketAddress, type Folder, Keys, prefixArgument } from "./address.js";
-import { type RetryPolicy, S3Client, type S3Fetch } from "./client.js";
+import { type RetryPolicy, S3Client } from "./client.js";
 import { type CopyLimits, maxPartBytes, S3Uploads } from "./multipart.js";
 import { S3Objects } from "./objects.js";
 import { openBlob } from "./reading.js";
@@ -26,7 +26,7 @@ export interface S3BlobsOptions {
    * Signs and sends one request: the `fetch` of an `AwsClient` of aws4fetch, or a `fetch` behind a proxy that
    * signs. Requests are repeated here, so it need not.
    */
-  readonly fetch: S3Fetch;
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
   /** The endpoint and the bucket, `https://host/bucket`, or the bucket's own host. */
   readonly url: string;
   /** The beginning of all keys, such as `agents/`. @default none */

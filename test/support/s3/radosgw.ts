@@ -44,7 +44,7 @@ async function freePort(): Promise<number> {
 
 /** Starts a program that ends with this process, however this process ends: its guard then reads an end of input. */
 function daemon(program: string, args: readonly string[], log: string): ChildProcess {
-  const script = `"$@" >>"${log}" 2>&1 & pid=$!; cat >/dev/null; kill -9 $pid`;
+  const script = `"$@" >>"${log}" 2>&1 & pid=$!; cat >/dev/null; kill -9 $pid; wait $pid`;
   return spawn("sh", ["-c", script, "sh", program, ...args], { stdio: ["pipe", "ignore", "ignore"] });
 }
 
