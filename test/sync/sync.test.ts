@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { ingest } from "../../src/attachments/index.js";
 import { type BlobStore, memoryBlobStore } from "../../src/blobs/index.js";
@@ -7,6 +11,16 @@ import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { syncSessions } from "../../src/sync/index.js";
 import { hookedBackend } from "../session/hooked-backend.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
+
+/** The line of a message. */
+const lineOf = (id: string, parentId: string | null, timestamp = "2026-01-01T00:00:00.000Z") =>
+  JSON.stringify({
+    type: "message",
+    id,
+    parentId,
+    timestamp,
+    message: { role: "user", content: id, timestamp: 1 },
+  });
 
 let clock = Date.UTC(2026, 0, 1);
 const now = () => clock++;
@@ -191,15 +205,94 @@ describe("syncSessions", () => {
     ]);
   });
 
-  test("blobs are in the other store before the entries that name them, in both directions", async () => {
+  test("an entry with a time in the future is not the leaf once another one stands below it", async () => {
     const { a, b, inA, inB } = await twoCopies();
+    const second = inA.leafId as string;
+    const future = `${lineOf("f0000000", second, "2099-01-01T00:00:00.000Z")}\n`;
+    for (const store of [a, b]) {
+      const text = await textOf(store, "s");
+      await store.delete("s");
+      await put(store, "s", text + future);
+    }
+    await inA.close();
+    await inB.close();
+    const [one, other] = [await a.open("s", { mode: "write" }), await b.open("s", { mode: "write" })];
+    await one.appendMessage(userMessage("below it"));
+    other.branch(second);
+    const { id } = await other.appendMessage(userMessage("beside it"));
+    await syncSessions(a, b);
+    await expectSame(a, b);
+    expect((await a.open("s")).leafId).toBe(id);
+  });
+
+  test("an entry that stands before its parent goes behind it", async () => {
+    const { a, b } = await twoCopies();
+    const text = await textOf(b, "s");
+    const [first, second] = [lineOf("aaaaaaaa", null), lineOf("bbbbbbbb", "aaaaaaaa")];
+    await b.delete("s");
+    await put(b, "s", `${text}${second}\n${first}\n`);
+    await syncSessions(a, b);
+    const ids = (await textOf(a, "s")).match(/"id":"(aaaaaaaa|bbbbbbbb)"/g);
+    expect(ids).toEqual(['"id":"aaaaaaaa"', '"id":"bbbbbbbb"']);
+    await expectSame(a, b);
+  });
+
+  test("an end without a line feed is an entry, and gets one before the first append", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "sessile-sync-"));
+    try {
+      const [a, b] = [memoryStore(now), fileSessionStore({ dir, durability: "os" })];
+      const header =
+        '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}';
+      const lines = [header, lineOf("aaaaaaaa", null)].join("\n");
+      await put(a, "s", `${lines}\n${lineOf("bbbbbbbb", "aaaaaaaa")}\n`);
+      await put(b, "s", `${lines}\n`);
+      const path = (await b.open("s")).location as string;
+      writeFileSync(path, `${lines}\n${lineOf("cccccccc", "aaaaaaaa")}`);
+      expect(await syncSessions(a, b)).toMatchObject({ skipped: [], damaged: 0 });
+      await expectSame(a, b);
+      expect((await b.open("s")).tree.size).toBe(4);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
+
+  test("blobs are in the other store before the entries that name them, in both directions", async () => {
+    const copies = await twoCopies();
+    const { inA, inB } = copies;
     const [from, to] = [memoryBlobStore(), memoryBlobStore()];
     const attach = (store: BlobStore, text: string) =>
       ingest({ bytes: new TextEncoder().encode(text), name: "notes.txt" }, { blobs: store });
     const [one, two] = [await attach(from, "in a"), await attach(to, "in b")];
     await inA.appendMessage(userMessage("see", one));
     await inB.appendMessage(userMessage("see", two));
+    let checked = 0;
+    const [a, b] = (
+      [
+        [copies.a, from],
+        [copies.b, to],
+      ] as const
+    ).map(([{ backend }, blobs]) => {
+      const bound = {
+        create: backend.create.bind(backend),
+        open: backend.open.bind(backend),
+        list: backend.list.bind(backend),
+        delete: backend.delete.bind(backend),
+      };
+      return sessionStore(
+        hookedBackend(bound, {
+          async append(lines, _expected, append) {
+            const text = Buffer.concat(lines.map((line) => Buffer.from(line))).toString();
+            for (const [ref] of text.matchAll(/"sha256:[0-9a-f]{64}"/g)) {
+              expect(await blobs.stat(JSON.parse(ref))).toBeDefined();
+              checked++;
+            }
+            return append();
+          },
+        }),
+      );
+    }) as [SessionStore, SessionStore];
     const report = await syncSessions(a, b, { blobs: () => ({ from, to }) });
+    expect(checked).toBeGreaterThan(1);
     expect(report.blobs).toMatchObject({ count: 2, lost: [] });
     expect(await to.stat(one.blob)).toBeDefined();
     expect(await from.stat(two.blob)).toBeDefined();
