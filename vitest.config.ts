@@ -29,7 +29,7 @@ const properties = [
   "test/compaction/sequences.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
-  "test/sync/!(git).test.ts",
+  "test/sync/{copy,merge,properties}.test.ts",
 ];
 
 export default defineConfig({

@@ -249,6 +249,12 @@ describe("copySessions", () => {
     await session.close();
     await from.delete(latest.blob);
     const to = memoryBlobStore().partition("t");
+    const types: (string | undefined)[] = [];
+    const put = to.put.bind(to);
+    to.put = (bytes, options) => {
+      types.push(options?.mediaType);
+      return put(bytes, options);
+    };
     let checked = 0;
     const target = sessionStore(
       hookedBackend(memoryBackend(Date.now), {
@@ -271,6 +277,7 @@ describe("copySessions", () => {
     };
     const report = await copySessions(source, target, { blobs, partitions: ["t"] });
     expect(checked).toBeGreaterThan(3);
+    expect(types).toContain("image/png");
     expect(report.blobs).toMatchObject({ count: 4, lost: [latest.blob] });
     await to.delete(shot.blob);
     expect(await copySessions(source, target, { blobs, partitions: ["t"] })).toMatchObject({
@@ -295,12 +302,19 @@ describe("copySessions", () => {
       "SESSION_EXISTS",
     ]);
     expect(readdirSync(target.dir)).toEqual(["--p--"]);
+    const [unreadable, reached] = [memoryBackend(Date.now), memoryStore()];
+    for (const id of ["bad", "good"])
+      await put(sessionStore(unreadable), id, `${header.replace('"s"', `"${id}"`)}\n`);
+    const open: typeof unreadable.open = (id, options) =>
+      id === "bad" ? Promise.reject(failure()) : unreadable.open(id, options);
+    expect(await copySessions(sessionStore({ ...unreadable, open }), reached)).toMatchObject({
+      sessions: 1,
+      skipped: [{ id: "bad", error: { code: "STORAGE_FAILED" } }],
+    });
     const failing = sessionStore(
       hookedBackend(memoryBackend(Date.now), { append: () => Promise.reject(failure()) }),
     );
     await expect(copySessions(source, failing)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
-    const { signal } = Object.assign(new AbortController(), {});
-    expect(signal.aborted).toBe(false);
     await expect(
       copySessions(source, target, { signal: AbortSignal.abort(new Error("enough")) }),
     ).rejects.toThrow("enough");

@@ -170,7 +170,7 @@ describe("syncSessions", () => {
     appends = -10;
     const newest = await inA.appendMessage(userMessage("newest"));
     appends = 1;
-    await expect(syncSessions(a, b)).rejects.toThrow("killed");
+    await expect(syncSessions(b, a)).rejects.toThrow("killed");
     expect((await a.open("s")).tree.size).toBe(5);
     expect((await a.open("s")).diagnostics).toEqual([]);
     expect((await a.open("s")).leafId).not.toBe(newest.id);
@@ -223,6 +223,70 @@ describe("syncSessions", () => {
     await syncSessions(a, b);
     await expectSame(a, b);
     expect((await a.open("s")).leafId).toBe(id);
+  });
+
+  test("a last line that is damaged is not the leaf, and an added CR is no difference", async () => {
+    const { a, b, inA } = await twoCopies();
+    const text = await textOf(b, "s");
+    const damaged = `${lineOf("dddddddd", inA.leafId).slice(0, -3)}}\n`;
+    await b.delete("s");
+    await put(b, "s", `${text.replaceAll("\n", "\r\n")}${damaged}`);
+    expect(await syncSessions(a, b)).toMatchObject({ entries: 0, changed: 0, damaged: 1 });
+    const { id } = await inA.appendMessage(userMessage("three"));
+    expect(await syncSessions(a, b)).toMatchObject({ entries: 1, damaged: 1, differing: [] });
+    expect([(await a.open("s")).leafId, (await b.open("s")).leafId]).toEqual([id, id]);
+    expect(await textOf(b, "s")).not.toContain('"leaf"');
+  });
+
+  test("a log that is replaced while it is read is planned again", async () => {
+    const backend = memoryBackend(now);
+    let replace: (() => Promise<void>) | undefined;
+    const hooked = hookedBackend(backend, {});
+    const b = sessionStore(
+      {
+        ...hooked,
+        async open(id, options) {
+          const log = await hooked.open(id, options);
+          return (
+            log &&
+            new Proxy(log, {
+              get(target, name) {
+                const value: unknown = Reflect.get(target, name, target);
+                if (name !== "readAt") return typeof value === "function" ? value.bind(target) : value;
+                return async (places: Parameters<typeof target.readAt>[0]) => {
+                  await replace?.();
+                  return target.readAt(places);
+                };
+              },
+            })
+          );
+        },
+      },
+      { now },
+    );
+    const a = memoryStore(now);
+    const header =
+      '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}';
+    const lines = [header, lineOf("aaaaaaaa", null), lineOf("bbbbbbbb", "aaaaaaaa")];
+    await put(a, "s", `${header}\n`);
+    await put(b, "s", `${lines.join("\n")}\n`);
+    replace = async () => {
+      replace = undefined;
+      const log = await backend.open("s", { partition: "", mode: "write" });
+      const [, ...others] = [
+        header,
+        lineOf("cccccccc", null),
+        lineOf("aaaaaaaa", "cccccccc"),
+        lineOf("bbbbbbbb", null),
+      ];
+      let position: Parameters<NonNullable<typeof log>["append"]>[1] | undefined;
+      for await (const { next } of log?.read(undefined) ?? []) position = next;
+      const bytes = [header, ...others].map((each) => Buffer.from(`${each}\n`));
+      await log?.replace?.(bytes, position as NonNullable<typeof position>);
+    };
+    expect(await syncSessions(a, b)).toMatchObject({ skipped: [] });
+    await expectSame(a, b);
+    expect((await a.open("s")).tree.size).toBe(3);
   });
 
   test("an entry that stands before its parent goes behind it", async () => {
