@@ -37,7 +37,7 @@ export async function startChatStoreServer(options: {
       id: string;
       messages: UIMessage[];
     };
-    const { leafId } = await chats.save({ chatId, messages });
+    await chats.save({ chatId, messages });
     const originalMessages = await validateUIMessages<UIMessage>({ messages: await chats.load(chatId) });
     const stop = new AbortController();
     stops.set(chatId, stop);
@@ -50,7 +50,7 @@ export async function startChatStoreServer(options: {
       originalMessages,
       generateMessageId: generateId,
       onFinish: async (end) => {
-        await chats.save({ chatId, messages: end.messages, after: leafId });
+        await chats.save({ chatId, messages: end.messages });
       },
     });
     pipeUIMessageStreamToResponse({ response, stream: chats.stream<UIMessageChunk>(chatId, stream) });
