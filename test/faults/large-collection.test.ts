@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
+import { createRequire } from "node:module";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { useProgram } from "./start-child.js";
 
 const program = useProgram(new URL("./large-collection-child.ts", import.meta.url));
+const database = useProgram(new URL("./large-database-child.ts", import.meta.url));
 
 test("a collection of 100,000 sessions and a million blobs takes 45 bytes a referenced blob", async () => {
   const run = promisify(execFile);
@@ -25,3 +27,21 @@ test("a collection of 100,000 sessions and a million blobs takes 45 bytes a refe
   // A process of Node has 45 MB, the heap at most 44 more, and the set has 41.
   expect(megabytes).toBeLessThan(160);
 }, 120_000);
+
+test("a collection of 10,000 sessions in PGlite and 100,000 blobs reads each line once, in bounded memory", async () => {
+  const run = promisify(execFile);
+  // Not bundled: it finds files beside its own.
+  const pglite = createRequire(import.meta.url).resolve("@electric-sql/pglite");
+  const args = ["--max-old-space-size=64", database(), "10000", "100000", pglite];
+  const { stdout } = await run(process.execPath, args, { timeout: 160_000 });
+  const [first, second] = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { readonly grown: number; readonly ms: number });
+  const counts = { kept: 90_000, trashed: 10_000, missing: 0 };
+  expect([first, second]).toMatchObject([counts, counts]);
+  // The server in the process grows too.
+  expect(first?.grown).toBeLessThan(300);
+  expect(second?.grown).toBeLessThan(100);
+  expect(second?.ms).toBeLessThan((first?.ms ?? 0) / 2);
+}, 180_000);

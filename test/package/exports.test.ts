@@ -52,7 +52,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/sync": 3,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
-  "sessile/postgres": 3,
+  "sessile/postgres": 4,
 };
 
 describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {
