@@ -126,8 +126,8 @@ async function syncSession(session: ChosenSession, context: BothStores): Promise
       const synced = await syncLogs({ log: one, blobs: toA }, { log: two, blobs: toB }, { tally, signal });
       const { partition, id } = session;
       const named = (entryId: string) => ({ partition, id, entryId });
-      tally.collisions.push(...synced.collisions.map(named));
-      tally.differing.push(...synced.differing.map(named));
+      for (const entryId of synced.collisions) tally.collisions.push(named(entryId));
+      for (const entryId of synced.differing) tally.differing.push(named(entryId));
       return synced.hasWritten;
     }),
   );
