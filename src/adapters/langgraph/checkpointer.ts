@@ -264,14 +264,15 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       const entry = index.checkpoint(namespace, id);
       if (entry === undefined) return undefined;
       const stored = await readCheckpoint(session, entry);
-      const load = (value: string) => values.load(this.serde, session, value);
-      const metadata = (await load(stored.metadata)) as Readonly<Record<string, unknown>>;
+      const load = (ids: readonly string[]) => values.load(this.serde, session, ids);
+      const [metadata] = (await load([stored.metadata])) as [Readonly<Record<string, unknown>>];
       for (const [key, value] of Object.entries(filter)) if (metadata[key] !== value) return undefined;
-      const head = (await load(stored.head)) as Omit<GraphCheckpoint, "channel_values">;
-      const channels = await Promise.all(
-        stored.values.map(async ([channel, value]) => [channel, await load(value)] as const),
-      );
-      const checkpoint = { ...head, channel_values: Object.fromEntries(channels) };
+      const [head, ...loaded] = await load([stored.head, ...stored.values.map(([, value]) => value)]);
+      const channels = stored.values.map(([channel], at) => [channel, loaded[at]] as const);
+      const checkpoint = {
+        ...(head as Omit<GraphCheckpoint, "channel_values">),
+        channel_values: Object.fromEntries(channels),
+      };
       const configOf = (checkpoint_id: string): RunConfig => ({
         configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id },
       });
@@ -300,11 +301,9 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           compareByCodePoint(a.taskId, b.taskId) ||
           a.index - b.index,
       );
-      return Promise.all(
-        writes.map(async ({ taskId, channel, value }): Promise<PendingWrite> => {
-          return [taskId, channel, await values.load(this.serde, session, value)];
-        }),
-      );
+      const ids = writes.map(({ value }) => value);
+      const loaded = await values.load(this.serde, session, ids);
+      return writes.map(({ taskId, channel }, at): PendingWrite => [taskId, channel, loaded[at]]);
     }
 
     /** Before version 4 a checkpoint had the sends of its parent in a channel. */

@@ -84,11 +84,18 @@ export class Values {
     return text === undefined ? { type, bytes: data } : { type, text };
   }
 
-  /** Gives a stored value to the serializer. */
-  async load(serde: Serializer, session: Session, id: string): Promise<unknown> {
-    const value = await this.#read(session, id);
-    if (!("text" in value)) return serde.loadsTyped(value.type, value.bytes);
-    return serde.loadsTyped(value.type, this.#loadsText ? value.text : encodeUtf8(value.text));
+  /** Gives stored values to the serializer: as one list if it takes text, since each call has a cost. */
+  async load(serde: Serializer, session: Session, ids: readonly string[]): Promise<readonly unknown[]> {
+    const values: Serialized[] = [];
+    for (const id of ids) values.push(await this.#read(session, id));
+    const texts = values.map((value) => (value.type === "json" ? textOf(value) : undefined));
+    if (this.#loadsText && ids.length > 0 && !texts.includes(undefined))
+      return (await serde.loadsTyped("json", `[${texts.join()}]`)) as readonly unknown[];
+    return Promise.all(
+      values.map((value) =>
+        serde.loadsTyped(value.type, "text" in value ? encodeUtf8(value.text) : value.bytes),
+      ),
+    );
   }
 
   /**
