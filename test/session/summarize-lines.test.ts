@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { parseSession } from "sessile/session";
+import { expect, test } from "vitest";
+import { summaryOf } from "../../src/session/store/list.js";
+import { summarizeLines } from "../../src/session/store/summarize-lines.js";
+import { breakage } from "../arbitraries/broken-sessions.js";
+import { entryTree, header, sessionOf } from "../arbitraries/entries.js";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+/** What a backend keeps of a log that is appended batch by batch. */
+function cached(lines: readonly Uint8Array[], sizes: readonly number[], knows: boolean) {
+  let header: Uint8Array | undefined;
+  let preview: Uint8Array | undefined;
+  let info: Uint8Array | undefined;
+  let counts: { readonly entries: number; readonly messages: number } | undefined = {
+    entries: 0,
+    messages: 0,
+  };
+  for (let from = 0, batch = 0; from < lines.length; batch++) {
+    const size = sizes.length === 0 ? lines.length : (sizes[batch % sizes.length] as number);
+    const found = summarizeLines(lines.slice(from, from + size), { head: knows && preview !== undefined });
+    header ??= found.header?.line;
+    preview ??= found.preview?.line;
+    info = found.info?.line ?? info;
+    counts = counts &&
+      found.counts && {
+        entries: counts.entries + found.counts.entries,
+        messages: counts.messages + found.counts.messages,
+      };
+    from += size;
+  }
+  return { head: [header, preview].filter((line) => line !== undefined), tail: info ? [info] : [], counts };
+}
+
+const stored = { id: "x", modifiedAt: 0, size: 1 };
+const sizes = fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 5 });
+
+/** The entries and messages of a log, as a session of it has them. */
+function countsOf(text: Uint8Array) {
+  const { tree } = parseSession(text);
+  let messages = 0;
+  for (const { node } of tree.walk()) if (node.type === "message") messages++;
+  return { entries: tree.size, messages };
+}
+
+function linesOf(bytes: Uint8Array): readonly Uint8Array[] {
+  const lines: Uint8Array[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf(10, start);
+    if (end < 0) return lines;
+    lines.push(bytes.subarray(start, end));
+    start = end + 1;
+  }
+  return lines;
+}
+
+const log = fc.record({ header, entries: entryTree({ maxLength: 20 }), checksum: fc.boolean() });
+
+test("a cache of appended lines gives the summary and the counts of the whole log", () => {
+  fc.assert(
+    fc.property(log, sizes, fc.boolean(), ({ entries, ...options }, batches, knows) => {
+      const text = encode(sessionOf(entries, options).text);
+      const lines = linesOf(text);
+      const { counts, ...cache } = cached(lines, batches, knows);
+      expect(summaryOf({ ...stored, ...cache })).toEqual(summaryOf({ ...stored, head: lines, tail: lines }));
+      expect(counts).toEqual(countsOf(text));
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test("of a damaged log it gives the same summary, and counts only if they are right", () => {
+  let counted = 0;
+  fc.assert(
+    fc.property(log, breakage, ({ entries, ...options }, damage) => {
+      const lines = linesOf(damage(encode(sessionOf(entries, options).text)));
+      const { counts, ...cache } = cached(lines, [], false);
+      expect(summaryOf({ ...stored, ...cache })).toEqual(summaryOf({ ...stored, head: lines, tail: lines }));
+      if (counts === undefined) return;
+      counted++;
+      const text = lines.flatMap((line) => [...line, 10]);
+      expect(counts).toEqual(countsOf(Uint8Array.from(text)));
+    }),
+    { numRuns: 400 },
+  );
+  expect(counted).toBeGreaterThan(50);
+});
+
+test("a preview that was cut keeps the white space at its end", () => {
+  const text = `${"x".repeat(199)} ${"y".repeat(50)}`;
+  for (const said of [text, "é ".repeat(300), `${"🙂".repeat(199)} z`, " short "]) {
+    const message = { role: "user" as const, content: said, timestamp: 0 };
+    const entry = { type: "message" as const, id: "a", parentId: null, timestamp: "", message };
+    const lines = linesOf(encode(sessionOf([entry]).text));
+    const { head } = cached(lines, [], false);
+    expect(summaryOf({ ...stored, head, tail: [] })).toEqual(summaryOf({ ...stored, head: lines, tail: [] }));
+  }
+});
