@@ -22,7 +22,7 @@ async function emptyQuotas(): Promise<{ readonly db: FaultyDriver; readonly quot
 
 describe("quotas in PGlite", () => {
   it("do what the model does", { timeout: 120_000 }, async () => {
-    await holdAgainstModel(async () => (await emptyQuotas()).quotas, rounds(12, 60));
+    await holdAgainstModel(async () => (await emptyQuotas()).quotas, rounds(40, 120));
   });
 
   it("hold for two stores on one storage, one statement an operation", async () => {
@@ -38,6 +38,20 @@ describe("quotas in PGlite", () => {
     db.queries.length = 0;
     await stores[0]?.put(new Uint8Array(10));
     expect(db.queries).toHaveLength(2);
+  });
+
+  it("forget a reservation that expired before it had a name, and no other", async () => {
+    const { quotas } = await emptyQuotas();
+    await quotas.recount("", 0, 0);
+    const options = { quota: 100, leaseMs: 0 };
+    await quotas.reserve("", { id: "unnamed", bytes: 10 }, options);
+    await quotas.reserve("", { id: "named", bytes: 20, ref: refs.a }, options);
+    const room = await quotas.reserve("", { id: "last", bytes: 80 }, options);
+    const expired = [{ id: "named", bytes: 20, ref: refs.a }];
+    expect(room).toEqual({ reserved: true, used: 20, expired });
+    expect(await quotas.end("", "unnamed", 10)).toBe(false);
+    expect(await quotas.end("", "named", 20)).toBe(true);
+    expect((await quotas.usage("")).used).toBe(20);
   });
 
   it("count nothing too little, and nothing twice, if answers are lost", async () => {

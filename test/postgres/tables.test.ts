@@ -251,6 +251,12 @@ describe("lines", () => {
     const lines = await linesOf(log);
     expect(lines.map((line) => `${line}`.length)).toEqual([header.length, ...wide.map((l) => l.length), 0]);
     expect(db.queries.length).toBe(2);
+    db.queries.length = 0;
+    const places = [3, 2, 1].map((at) => ({ at, length: wide[at - 1]?.length as number }));
+    expect((await log.readAt(places)).map((line) => line?.[0])).toEqual(
+      [..."210"].map((c) => c.charCodeAt(0)),
+    );
+    expect(db.queries.length).toBe(2);
   });
 
   it("that a migration replaces stay in the table, and readers begin again", async () => {

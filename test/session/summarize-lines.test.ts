@@ -87,6 +87,14 @@ test("of a damaged log it gives the same summary, and counts only if they are ri
   expect(counted).toBeGreaterThan(50);
 });
 
+test("a repeated id leaves the count to a reader of the whole log", () => {
+  const message = { role: "user" as const, content: "said", timestamp: 0 };
+  const entry = { type: "message" as const, id: "a", parentId: null, timestamp: "", message };
+  const [first, line] = linesOf(encode(sessionOf([entry]).text)) as [Uint8Array, Uint8Array];
+  expect(summarizeLines([first, line], { head: false }).counts).toEqual({ entries: 1, messages: 1 });
+  expect(summarizeLines([first, line, line], { head: false }).counts).toBeUndefined();
+});
+
 test("a preview that was cut keeps the white space at its end", () => {
   const text = `${"x".repeat(199)} ${"y".repeat(50)}`;
   for (const said of [text, "é ".repeat(300), `${"🙂".repeat(199)} z`, " short "]) {

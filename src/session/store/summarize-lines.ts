@@ -40,7 +40,7 @@ export interface LineSummary {
 export function summarizeLines(lines: readonly Uint8Array[], known: { readonly head: boolean }): LineSummary {
   const head = known.head ? undefined : headOf(lines);
   const version = head?.header === undefined ? formatVersion : headerVersion(head.header);
-  const info = lastInfo(lines, version, head?.headerAt === 0);
+  const info = lastInfo(lines, version);
   return {
     ...(head?.header && {
       header: { line: lines[head.headerAt] as Uint8Array, at: head.headerAt, cwd: head.header.cwd },
