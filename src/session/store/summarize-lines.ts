@@ -49,7 +49,8 @@ export function summarizeLines(lines: readonly Uint8Array[], known: { readonly h
       preview: { line: previewLine(head.firstMessage), at: head.firstMessageAt },
     }),
     ...(info && { info: { line: lines[info.at] as Uint8Array, at: info.at } }),
-    ...(version === formatVersion && countsOf(lines)),
+    // Lines before the header are read in another way.
+    ...(version === formatVersion && (head?.headerAt ?? 0) <= 0 && countsOf(lines)),
   };
 }
 
