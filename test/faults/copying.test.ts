@@ -9,7 +9,9 @@ import { postgresSessionStore } from "sessile/postgres";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
+import { syncSessions } from "../../src/sync/index.js";
 import { richSession } from "../support/rich-session.js";
+import { bytesOf, viewOf } from "../sync/stores.js";
 import { useProgram } from "./start-child.js";
 
 interface Query {
@@ -118,5 +120,27 @@ describe("a process that copies a store is killed, and another one continues", (
     const blobs = fileBlobStore({ dir: at("blobs-back") });
     for (const ref of refs as Set<`sha256:${string}`>)
       expect(await digest((await blobs.get(ref)) as Uint8Array)).toBe(ref);
+  });
+
+  // @covers durability:syncs
+  test("files and PostgreSQL that both went on have one tree after a sync", async () => {
+    const [a, b] = [fileSessionStore({ dir: at("synced") }), postgresSessionStore({ db: server })];
+    const inA = await a.create({ cwd: "/p", id: "synced" });
+    await inA.appendMessage(userMessage("first"));
+    const ids = { ids: ["synced"], partitions: [""] };
+    await syncSessions(a, b, ids);
+    const inB = await b.open("synced", { mode: "write" });
+    await inA.updateInfo({ title: "older" });
+    await inB.updateInfo({ title: "newer" });
+    await Promise.all([
+      ...[1, 2, 3].map((i) => inA.appendMessage(userMessage(`a ${i}`), { conflict: "branch" })),
+      ...[1, 2, 3].map((i) => inB.appendMessage(userMessage(`b ${i}`), { conflict: "branch" })),
+      syncSessions(a, b, ids),
+    ]);
+    await syncSessions(b, a, ids);
+    const [left, right] = [await bytesOf(a, "synced"), await bytesOf(b, "synced")];
+    expect(viewOf(left)).toEqual(viewOf(right));
+    expect((await b.open("synced")).tree.size).toBeGreaterThanOrEqual(9);
+    expect(await syncSessions(a, b, ids)).toMatchObject({ entries: 0, skipped: [] });
   });
 });
