@@ -1,8 +1,18 @@
 /** LangGraph's own suite for checkpointers, on every store. */
 import * as module from "@langchain/langgraph-checkpoint";
 import { deltaChannelHistoryTests, validate } from "@langchain/langgraph-checkpoint-validation";
-import { type LanggraphCheckpointer, langgraphCheckpointer } from "sessile/adapters/langgraph";
+import {
+  type LanggraphCheckpointer,
+  langgraphCheckpointer,
+  type Serializer,
+} from "sessile/adapters/langgraph";
+import { expectTypeOf, it } from "vitest";
 import { storesOf } from "./stores.js";
+
+it("has the types of LangGraph", () => {
+  expectTypeOf<LanggraphCheckpointer<typeof module>>().toExtend<module.BaseCheckpointSaver>();
+  expectTypeOf<module.SerializerProtocol>().toExtend<Serializer>();
+});
 
 for (const [name, open] of storesOf()) {
   const initializer = {
