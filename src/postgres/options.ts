@@ -8,6 +8,7 @@ import { encodeUtf8 } from "../internal/bytes.js";
  * `Uint8Array`, all else as text, numbers or null. Bytes come back as `Uint8Array`.
  */
 export interface PostgresQuery {
+  /** Runs one statement with its values. */
   // biome-ignore lint/suspicious/noExplicitAny: rows have the type that the caller of a driver states
   query(text: string, values?: any[]): Promise<{ readonly rows: any[] }>;
 }

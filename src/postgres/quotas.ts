@@ -23,9 +23,10 @@ export type PostgresQuotasOptions = Pick<PostgresSessionsOptions, "db" | "schema
  * const blobs = fileBlobStore({ dir: "/shared/blobs", quota: 10_000_000_000, quotas });
  * ```
  */
-export function postgresBlobQuotas(
-  options: PostgresQuotasOptions,
-): BlobQuotas & { /** Makes the tables, which are those of sessions too. */ migrate(): Promise<void> } {
+export function postgresBlobQuotas(options: PostgresQuotasOptions): BlobQuotas & {
+  /** Makes the tables, which are those of sessions too. */
+  migrate(): Promise<void>;
+} {
   return new PostgresQuotas(options);
 }
 

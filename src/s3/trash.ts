@@ -91,7 +91,7 @@ export class S3Trash implements BlobTrash {
     const { keys, bucket } = this.#blobs;
     const copies: ObjectStat[] = [];
     for await (const page of bucket.objects.list(keys.trashFolder(ref))) {
-      copies.push(...page.filter(({ key }) => keys.trashedOf(key)?.ref === ref));
+      for (const copy of page) if (keys.trashedOf(copy.key)?.ref === ref) copies.push(copy);
     }
     return copies;
   }

@@ -32,7 +32,11 @@ const blocks = {
   projection: "openaiResponses({",
   stream: "anthropicStream(",
   refusal: "request.explain(",
+  sync: "syncSessions(",
   tether: "finishTurn",
+  acp: "acpReplay(",
+  chats: "aiSdkChats<",
+  messages: "uiReplies(",
 } as const;
 
 function blockWith(piece: string): string {
@@ -234,5 +238,33 @@ describe("the blocks of docs/reference/modules.md", () => {
     expect(await rolesOf(again)).toEqual(["user", "assistant", "user"]);
     expect(values.reading).toMatchObject({ frames: [{ type: "assistant.done" }] });
     expect(JSON.stringify(values.content)).toContain("assistant.done");
+  });
+
+  it("copy and sync stores", async () => {
+    const { values, printed } = await run(blocks.sync, {}, ["copied", "synced"]);
+    expect(values).toMatchObject({ copied: { skipped: [] }, synced: { skipped: [] } });
+    expect(printed).toEqual([]);
+  });
+
+  it("show a session to an editor", async () => {
+    const session = await newSession();
+    await session.appendMessage(userMessage("Why?"));
+    const { printed } = await run(blocks.acp, { session, blobs: memoryBlobStore() });
+    expect(printed).toEqual(["user_message_chunk"]);
+  });
+
+  it("keep the chats of the AI SDK", async () => {
+    const given = { sessions: memorySessionStore(), blobs: memoryBlobStore() };
+    const { values } = await run(blocks.chats, given, ["question", "written", "messages"]);
+    expect(values.written).toBe(1);
+    expect(values.messages).toEqual([values.question]);
+  });
+
+  it("translate a session for useChat and back", async () => {
+    const session = await newSession();
+    await session.appendMessage(userMessage("Why?"));
+    const { values } = await run(blocks.messages, { session, blobs: memoryBlobStore() }, ["shown", "drafts"]);
+    expect(values.shown).toMatchObject([{ role: "user" }, { id: "m1" }]);
+    expect(JSON.stringify(values.drafts)).toContain("Why?");
   });
 });

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -24,6 +25,11 @@ const packages: Readonly<Record<string, string>> = {
   losetup: "mount",
   setpriv: "util-linux",
   prlimit: "util-linux",
+  initdb: "postgresql",
+  pgbouncer: "pgbouncer",
+  radosgw: "radosgw",
+  "ceph-mon": "ceph-mon",
+  "ceph-osd": "ceph-osd",
 };
 
 describe(".ci/tools", () => {
@@ -56,7 +62,7 @@ describe(".ci/tools", () => {
   const run = (env: Record<string, string> = {}) => {
     const { status, stdout } = spawnSync(join(dir, "bash"), [join(root, ".ci/tools")], {
       cwd: dir,
-      env: { PATH: dir, ...env },
+      env: { PATH: dir, POSTGRESQL_DIR: join(dir, "postgresql"), ...env },
       encoding: "utf8",
     });
     return { status, lines: stdout.split("\n").filter((line) => line !== "") };
@@ -92,6 +98,14 @@ describe(".ci/tools", () => {
     program("browser", "exit 0");
     expect(run({ CHROMIUM: join(dir, "browser") })).toEqual({ status: 0, lines: [] });
     program("chromium-browser", "exit 0");
+    expect(run()).toEqual({ status: 0, lines: [] });
+  });
+
+  it("takes PostgreSQL's programs of Debian, which are in no path", () => {
+    lacking("initdb");
+    const bin = join(dir, "postgresql", "15", "bin");
+    mkdirSync(bin, { recursive: true });
+    program("postgresql/15/bin/initdb", "exit 0");
     expect(run()).toEqual({ status: 0, lines: [] });
   });
 

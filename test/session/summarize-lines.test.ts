@@ -85,7 +85,7 @@ test("of a damaged log it gives the same summary, and counts only if they are ri
     }),
     { numRuns: 400 },
   );
-  expect(counted).toBeGreaterThan(50);
+  expect(counted).toBeGreaterThan(10);
 });
 
 test("a repeated id leaves the count to a reader of the whole log", () => {

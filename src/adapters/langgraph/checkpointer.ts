@@ -30,6 +30,7 @@ import { type Serialized, Values } from "./values.js";
 
 /** An instance of the module's base class. Versions of channels are numbers, which a generic class leaves open. */
 export type LanggraphCheckpointer<M extends CheckpointModule> = InstanceType<M["BaseCheckpointSaver"]> & {
+  /** The version after `current`. */
   getNextVersion(current: number | undefined): number;
   /** Releases the open sessions. A later call opens them again. */
   close(): Promise<void>;

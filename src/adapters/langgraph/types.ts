@@ -2,7 +2,9 @@
 
 /** Converts values of channels to bytes and back. */
 export interface Serializer {
+  /** The bytes of a value, and the name of their format. */
   dumpsTyped(data: unknown): Promise<[string, Uint8Array]>;
+  /** The value of bytes in a format. */
   loadsTyped(type: string, data: Uint8Array | string): Promise<unknown>;
 }
 
@@ -14,8 +16,11 @@ export interface CheckpointModule {
   readonly BaseCheckpointSaver: abstract new (serde?: never) => object;
   readonly WRITES_IDX_MAP: Readonly<Record<string, number>>;
   readonly TASKS: string;
+  /** A copy of a checkpoint. */
   copyCheckpoint(checkpoint: never): unknown;
+  /** The latest of some versions. */
   maxChannelVersion(...versions: never[]): unknown;
+  /** The id of the checkpoint that a config names. */
   getCheckpointId(config: never): string;
 }
 
