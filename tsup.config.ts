@@ -11,6 +11,4 @@ export default defineConfig({
   removeNodeProtocol: false,
   external: [/^node:/],
   clean: true,
-  // tsup sets baseUrl for the declaration build, which TypeScript 6 reports as deprecated.
-  dts: { compilerOptions: { ignoreDeprecations: "6.0" } },
 });

@@ -8,7 +8,7 @@ import { close, run, together } from "./run.mjs";
  */
 const steps = [
   // The longest one first, since what needs it waits.
-  { name: "build", command: ["tsup"] },
+  { name: "build", command: ["npm", "run", "build"] },
   {
     name: "Claude Agent SDK, without its program",
     command: ["npm", "ci", "--prefix", "test/agent-sdk", "--ignore-scripts", "--omit=optional"],
