@@ -20,7 +20,7 @@ export async function converse(checkpointer, turns) {
   const { END, MessagesAnnotation, START, StateGraph } = langgraph;
   const graph = new StateGraph(MessagesAnnotation)
     .addNode("plan", () => ({}))
-    .addNode("model", ({ messages: list }) => ({
+    .addNode("model", (/** @type {any} */ { messages: list }) => ({
       messages: [new AIMessage({ id: `a${list.length}`, content: `${list.length}: ${reply}` })],
     }))
     .addEdge(START, "plan")
