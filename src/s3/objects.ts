@@ -153,11 +153,15 @@ export class S3Objects {
     do {
       const page = await this.#page(prefix, undefined, token, signal);
       const objects = page.children.filter(({ name }) => name === "Contents").map(objectOf);
-      const next =
-        childText(page, "IsTruncated") === "true" ? childText(page, "NextContinuationToken") : undefined;
+      const isTruncated = childText(page, "IsTruncated") === "true";
+      const next = isTruncated ? childText(page, "NextContinuationToken") : undefined;
       emptyPages = objects.length === 0 ? emptyPages + 1 : 0;
       if (next !== undefined && (next === token || emptyPages > maxEmptyPages)) {
         throw new S3Failure(200, "BROKEN_REPLY", "list: the list does not end");
+      }
+      // Without the token, as in ListObjects version 1, a part would pass for the whole list.
+      if (isTruncated && !next) {
+        throw new S3Failure(200, "BROKEN_REPLY", "list: a truncated list has no NextContinuationToken");
       }
       token = next;
       yield objects;

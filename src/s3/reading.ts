@@ -158,17 +158,18 @@ async function quarantine(blobs: StoredBlobs, ref: BlobRef, etag: string): Promi
   const key = blobs.keys.blob(ref);
   const head = await objects.head(key, { withChecksum: true });
   if (head === undefined || head.etag !== etag) return undefined;
-  const hasher = ref.startsWith("sha256:") ? sha256.create() : blake3.create();
   const request = { operation: "read from", method: "GET", target: `/${encodeKey(key)}` } as const;
-  const size = await objects.client.send(request, [], async (response) => {
+  const stored = await objects.client.send(request, [], async (response) => {
+    // A new one for each attempt: a body that broke off must not count.
+    const hasher = ref.startsWith("sha256:") ? sha256.create() : blake3.create();
     let bytes = 0;
     for await (const chunk of chunksOf(response)) {
       hasher.update(chunk);
       bytes += chunk.length;
     }
-    return bytes;
+    return { size: bytes, digest: toHex(hasher.digest()) };
   });
-  if (size !== head.size || toHex(hasher.digest()) === ref.slice(7)) return undefined;
+  if (stored.size !== head.size || stored.digest === ref.slice(7)) return undefined;
   const to = blobs.keys.quarantined(ref, randomHex8());
   return (await blobs.move(ref, head, to, objects.client.clock.stamp())) ? to : undefined;
 }

@@ -283,6 +283,7 @@ describe("replies of a hostile server", () => {
       "an endless list",
       listed("<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"),
     ],
+    ["a part of a list that does not say where it goes on", listed("<IsTruncated>true</IsTruncated>")],
     ["an object without a size", listed("<Contents><Key>sha256/x</Key><ETag>e</ETag></Contents>")],
     ["nine megabytes", `<a>${"x".repeat(9 * mebibyte)}</a>`],
   ])("of a list: %s", async (_, body) => {
@@ -400,6 +401,26 @@ describe("reads", () => {
     expect(SessileError.is(error, "BLOB_CORRUPT") && error.details.quarantined).toBeUndefined();
     expect([...server.objects.keys()]).toEqual([key]);
     expect(await changing.get(ref)).toEqual(bytes);
+
+    // Wrong bytes, and then a look at the server that breaks off once.
+    let reads = 0;
+    const breaking = open({
+      fetch: async (url, init) => {
+        const response = await signed(url, init);
+        if (init?.method !== "GET" || ++reads > 3) return response;
+        const body = new Uint8Array(await response.arrayBuffer());
+        if (reads === 1) body[5] = (body[5] as number) ^ 1;
+        if (reads < 3) return new Response(body, response);
+        const broken = new ReadableStream<Uint8Array>({
+          pull: (controller) =>
+            reads++ < 4 ? controller.enqueue(body.slice(0, 9)) : controller.error("cut"),
+        });
+        return new Response(broken, response);
+      },
+    });
+    await expect(breaking.get(ref)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    expect(reads).toBeGreaterThan(5);
+    expect([...server.objects.keys()]).toEqual([key]);
 
     server.damage(key, noise(2 * mebibyte, 9));
     const corrupt = await store.get(ref).catch((reason: unknown) => reason);
