@@ -1,6 +1,7 @@
 import type { BlobRef } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
+import { randomHex8 } from "../internal/ids.js";
 
 /** Addresses: the URL of a bucket, and the keys in it. */
 
@@ -98,9 +99,12 @@ export class Keys {
     return `${this.folder("trash")}${pathOf(ref)}/`;
   }
 
-  /** Each move into the trash has a key of its own, so that a deletion means one of them. */
+  /**
+   * Each move into the trash has a key of its own, also those of two collections in one millisecond: one that
+   * is undone removes its own copy only.
+   */
   trashed(ref: BlobRef, trashedAt: number): string {
-    return `${this.trashFolder(ref)}${trashedAt}`;
+    return `${this.trashFolder(ref)}${trashedAt}-${randomHex8()}`;
   }
 
   /** What a key in the trash tells; undefined for a foreign key. */
@@ -109,8 +113,8 @@ export class Keys {
     if (!key.startsWith(folder)) return undefined;
     const slash = key.lastIndexOf("/");
     const ref = refOfPath(key.slice(folder.length, slash));
-    const time = key.slice(slash + 1);
-    return ref !== undefined && /^[0-9]{1,15}$/.test(time) ? { ref, trashedAt: Number(time) } : undefined;
+    const time = /^([0-9]{1,15})-[0-9a-f]{8}$/.exec(key.slice(slash + 1))?.[1];
+    return ref !== undefined && time !== undefined ? { ref, trashedAt: Number(time) } : undefined;
   }
 
   quarantined(ref: BlobRef, id: string): string {

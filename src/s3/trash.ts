@@ -4,7 +4,7 @@ import type { ObjectStat } from "./objects.js";
 import { changing, maxRounds, type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
 
 /**
- * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>`. S3 moves nothing
+ * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>-<id>`. S3 moves nothing
  * atomically: a blob that is touched in the moment of its deletion ends here. So the lease of a blob in the
  * trash starts with its move.
  */
