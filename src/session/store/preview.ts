@@ -41,9 +41,9 @@ export function previewOf(
   return cut(texts.join(" ")) ?? cut(names.join(", "));
 }
 
-/** The texts that `describeResource` and `describeImage` make. No part of them has brackets. */
+/** The texts that `describeResource` and `describeImage` make. No part of them has brackets. Linear. */
 const descriptor =
-  /\[(image|file|link)( [^[\]]*|), (?:res_[0-9a-f]{16}|[^[\],]*\/[^[\],]*, [\d.]+ [kM]?B)\]|\[(image|file), [^[\]]*, [\d.]+ [kM]?B, res_[0-9a-f]{16}\]/g;
+  /\[(image|file|link)( [^[\]]*|), (?:res_[0-9a-f]{16}|[^[\],/]*\/[^[\],]*, [\d.]+ [kM]?B)\]|\[(image|file), [^[\]]*, [\d.]+ [kM]?B, res_[0-9a-f]{16}\]/g;
 
 function withoutDescriptors(text: string, named: (name: string | undefined) => void): string {
   // Most texts have no bracket.
