@@ -833,7 +833,7 @@ function requestOf(...lengths: readonly number[]): AppendRequest {
 
 describe("requests that wait together", () => {
   test("go in batches that a log takes in one write", () => {
-    const half = 1 << 29;
+    const half = 1 << 26;
     const waiting = [requestOf(half), requestOf(half), requestOf(1), requestOf(2 * half, 5), requestOf(7)];
     const taken = () => takeGroup(waiting).map(({ lines }) => lines.map((line) => line?.length));
     expect(taken()).toEqual([[half], [half]]);

@@ -51,9 +51,10 @@ export interface AppendRequest {
 }
 
 /**
- * Maximum size of a batch of queued requests; a single request may be larger. A log accepts 2 GiB at once.
+ * Maximum size of a batch of queued requests; a single request may be larger. Half of the least that a log
+ * accepts at once, 256 MiB in PostgreSQL, since staged entries come on top.
  */
-const groupBytes = 1 << 30;
+const groupBytes = 1 << 27;
 
 /** The bytes of the lines of a request. */
 export function bytesOf({ lines }: AppendRequest): number {
