@@ -88,21 +88,25 @@ class Scan {
 
   /**
    * Reads all new lines, and keeps their references. Yields a mark for each session that is incomplete, once,
-   * and with `all` for each session that was read.
+   * and with `all` for each session that was read. A session that is deleted meanwhile has none.
    */
   async *newLines(signal: AbortSignal | undefined, all: boolean): AsyncGenerator<BlobMark, void> {
     for (let last = ""; ; ) {
       const unread = (await this.#query(this.#sql.unread, [last, pageSessions])).map(unreadOf);
+      let isStale = false;
       for (const group of groups(unread)) {
         signal?.throwIfAborted();
         const marks = await this.#read(group);
         await this.#keep(group, marks);
+        isStale ||= marks.length < group.length;
         for (const mark of marks) {
           const isNew = mark.complete ? all : !this.#incomplete.has(mark.root);
           if (!mark.complete) this.#incomplete.add(mark.root);
           if (isNew) yield mark;
         }
       }
+      // Another session may have the id of a deleted one by now.
+      if (isStale) continue;
       if (unread.length < pageSessions) return;
       last = unread.at(-1)?.id ?? "";
     }
@@ -126,13 +130,18 @@ class Scan {
   async #read(group: readonly Unread[]): Promise<readonly BlobMark[]> {
     const [large] = group;
     if (group.length === 1 && large !== undefined && large.size > pageBytes) return this.#readLarge(large);
-    const values = [arrayOf(group.map(({ id }) => id)), arrayOf(group.map(({ from }) => from))];
-    const rows = await this.#query(this.#sql.lines, [...values, arrayOf(group.map(({ to }) => to))]);
+    const rows = await this.#query(this.#sql.lines, [
+      arrayOf(group.map(({ id }) => id)),
+      arrayOf(group.map(({ epoch }) => epoch)),
+      arrayOf(group.map(({ from }) => from)),
+      arrayOf(group.map(({ to }) => to)),
+    ]);
     const bytesById = new Map(rows.map(({ id, bytes }) => [id, bytesOf(bytes)]));
     return Promise.all(
-      group.map(({ id, header }) =>
-        sessionBlobRoots(id, withHeader(header, [bytesById.get(id) ?? new Uint8Array(), lineFeed])),
-      ),
+      group.flatMap(({ id, header }) => {
+        const bytes = bytesById.get(id);
+        return bytes === undefined ? [] : [sessionBlobRoots(id, withHeader(header, [bytes, lineFeed]))];
+      }),
     );
   }
 
@@ -196,12 +205,17 @@ function statementsOf(schemaName: string) {
       where s.partition = $1 and s.id > $2 and (r.head is null or r.head < s.head)
       order by s.id limit $3::integer`,
 
-    /** partition, ids, first sequence numbers, ends: the lines of each session, joined by line feeds */
-    lines: `select e.id, string_agg(e.line, '\\x0a'::bytea order by e.seq) as bytes
-      from unnest($2::text::text[], $3::text::bigint[], $4::text::bigint[]) as wanted (id, start, stop)
-      join ${schema}.entry e
+    /**
+     * partition, ids, epochs, first sequence numbers, ends: the lines of each session that is still there,
+     * joined by line feeds
+     */
+    lines: `select s.id, string_agg(e.line, '\\x0a'::bytea order by e.seq) as bytes
+      from unnest($2::text::text[], $3::text::uuid[], $4::text::bigint[], $5::text::bigint[])
+        as wanted (id, epoch, start, stop)
+      join ${schema}.session s on s.partition = $1 and s.id = wanted.id and s.epoch = wanted.epoch
+      left join ${schema}.entry e
         on e.partition = $1 and e.id = wanted.id and e.seq >= wanted.start and e.seq < wanted.stop
-      group by e.id`,
+      group by s.id`,
 
     /** partition, ids, epochs, ends; the references: ids and keys */
     keep: `with kept as (

@@ -116,6 +116,28 @@ describe("the references of sessions in PostgreSQL", () => {
     expect(await refsOf()).toEqual([refOf("4")]);
   });
 
+  test("have none of a session that is deleted before its lines are read", async () => {
+    const store = await emptyStore(schema);
+    await (await store.create({ cwd: "/", id: "gone" })).appendMessage(naming(refOf("1")));
+    await (await store.create({ cwd: "/", id: "kept" })).appendMessage(naming(refOf("2")));
+    let deleted = false;
+    const racing = {
+      query: async (text: string, values?: unknown[]) => {
+        if (!deleted && text.includes("e.line")) {
+          deleted = true;
+          await store.delete("gone");
+        }
+        return server.query<Record<string, unknown>>(text, values);
+      },
+    };
+    expect(await refsOf({ db: racing })).toEqual([refOf("2")]);
+    expect(deleted).toBe(true);
+    // Lines that are missing are no deletion.
+    await put("empty", [header("empty")]);
+    await server.query(`delete from ${schema}.entry where id = 'empty'`);
+    expect((await marksOf()).find(({ root }) => root === "empty")?.complete).toBe(false);
+  });
+
   test("have those of a fork that was made, and whose source was deleted, in the middle", async () => {
     const store = await emptyStore(schema);
     await (await store.create({ cwd: "/", id: "source" })).appendMessage(naming(refOf("1")));
