@@ -28,7 +28,7 @@ describe("a role with a policy of its partition", () => {
       "drop role if exists tenant_a",
       "create role tenant_a",
       `grant usage on schema ${schema} to tenant_a`,
-      `grant select, insert, update, delete on all tables in schema ${schema} to tenant_a`,
+      `grant select, insert, update, delete on ${schema}.session, ${schema}.entry to tenant_a`,
       `alter table ${schema}.session enable row level security`,
       `alter table ${schema}.entry enable row level security`,
       `create policy tenant on ${schema}.session using (partition = current_user)`,
@@ -57,6 +57,8 @@ describe("a role with a policy of its partition", () => {
       await expect(store.fork("same", { ...theirs, toPartition: "tenant_a" })).rejects.toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
+      for (const table of ["version", "quota", "blob_ref", "blob_scan"])
+        await expect(server.query(`delete from ${schema}.${table}`)).rejects.toMatchObject({ code: "42501" });
       const stray = await store.create({ cwd: "/", id: "stray", ...theirs });
       await expect(stray.appendMessage(userMessage("into b"))).rejects.toMatchObject({
         code: "STORAGE_FAILED",
