@@ -45,6 +45,9 @@ const faults: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
   "another blob's bytes": (bytes) => noise(bytes.length, 8),
 };
 
+/** Those that a backend may miss at one size and find at another. */
+const sizeFaults: ReadonlySet<string> = new Set(["one bit flipped at the end", "cut in the middle"]);
+
 function flipped(bytes: Uint8Array, at: number): Uint8Array {
   const copy = bytes.slice();
   copy[at] = (copy[at] as number) ^ 1;
@@ -254,6 +257,7 @@ export const readCases = [
       };
       for (const [way, put] of Object.entries(puts)) {
         for (const [fault, change] of Object.entries(faults)) {
+          if (size > 1000 && !sizeFaults.has(fault)) continue;
           const store = await open();
           const { ref } = await store.put(bytes, { mediaType: "image/png" });
           await fixture.damage(ref, change(bytes));
