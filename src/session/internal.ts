@@ -2,6 +2,7 @@
 
 export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
 export { formatVersion } from "./api/entries.js";
+export { applyUpdates, updatesOf } from "./context/context-items.js";
 export { decodeLine, isNewer, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
 export { parseEntryPrefix } from "./format/entry-prefix.js";

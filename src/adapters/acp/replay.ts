@@ -12,6 +12,7 @@ import {
 import { SessileError } from "../../errors/index.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { applyUpdates, updatesOf as messageUpdatesOf } from "../../session/internal.js";
 import type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
 
 /** The appearance of a tool call. */
@@ -35,7 +36,7 @@ export interface AcpReplayOptions {
 /**
  * Yields the conversation from the root to a leaf as updates of `session/update`, for the reply to
  * `session/load`. Messages that a compaction replaced are shown; system messages and hidden messages are not.
- * A call without a result is failed. Holds the bytes of one image at a time. Answer the request after the
+ * Updates of messages are applied. A call without a result is failed. Holds the bytes of one image at a time. Answer the request after the
  * last update is sent.
  * @throws SessileError ENTRY_NOT_FOUND; STORAGE_FAILED from `blobs`
  * @example
@@ -55,7 +56,9 @@ export async function* acpReplay(
   session: Session,
   options: AcpReplayOptions = {},
 ): AsyncGenerator<AcpUpdate, void, undefined> {
-  const entries = await session.path(options.leafId);
+  const path = await session.path(options.leafId);
+  const updates = messageUpdatesOf(path);
+  const entries = path.map((entry) => applyUpdates(entry, updates) ?? entry);
   const calls = new OpenCalls(entries);
   for (const entry of entries) {
     const message = shownMessage(entry);
@@ -93,9 +96,9 @@ async function* updatesOf(
           const { toolCallId, isAnswered } = calls.open(block);
           yield toolCallUpdate(toolCallId, block, options.show?.(block) ?? {});
           if (!isAnswered) yield { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
-        } else if (block.type === "text" && block.text !== "") {
-          const content = textContent(block.text);
-          yield { sessionUpdate: "agent_message_chunk", messageId, content };
+        } else if (block.type === "text") {
+          for await (const content of contentOf([block], options.blobs))
+            yield { sessionUpdate: "agent_message_chunk", messageId, content };
         } else if (block.type === "thinking" && block.redacted !== true && block.thinking !== "") {
           const content = textContent(block.thinking);
           yield { sessionUpdate: "agent_thought_chunk", messageId, content };
@@ -107,7 +110,7 @@ async function* updatesOf(
       const found = calls.close(id);
       // A result without its call on the path gets one.
       const missing: ToolCall = { type: "toolCall", id, name, arguments: {} };
-      const { toolCallId } = found ?? calls.open(missing);
+      const toolCallId = found?.toolCallId ?? calls.unique(id);
       if (found === undefined) yield toolCallUpdate(toolCallId, missing, {});
       const content: AcpToolContent[] = [];
       for await (const block of contentOf(message.content, options.blobs))
@@ -120,7 +123,7 @@ async function* updatesOf(
     case "bashExecution": {
       const { command, output, exitCode, cancelled } = message;
       const call: ToolCall = { type: "toolCall", id: messageId, name: "bash", arguments: { command } };
-      const { toolCallId } = calls.open(call);
+      const toolCallId = calls.unique(messageId);
       yield toolCallUpdate(toolCallId, call, { title: command, kind: "execute" });
       const content: AcpToolContent[] =
         output === "" ? [] : [{ type: "content", content: textContent(output) }];
@@ -169,9 +172,7 @@ class OpenCalls {
    * Opens a call. Whether it is answered: a later result has its id, and no call before it needs that one.
    */
   open({ id }: ToolCall): { readonly toolCallId: string; readonly isAnswered: boolean } {
-    let toolCallId = id;
-    for (let count = 2; this.#used.has(toolCallId); count++) toolCallId = `${id}#${count}`;
-    this.#used.add(toolCallId);
+    const toolCallId = this.unique(id);
     const open = this.#open.get(id) ?? [];
     const isAnswered = (this.#results.get(id) ?? 0) > open.length;
     if (isAnswered) {
@@ -179,6 +180,14 @@ class OpenCalls {
       this.#open.set(id, open);
     }
     return { toolCallId, isAnswered };
+  }
+
+  /** An id that no call of the replay has. */
+  unique(id: string): string {
+    let toolCallId = id;
+    for (let count = 2; this.#used.has(toolCallId); count++) toolCallId = `${id}#${count}`;
+    this.#used.add(toolCallId);
+    return toolCallId;
   }
 
   /** Closes the oldest open call of this id. */

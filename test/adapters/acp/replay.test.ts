@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type AcpUpdate, acpReplay, acpSessionInfo } from "sessile/adapters/acp";
 import { ingest } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, type TextBlock, toolResult, userMessage } from "sessile/content";
 import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { openSessionFile } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from "vitest";
@@ -182,6 +182,30 @@ describe("acpReplay", () => {
     expect(first.id).not.toBe(kept.id);
   });
 
+  test("shows updated messages, and attachments of a reply", async () => {
+    const blobs = memoryBlobStore();
+    const session = await memorySessionStore({ blobs }).create({ cwd: "/work" });
+    const shot = await ingest({ bytes: png(2, 3), name: "shot.png" }, { blobs });
+    const [asked, reply] = await session.append([
+      { type: "message", message: userMessage("Drow a squere.") },
+      { type: "message", message: assistantMessage(model, { type: "text", text: "Dra" }) },
+    ]);
+    const [messageId, replyId] = [asked?.id as string, reply?.id as string];
+    const [part] = userMessage(shot).content as [TextBlock];
+    await session.append([
+      { type: "message_update", targetId: messageId, message: userMessage("Draw a square.") },
+      { type: "part_update", targetId: replyId, index: 0, part: { type: "text", text: "Drawn." } },
+      { type: "part_update", targetId: replyId, index: 1, part },
+    ]);
+    const image = { type: "image", data: base64(png(2, 3)), mimeType: "image/png" };
+    expect(await loaded(session, { blobs })).toEqual([
+      { sessionUpdate: "user_message_chunk", messageId, content: text("Draw a square.") },
+      { sessionUpdate: "agent_message_chunk", messageId: replyId, content: text("Drawn.") },
+      { sessionUpdate: "agent_message_chunk", messageId: replyId, content: image },
+    ]);
+    expect(refused).toEqual([]);
+  });
+
   test("gives each call an id of its own, and its result to the oldest", async () => {
     const session = await memorySessionStore().create({ cwd: "/work" });
     const call = { type: "toolCall", id: "call_0", name: "t", arguments: {} } as const;
@@ -209,6 +233,16 @@ describe("acpReplay", () => {
       "lost",
       "lost completed third",
     ]);
+  });
+
+  test("gives each result without a call a call of its own", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    const lone = { type: "message", message: toolResult({ id: "c", name: "read" }, "1") } as const;
+    await session.append([lone, lone]);
+    const ids = (await collect(acpReplay(session))).map(
+      (update) => "toolCallId" in update && update.toolCallId,
+    );
+    expect(ids).toEqual(["c", "c", "c#2", "c#2"]);
   });
 
   test("shows a corrupt image as its description, and passes on a failure of the storage", async () => {
