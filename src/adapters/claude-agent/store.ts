@@ -9,7 +9,7 @@ import { SessionHandles, type SessionPlace } from "../shared/handles.js";
 import { entryId } from "../shared/ids.js";
 import { joinedName, nameOf } from "../shared/names.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
-import { isParcel, type Parcel, Parcels } from "../shared/parcels.js";
+import { isParcel, type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
 import type {
   ClaudeAgentStore,
   ClaudeEntry,
@@ -68,12 +68,14 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
       const place = placeOf(key);
       if (entries.length === 0) return;
       // The caller may change its entries after the call.
-      const packed = entries.map((entry, at) => parcels.pack(entry, `entries[${at}]`));
-      const lines: Line[] = [];
-      for (const [at, each] of packed.entries())
-        lines.push({ id: idOf(entries[at]), parcel: await parcels.store(each) });
+      const copies = entries.map((entry, at) => {
+        return { id: idOf(entry), packed: parcels.pack(entry, `entries[${at}]`) };
+      });
+      let lines: readonly Line[] | undefined;
       await whileLocked(() =>
         handles.append(place, async (session) => {
+          // In the plan, so that appends with and without blobs keep the order of the calls.
+          lines ??= await storeLines(copies);
           const fresh = newLines(lines, session);
           const drafts = fresh.map(({ id, parcel }): EntryDraft => {
             const draft = lineEntry.draft({ entry: parcel });
@@ -132,6 +134,15 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     };
   }
   return store;
+
+  /** Stores the blobs of copied entries. */
+  async function storeLines(
+    copies: readonly { readonly id: string | undefined; readonly packed: PackedValue }[],
+  ): Promise<readonly Line[]> {
+    const lines: Line[] = [];
+    for (const { id, packed } of copies) lines.push({ id, parcel: await parcels.store(packed) });
+    return lines;
+  }
 
   /** The summary after these lines, as an entry behind them; none if every line was known. */
   async function summaryDraft(

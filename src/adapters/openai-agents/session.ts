@@ -58,12 +58,20 @@ export function openaiAgentsSession<Item extends object>(
   const parcels = new Parcels(settings);
   const handles = new SessionHandles(adapter, settings);
 
-  /** Copies and checks items at the call, and stores their blobs. */
-  const stored = async (items: readonly unknown[], name: string): Promise<readonly Parcel[]> => {
+  /**
+   * Copies and checks items at the call. The result stores their blobs once: a plan calls it, so that appends
+   * with and without blobs keep the order of the calls.
+   */
+  const copied = (items: readonly unknown[], name: string): (() => Promise<readonly Parcel[]>) => {
     const packed = items.map((item, at) => parcels.pack(item, `${name}[${at}]`));
-    const made: Parcel[] = [];
-    for (const each of packed) made.push(await parcels.store(each));
-    return made;
+    let stored: readonly Parcel[] | undefined;
+    return async () => {
+      if (stored !== undefined) return stored;
+      const made: Parcel[] = [];
+      for (const each of packed) made.push(await parcels.store(each));
+      stored = made;
+      return made;
+    };
   };
   const open = async (items: readonly StoredItem[]): Promise<Item[]> => {
     const opened: Item[] = [];
@@ -91,8 +99,8 @@ export function openaiAgentsSession<Item extends object>(
 
     async addItems(items) {
       if (items.length === 0) return;
-      const made = await stored(items, "items");
-      await change(async () => ({ drafts: drafts(made) }));
+      const made = copied(items, "items");
+      await change(async () => ({ drafts: drafts(await made()) }));
     },
 
     async popItem() {
@@ -109,9 +117,9 @@ export function openaiAgentsSession<Item extends object>(
     },
 
     async replaceHistoryWithCompaction(items) {
-      const made = await stored(items, "items");
+      const made = copied(items, "items");
       await change(async (session) => ({
-        drafts: [...(isFresh(session) ? [] : [clear()]), ...drafts(made)],
+        drafts: [...(isFresh(session) ? [] : [clear()]), ...drafts(await made())],
       }));
     },
 
@@ -119,7 +127,7 @@ export function openaiAgentsSession<Item extends object>(
       const known = mutations.filter(({ type }) => type === "replace_function_call");
       if (known.length === 0) return;
       const callIds = known.map(({ callId }) => callId);
-      const replacements = await stored(
+      const replacements = copied(
         known.map(({ replacement }: HistoryMutation<Item>) => replacement),
         "replacements",
       );
@@ -127,7 +135,7 @@ export function openaiAgentsSession<Item extends object>(
         if (session === undefined) return { drafts: [] };
         const items = await allItems(session);
         const calls = (await open(items)).map(callIdOf);
-        return branchOf(items, await mutated(items, calls, callIds, replacements));
+        return branchOf(items, await mutated(items, calls, callIds, await replacements()));
       });
 
       /** The parcels after the mutations, each of which sees the ones before it. */
@@ -154,7 +162,7 @@ export function openaiAgentsSession<Item extends object>(
     async applyHistoryTransaction(args) {
       const { operationId, transaction } = copyTransaction(args);
       const added = transaction.type === "append_items" ? transaction.items : transaction.replacement;
-      const made = await stored(added, transaction.type === "append_items" ? "items" : "replacement");
+      const made = copied(added, transaction.type === "append_items" ? "items" : "replacement");
       const digest = valueDigest(transaction);
       await change(async (session) => {
         const id = `op.${textDigest(JSON.stringify([session === undefined ? null : lastClear(session), operationId]))}`;
@@ -163,7 +171,7 @@ export function openaiAgentsSession<Item extends object>(
           return { drafts: [] };
         }
         const parent = await suffixParent(session, transaction);
-        return { drafts: [{ ...operationEntry.draft({ digest }), id }, ...drafts(made)], ...parent };
+        return { drafts: [{ ...operationEntry.draft({ digest }), id }, ...drafts(await made())], ...parent };
       });
     },
 

@@ -275,6 +275,29 @@ it("copies entries at the call, and refuses before anything is written", async (
   await own.close();
 });
 
+it("keeps the order of the calls, and the ids of entries that the caller drops after the call", async () => {
+  const [sessions, blobs] = [memorySessionStore(), memoryBlobStore()];
+  // Blobs take longer to store than entries without any.
+  const put = blobs.put.bind(blobs);
+  blobs.put = async (...args) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return put(...args);
+  };
+  const own = storeOn({ sessions, blobs });
+  const key = { projectKey, sessionId: randomUUID() };
+  const [first, second]: ClaudeEntry[] = [
+    { type: "user", uuid: "1", image },
+    { type: "user", uuid: "2" },
+  ];
+  const batch = [first, second] as ClaudeEntry[];
+  const calls = [own.append(key, batch), own.append(key, [{ type: "user", uuid: "3" }])];
+  batch.length = 0;
+  await Promise.all(calls);
+  await own.append(key, [second as ClaudeEntry]);
+  expect((await own.load(key))?.map(({ uuid }) => uuid)).toEqual(["1", "2", "3"]);
+  await own.close();
+});
+
 it("waits for another process that holds the lock", async () => {
   const sessions = memorySessionStore();
   const own = claudeAgentStore({ sessions });

@@ -12,6 +12,8 @@ import {
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents-core/testing";
 import fc from "fast-check";
 import { type OpenAiAgentsSession, openaiAgentsSession } from "sessile/adapters/openai-agents";
+import { memoryBlobStore } from "sessile/blobs";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { type Stores, storesOf } from "./stores.js";
 
@@ -31,6 +33,21 @@ it("has the types of the SDK", () => {
   expectTypeOf<Parameters<SessionHistoryRewriteAwareSession["applyHistoryMutations"]>[0]>().toExtend<
     Parameters<Own["applyHistoryMutations"]>[0]
   >();
+});
+
+it("keeps the order of the calls", async () => {
+  const [sessions, blobs] = [memorySessionStore(), memoryBlobStore()];
+  // Blobs take longer to store than entries without any.
+  const put = blobs.put.bind(blobs);
+  blobs.put = async (...args) => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return put(...args);
+  };
+  const own = sessionOn({ sessions, blobs, partition: "test" });
+  const [large, small] = [image("a"), "small"].map((content) => ({ role: "user" as const, content }));
+  await Promise.all([large, small].map((item) => own.addItems([item as AgentInputItem])));
+  expect(await own.getItems()).toEqual([large, small]);
+  await own.close();
 });
 
 describe.each(storesOf())("on %s", (name, open) => {
