@@ -81,7 +81,8 @@ export class Values {
     const [type, dumped]: [string, Uint8Array | string] = await serde.dumpsTyped(value);
     const data = typeof dumped === "string" ? encodeUtf8(dumped) : dumped;
     const text = type === "json" ? decodeUtf8(data) : undefined;
-    return text === undefined ? { type, bytes: data } : { type, text };
+    // The bytes can be the caller's own, which it may change.
+    return text === undefined ? { type, bytes: new Uint8Array(data) } : { type, text };
   }
 
   /** Gives stored values to the serializer: as one list if it takes text, since each call has a cost. */
@@ -93,7 +94,7 @@ export class Values {
       return (await serde.loadsTyped("json", `[${texts.join()}]`)) as readonly unknown[];
     return Promise.all(
       values.map((value) =>
-        serde.loadsTyped(value.type, "text" in value ? encodeUtf8(value.text) : value.bytes),
+        serde.loadsTyped(value.type, "text" in value ? encodeUtf8(value.text) : new Uint8Array(value.bytes)),
       ),
     );
   }

@@ -166,6 +166,21 @@ it.each(storesOf())("two updates of one checkpoint keep their own values on %s",
   await reader.close();
 });
 
+it("bytes of a channel stay as they were put, whatever the caller does with its own", async () => {
+  const own = langgraphCheckpointer(module, { sessions: memorySessionStore(), partition: "test" });
+  const thread = { configurable: { thread_id: "bytes" } };
+  const bytes = Uint8Array.of(1, 2, 3);
+  const checkpoint = { ...module.emptyCheckpoint(), channel_values: { bytes } };
+  await own.put(thread, checkpoint, { source: "update", step: 1, parents: {} }, { bytes: 1 });
+  const loaded = async () => (await own.getTuple(thread))?.checkpoint.channel_values.bytes as Uint8Array;
+  bytes.fill(9);
+  const first = await loaded();
+  expect(first).toEqual(Uint8Array.of(1, 2, 3));
+  first.fill(8);
+  expect(await loaded()).toEqual(Uint8Array.of(1, 2, 3));
+  await own.close();
+});
+
 it("a thread that was deleted, or an append that failed, leaves no value to rely on", async () => {
   const [sessions, blobs, partition] = [memorySessionStore(), memoryBlobStore(), "test"];
   let fails = false;
