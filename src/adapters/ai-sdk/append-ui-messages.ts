@@ -43,11 +43,27 @@ export async function appendUIMessages(
   }
   const [latest] = known.slice(-1);
   const seen = before.findLast((id) => versions.has(id));
-  if (latest !== undefined) session.branch(parentOf(session, latest));
-  else if (seen !== undefined) session.branch(endOf(session, versions.get(seen)?.at(-1) as string));
-  const { signal } = options;
-  const written = await session.append(drafts, signal === undefined ? {} : { signal });
+  const end = seen === undefined ? session.leafId : endOf(session, versions.get(seen)?.at(-1) as string);
+  const behind = latest === undefined ? end : parentOf(session, latest);
+  const written = await appendBehind(session, behind, drafts, options.signal);
   return { leafId: session.leafId, written: written.length };
+}
+
+/** Appends behind an entry. After a failure the leaf is where it was. */
+async function appendBehind(
+  session: Session,
+  behind: string | null,
+  drafts: readonly EntryDraft[],
+  signal?: AbortSignal,
+): Promise<readonly unknown[]> {
+  const { leafId } = session;
+  if (behind !== leafId) session.branch(behind);
+  try {
+    return await session.append(drafts, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (behind !== leafId && session.leafId === behind) session.branch(leafId);
+    throw error;
+  }
 }
 
 /** The entries of messages by the ids that pages know, oldest first. */
@@ -184,8 +200,8 @@ async function appendResults(
     (draft) =>
       draft.type === "message" && draft.message.role === "toolResult" && open.has(draft.message.toolCallId),
   );
-  session.branch(leafId);
-  if (results.length > 0) await session.append(results);
+  if (results.length > 0) await appendBehind(session, leafId, results, options.signal);
+  else session.branch(leafId);
   return { leafId: session.leafId, written: results.length };
 }
 

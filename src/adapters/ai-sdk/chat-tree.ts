@@ -41,6 +41,24 @@ export function tipOf(session: Session | undefined): string | null {
   return session === undefined ? null : messageAtOrBefore(session, session.leafId);
 }
 
+/** The messages up to a leaf, oldest first. Throws ENTRY_NOT_FOUND for an unknown leaf and a damaged message. */
+export async function messagesUpTo(
+  session: Session | undefined,
+  leafId: string | null,
+): Promise<readonly StoredMessage[]> {
+  if (leafId === null) return [];
+  if (session?.tree.has(leafId) !== true || !isMessageId(leafId)) throw unknownLeaf(leafId);
+  const entries = new Map((await session.path(leafId)).map((entry) => [entry.id, entry]));
+  const ids = session.tree.path(leafId).map(({ id }) => id);
+  return ids.filter(isMessageId).map((entryId) => {
+    const entry = entries.get(entryId);
+    const found = entry && stored.read(entry);
+    if (found !== undefined) return found;
+    const message = `the entry ${JSON.stringify(entryId)} is damaged`;
+    throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
+  });
+}
+
 /** The messages that follow the same message, in the order in which they were written. */
 export function siblingsOf(session: Session, id: string): readonly string[] {
   const { tree } = session;
@@ -70,7 +88,7 @@ export function chatConflict(after: string | null, tip: string | null): SessileE
   );
 }
 
-export function unknownLeaf(id: string): SessileError<"ENTRY_NOT_FOUND"> {
+function unknownLeaf(id: string): SessileError<"ENTRY_NOT_FOUND"> {
   return new SessileError(
     "ENTRY_NOT_FOUND",
     `leafId: the chat has no message ${SessileError.printable(id)}`,

@@ -26,11 +26,11 @@ import {
   endBehind,
   isMessageId,
   messageEntryId,
+  messagesUpTo,
   type StoredMessage,
   siblingsOf,
   stored,
   tipOf,
-  unknownLeaf,
 } from "./chat-tree.js";
 import { RunningReplies } from "./chunk-log.js";
 import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
@@ -63,7 +63,7 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /**
    * The messages of a chat, oldest first, deep-equal to those that were saved; empty if there is no such
    * chat. They are not validated.
-   * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; BLOB_CORRUPT if the bytes of a file are gone
+   * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf or a damaged message; BLOB_CORRUPT if the bytes of a file are gone
    */
   load(chatId: string, options?: LoadChatOptions): Promise<M[]>;
   /**
@@ -262,13 +262,9 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     async load(chatId, options = {}) {
       return handles.read(placeOf(chatId), async (session) => {
         const { leafId = tipOf(session) } = options;
-        if (leafId !== null && (session?.tree.has(leafId) !== true || !isMessageId(leafId)))
-          throw unknownLeaf(leafId);
         const messages: M[] = [];
-        for (const entry of leafId === null || session === undefined ? [] : await session.path(leafId)) {
-          const found = isMessageId(entry.id) ? stored.read(entry) : undefined;
-          if (found !== undefined) messages.push(await opened(found.message, chatId, options));
-        }
+        for (const { message } of await messagesUpTo(session, leafId))
+          messages.push(await opened(message, chatId, options));
         return messages;
       });
     },

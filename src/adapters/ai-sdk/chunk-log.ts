@@ -61,9 +61,11 @@ export class RunningReplies<C> {
 
   /** Reads a stream to its end, whether or not a reader of the returned stream is there. */
   start(key: string, source: ReadableStream<C>): ReadableStream<C> {
+    // Throws for a stream that another reader has.
+    const reader = source.getReader();
     const log = new ChunkLog<C>();
     this.#logs.set(key, log);
-    void this.#pump(key, log, source);
+    void this.#pump(key, log, reader);
     return log.read();
   }
 
@@ -71,9 +73,8 @@ export class RunningReplies<C> {
     return this.#logs.get(key)?.read();
   }
 
-  async #pump(key: string, log: ChunkLog<C>, source: ReadableStream<C>): Promise<void> {
+  async #pump(key: string, log: ChunkLog<C>, reader: ReadableStreamDefaultReader<C>): Promise<void> {
     let failure: { readonly error: unknown } | undefined;
-    const reader = source.getReader();
     try {
       for (let next = await reader.read(); !next.done; next = await reader.read()) log.push(next.value);
     } catch (error) {

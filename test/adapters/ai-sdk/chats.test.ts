@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UIMessage } from "ai";
@@ -416,4 +416,24 @@ describe("a running reply", () => {
     await expect(read(chats.stream("c", source))).rejects.toThrow("gone");
     expect(chats.resume("c")).toBeUndefined();
   });
+
+  it("that another reader has is refused at once", () => {
+    const chats = aiSdkChats({ sessions: memorySessionStore() });
+    const source = new ReadableStream();
+    source.getReader();
+    expect(() => chats.stream("c", source)).toThrow(TypeError);
+    expect(chats.resume("c")).toBeUndefined();
+  });
+});
+
+it("a chat with a damaged message is refused, not loaded without it", async () => {
+  const at = join(dir, "damaged");
+  const sessions = fileSessionStore({ dir: at });
+  const chats = aiSdkChats<UIMessage>({ sessions });
+  await chats.save({ chatId: "c", messages: [user("u1", "one"), reply("a1", "two"), user("u2", "three")] });
+  await chats.close();
+  const file = (await sessions.latest({ partition: "ai-sdk" }))?.location as string;
+  writeFileSync(file, readFileSync(file, "utf8").replace('"sha256":', '"sha257":'));
+  await expect(chats.load("c")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
+  await chats.close();
 });

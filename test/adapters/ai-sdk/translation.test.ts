@@ -360,4 +360,14 @@ describe("appendUIMessages", () => {
     });
     await expect(appendUIMessages(session, [])).rejects.toMatchObject({ code: "INVALID_MESSAGE" });
   });
+
+  it("leaves the leaf where it was if the append fails", async () => {
+    const session = await open();
+    await appendUIMessages(session, [say("u1", "One.")]);
+    await session.append([{ type: "message", message: assistantMessage(model, "Two.") }]);
+    const { leafId } = session;
+    const signal = AbortSignal.abort();
+    await expect(appendUIMessages(session, [say("u1", "Edited.")], { signal })).rejects.toThrow();
+    expect(session.leafId).toBe(leafId);
+  });
 });
