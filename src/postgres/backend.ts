@@ -126,7 +126,8 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     let last = after;
     for (let limit = firstPage; ; limit = Math.min(2 * limit, maxPage)) {
       signal?.throwIfAborted();
-      const values = [partition, timeBefore(last), last?.id ?? "", limit];
+      // A cursor from outside may have a NUL, which PostgreSQL refuses.
+      const values = [partition, timeBefore(last), last?.id.replaceAll("\0", "") ?? "", limit];
       const rows =
         cwd === undefined
           ? await this.#replica.query(operation, sql.list, values)

@@ -346,6 +346,18 @@ it("a delete leaves no line", async () => {
   expect(await rowsOf("select distinct id from deleted.entry")).toEqual([{ id: "b" }]);
 });
 
+it("a cursor with a NUL, which no list gives, lists the sessions before it", async () => {
+  const store = await emptyStore("cursors");
+  await (await store.create({ cwd: "/", id: "a" })).appendMessage(userMessage("one"));
+  const ids = async (after: string) => {
+    const found: string[] = [];
+    for await (const { id } of store.list({ after })) found.push(id);
+    return found;
+  };
+  expect(await ids("99999999999999_\0x")).toEqual(["a"]);
+  expect(await ids("0_\0")).toEqual([]);
+});
+
 it("durability is that of the server's settings, asked once", async () => {
   const db = new FaultyDriver(server);
   const store = postgresSessionStore({ db, schema: "deleted" });

@@ -131,9 +131,11 @@ export const routes: Readonly<Record<string, Route>> = {
   },
 
   async "GET /sessions/*/events"({ request, response, partition, sessions, draining }, id) {
-    await using session = await sessions.open(id, { partition });
     const closed = new AbortController();
     response.once("close", () => closed.abort());
+    await using session = await sessions.open(id, { partition });
+    // "close" comes once: a stream that begins after it would never end.
+    if (closed.signal.aborted) return;
     const stream = openEventStream(response, limits);
     const send = (entry: SessionEntry | UnknownEntry) => {
       for (const message of messageOf(entry)) stream.send("message", message, message.id);

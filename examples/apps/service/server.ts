@@ -55,7 +55,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://service");
+    const { url = "/" } = request;
+    // A client may send any target, such as "//".
+    if (!URL.canParse(url, base)) throw notFound();
+    const { pathname, searchParams: query } = new URL(url, base);
     if (pathname === "/health") return health(response);
     const partition = tenants.get(
       sha256(/^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1] ?? ""),
@@ -114,6 +117,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
   };
 }
+
+/** Targets of requests have no host. */
+const base = "http://service";
 
 /** Ids of sessions and refs of blobs. Neither has a character that a path escapes. */
 const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$/;

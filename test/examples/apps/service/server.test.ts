@@ -3,7 +3,7 @@ import { request as send } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { memoryBlobStore } from "sessile/blobs";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type SessionStore } from "sessile/session";
+import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ServiceClient, serviceClient } from "../../../../examples/apps/service/client.js";
 import { limits } from "../../../../examples/apps/service/limits.js";
@@ -170,6 +170,42 @@ describe("the service", () => {
     expect(await events(turn.body.questionId, 1)).toEqual([[turn.body.answerId, "2: Two?"]]);
   });
 
+  it("ends an event stream whose client left while the session was being opened", async () => {
+    await create("a");
+    const steps = { begun: () => {}, goOn: () => {}, opened: (_: Session) => {} };
+    const begun = new Promise<void>((done) => {
+      steps.begun = done;
+    });
+    const gate = new Promise<void>((done) => {
+      steps.goOn = done;
+    });
+    const opened = new Promise<Session>((done) => {
+      steps.opened = done;
+    });
+    const slow = {
+      async open(...args: Parameters<SessionStore["open"]>) {
+        steps.begun();
+        await gate;
+        const session = await sessions.open(...args);
+        steps.opened(session);
+        return session;
+      },
+    } as unknown as SessionStore;
+    const at = await start({ sessions: slow });
+    const headers = { authorization: "Bearer acme-token" };
+    const stop = new AbortController();
+    const stream = fetch(`${urlOf(at)}/sessions/a/events`, { headers, signal: stop.signal });
+    stream.catch(() => {});
+    await begun;
+    stop.abort();
+    // The server sees the end of the connection.
+    await setTimeout(200);
+    steps.goOn();
+    const session = await opened;
+    await setTimeout(100);
+    await expect(session.refresh()).rejects.toMatchObject({ code: "SESSION_CLOSED" });
+  });
+
   it.each([
     ["PUT", "/sessions/-", "NOT_FOUND", 404, { title: "t" }],
     ["PUT", "/sessions/a:b", "INVALID_REQUEST", 400, { title: "t" }],
@@ -187,6 +223,18 @@ describe("the service", () => {
     ["GET", "/constructor", "NOT_FOUND", 404, undefined],
   ])("answers %s %s: %s", async (method, path, code, status, body) => {
     expect(await refusal(acme.send(method, path, body))).toEqual([status, code]);
+  });
+
+  it.each(["//", "//[", "http://["])("answers a request for %s: NOT_FOUND", async (path) => {
+    const headers = { authorization: "Bearer acme-token" };
+    const status = await new Promise((done, failed) => {
+      const sent = send({ port: service.port, host: "127.0.0.1", path, headers }, (answer) => {
+        answer.resume();
+        done(answer.statusCode);
+      });
+      sent.once("error", failed).end();
+    });
+    expect(status).toBe(404);
   });
 
   it("tells nothing without a token", async () => {
