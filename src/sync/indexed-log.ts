@@ -112,17 +112,16 @@ export class IndexedLog {
   /** The last row with the greatest time that is intact and meets a condition, or -1. */
   async newestRow(meets: (row: number) => boolean): Promise<number> {
     const { rows } = this;
-    for (const damaged = new Set<number>(); ; ) {
-      let newest = noRow;
-      let time = -Infinity;
-      for (let row = 0; row < rows.size; row++) {
-        if (rows.time(row) < time || !meets(row) || damaged.has(row)) continue;
-        newest = row;
-        time = rows.time(row);
-      }
-      if (newest === noRow || (await this.isIntact(newest))) return newest;
-      damaged.add(newest);
-    }
+    let newest = noRow;
+    for (let row = 0; row < rows.size; row++)
+      if (meets(row) && (newest === noRow || rows.time(row) >= rows.time(newest))) newest = row;
+    if (newest === noRow || (await this.isIntact(newest))) return newest;
+    // Damaged lines are rare: only behind one of them the other rows are sorted.
+    const others: number[] = [];
+    for (let row = 0; row < rows.size; row++) if (row !== newest && meets(row)) others.push(row);
+    others.sort((a, b) => rows.time(b) - rows.time(a) || b - a);
+    for (const row of others) if (await this.isIntact(row)) return row;
+    return noRow;
   }
 
   #line(bytes: Uint8Array, at: number, start: number, end: number): void {

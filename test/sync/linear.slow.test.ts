@@ -60,6 +60,21 @@ test("a merge takes time in proportion to the entries", async () => {
   expect(exponent).toBeLessThan(maxExponent);
 });
 
+test("a merge of copies whose lines are damaged takes time in proportion to the lines", async () => {
+  const exponent = await exponentOf([8_000, 24_000], async (size) => {
+    // Their prefixes are intact, so that they have rows.
+    const message = { role: "user", content: "", timestamp: 1 };
+    const damaged = (side: string) =>
+      lines(side, size)
+        .replaceAll('"custom"', '"message"')
+        .replaceAll('"customType":"c","data":""', `"message":${JSON.stringify(message)}`)
+        .replaceAll('"content":""', '"content":#');
+    const [one, two] = ["a", "b"].map((side) => Buffer.from(header + line("c", 0) + damaged(side)));
+    return () => mergeSessions(undefined, one as Buffer, two as Buffer);
+  });
+  expect(exponent).toBeLessThan(maxExponent);
+});
+
 test("a sync of 100,000 entries holds their places, and bodies of 2 MiB at most", async () => {
   const dir = mkdtempSync(join(tmpdir(), "sessile-sync-"));
   try {
