@@ -61,10 +61,15 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       rmSync(dir, { recursive: true, force: true });
     });
 
-    async function tab(id: string): Promise<Page> {
+    /** @param loadMs how much later the chat is there than the page */
+    async function tab(id: string, loadMs = 0): Promise<Page> {
       const page = await browser.newPage();
       page.on("pageerror", (error) => errors.push(String(error)));
       page.setDefaultTimeout(20_000);
+      await page.route(`**/api/chat/${id}`, async (route) => {
+        if (route.request().method() === "GET") await new Promise((resolve) => setTimeout(resolve, loadMs));
+        await route.continue();
+      });
       await page.goto(`${server.url}/#${id}`);
       return page;
     }
@@ -124,7 +129,7 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
     });
 
     it("regenerates, edits, and goes from branch to branch, with the ids that it had", async () => {
-      const page = await tab("branches");
+      const page = await tab("branches", 300);
       await say(page, "Hello.");
       await answered(page, 2);
       const [question, first] = await ids(page);

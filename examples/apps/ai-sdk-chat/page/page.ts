@@ -20,6 +20,8 @@ const id = location.hash.slice(1) || generateId();
 if (location.hash === "") history.replaceState(null, "", `#${id}`);
 const api = `/api/chat/${id}`;
 let chat: PlainChat;
+/** Until the chat is loaded, and its running reply is resumed, a message would meet that reply. */
+let isOpen = false;
 const versions = new Map<string, readonly Version[]>();
 
 function element(name: string, text: string, attributes: Readonly<Record<string, string>> = {}): HTMLElement {
@@ -36,7 +38,7 @@ function button(text: string, act: () => unknown, label = text): HTMLElement {
 }
 
 function render(): void {
-  const isIdle = chat.status === "ready" || chat.status === "error";
+  const isIdle = isOpen && (chat.status === "ready" || chat.status === "error");
   section.replaceChildren(...chat.messages.map((message, at) => shown(message, at, isIdle)));
   document.body.dataset.status = chat.status;
   alert.textContent = chat.error?.message ?? "";
@@ -124,4 +126,6 @@ chat = await openChat("", id, () => render());
 render();
 await refresh();
 await chat.resumeStream();
+isOpen = true;
+render();
 await refresh();
