@@ -1,0 +1,271 @@
+/**
+ * Sessions of other agents: the types of an import, an export and their reports, and the port that a format
+ * of an agent implements.
+ */
+
+import type { BlobStore } from "../blobs/index.js";
+import type { Session, SessionEntry, SessionHeader } from "../session/index.js";
+
+/** The formats that `detectSession` tells apart. */
+export type ForeignFormatName = "claude-code" | "codex" | "gemini" | "opencode" | "pi" | "sessile";
+
+/** One file of an agent. */
+export interface ForeignFile {
+  /** Relative to the agent's home, with forward slashes. Only text: it is never opened. */
+  readonly path: string;
+  readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Milliseconds since 1970. */
+  readonly modified?: number;
+}
+
+/** The result of `detectSession`. */
+export interface DetectedSession {
+  readonly format: ForeignFormatName;
+  /** The variant of the format, such as an era of the agent: `legacy`, `paginated`. */
+  readonly variant?: string;
+  readonly agentVersion?: string;
+  /** Whether the content names the format; false for a guess by shape or path. */
+  readonly sure: boolean;
+}
+
+/** Findings of an import. See docs/reference/interop.md. */
+export type ImportFindingCode =
+  | "unmapped" // records without a home: one finding a type
+  | "unreadable" // a line or file that is not JSON or not UTF-8
+  | "tooLong" // a line over the limit
+  | "superseded" // an older state of a record that was written again
+  | "missingParent"
+  | "missingBase" // the base of a fork
+  | "missingChild" // the file of a subagent
+  | "orphanResult" // a result without a call
+  | "duplicateResult" // a second result of a call
+  | "encryptedSummary" // only its provider can read it
+  | "guessed" // usage or ends of messages were inferred
+  | "moved" // the working directory changed
+  | "newer" // an unknown version or type
+  | "needsReader"; // zstd or SQLite without `decompress` or `sqlite`
+
+/** Findings of an export. See docs/reference/interop.md. */
+export type ExportFindingCode =
+  | "branch" // left out: not on the path
+  | "entry" // left out: no home in the format
+  | "edited" // a context_edit was carried out
+  | "reasoning" // left out: of another maker, or unsigned
+  | "opaque" // left out: of another maker
+  | "missing" // bytes that are gone
+  | "described" // bytes that the format cannot hold
+  | "interrupted" // a made-up result closes an open call
+  | "callId" // changed, so that the agent accepts it
+  | "toolName" // changed, so that the agent accepts it
+  | "id" // changed, so that the agent accepts it
+  | "retimed"; // changed, so that the agent keeps the session
+
+export interface InteropFinding {
+  readonly code: ImportFindingCode | ExportFindingCode;
+  readonly file?: string;
+  /** From 1. */
+  readonly line?: number;
+  readonly entryId?: string;
+  readonly text: string;
+}
+
+/** What happened to the records of an import, or to the entries of an export. */
+export interface InteropReport {
+  readonly format: ForeignFormatName | "atif";
+  readonly agentVersion?: string;
+  /** Export: whether the result begins with the very bytes of the import. Import: whether they are kept. */
+  readonly exact: boolean;
+  /** By type of record. `mapped` became entries; `kept` are verbatim in the session. */
+  readonly counts: Readonly<Record<string, RecordCounts>>;
+  /** At most 1,000. */
+  readonly findings: readonly InteropFinding[];
+}
+
+export interface RecordCounts {
+  readonly read: number;
+  readonly mapped: number;
+  readonly kept: number;
+}
+
+/** Replaces secrets in a text. Applied to every string of a foreign record before it is kept. */
+export type Redaction = (text: string) => string;
+
+/** A database that the caller opened: `node:sqlite`, `bun:sqlite`, sql.js. */
+export interface SqliteReader {
+  all(sql: string): readonly Readonly<Record<string, unknown>>[];
+}
+
+export interface ImportOptions {
+  /** The formats to choose from by content, or the one to read. */
+  readonly from: ForeignFormat | readonly ForeignFormat[];
+  /** Stores images and the original bytes. Without it images stay inline. */
+  readonly blobs?: BlobStore;
+  /**
+   * The original: `blob` keeps the files' bytes as blobs, so that an export can return them; `lines` keeps
+   * records without a home as entries. @default "blob" with `blobs`, else "lines"; "none" with `redact`
+   */
+  readonly keep?: "blob" | "lines" | "none";
+  /** Whether the other harness's instructions are in context. @default false */
+  readonly instructions?: boolean;
+  /** Decompresses Zstandard. Must not return more than `maxBytes`. */
+  readonly decompress?: (bytes: Uint8Array, maxBytes: number) => Uint8Array | Promise<Uint8Array>;
+  readonly sqlite?: (bytes: Uint8Array) => SqliteReader | Promise<SqliteReader>;
+  /** @default 64 MiB */
+  readonly maxLineBytes?: number;
+  /** Over all files. @default 1 GiB */
+  readonly maxBytes?: number;
+  readonly redact?: Redaction;
+  readonly signal?: AbortSignal;
+}
+
+/** A session in this library's terms, ready for `SessionStore.adopt`. */
+export interface ImportedSession {
+  readonly header: SessionHeader;
+  readonly entries: readonly SessionEntry[];
+  readonly leafId: string | null;
+  /** Sessions of subagents. */
+  readonly children: readonly ImportedSession[];
+  readonly report: InteropReport;
+}
+
+export interface ExportOptions {
+  readonly to: ForeignFormat;
+  /** @default the leaf of the source */
+  readonly leafId?: string | null;
+  /** Sessions of subagents, by the ids that `sessile.subagent` entries name. */
+  readonly children?: readonly ExportSource[];
+  /** The bytes of images and of the original. */
+  readonly blobs?: BlobStore;
+  /** The project's directory in the result. @default that of the source */
+  readonly cwd?: string;
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: () => number;
+  /** The model under which a message of another maker is written. */
+  readonly modelFor?: (message: { readonly provider: string; readonly model: string }) => string;
+}
+
+/** A session to export. A `ParsedSession`, an `ImportedSession` and an open session fit. */
+export type ExportSource = Session | ExportableSession;
+
+export interface ExportableSession {
+  readonly header: SessionHeader | undefined;
+  readonly entries: readonly (SessionEntry | { readonly type: "unknown"; readonly id: string })[];
+  readonly leafId: string | null;
+}
+
+export interface ExportedSession {
+  /** Paths are relative to the agent's home. */
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  /** The words of the command that resumes the session, such as `["codex", "resume", "…"]`. */
+  readonly resume: readonly string[];
+  readonly report: InteropReport;
+}
+
+// The port of a format.
+
+/** The session format of an agent. The package's formats are `claudeCode`, `codex`, `gemini`, `opencode`. */
+export interface ForeignFormat {
+  readonly name: ForeignFormatName;
+  /** Reads the records of a session into a builder. Throws only for a fault of its own. */
+  read(source: ForeignSource): void | Promise<void>;
+  /** Writes a session anew. */
+  write(source: WriteSource): WrittenSession | Promise<WrittenSession>;
+  /**
+   * Continues the original bytes: lines for what came behind them, or for a leaf that moved back. Returns
+   * undefined if the format cannot say it; then the session is written anew.
+   */
+  append?(source: AppendSource): WrittenSession | undefined | Promise<WrittenSession | undefined>;
+}
+
+/** A record of a file: a line of JSON Lines, or a member of a larger object. */
+export interface ForeignRecord {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+/** The files of one session as a format reads them. Decompressed, bounded, redacted. */
+export interface ForeignSource {
+  readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  /** Whether instructions of the other harness belong into the context. */
+  readonly instructions: boolean;
+  /** The records of a JSON Lines file. Lines that are no object are findings, and stop nothing. */
+  records(path: string): Iterable<ForeignRecord>;
+  /** The value of a JSON file; undefined, with a finding, if it is not readable. */
+  json(path: string): unknown;
+  sqlite(path: string): Promise<SqliteReader | undefined>;
+  find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
+  /** Counts a record of a type, and what became of it. */
+  count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void;
+  /** Starts the session itself (the first call), or the session of a subagent. */
+  session(init: {
+    readonly id: string;
+    readonly cwd: string;
+    /** ISO 8601, or milliseconds since 1970. */
+    readonly timestamp?: string | number;
+    readonly agentVersion?: string;
+    readonly parentSession?: string;
+  }): EntryBuilder;
+}
+
+/** Makes the entries of one session. */
+export interface EntryBuilder {
+  /** The last entry that was added; null before the first. */
+  readonly last: string | null;
+  /**
+   * Adds an entry and returns its id: a digest of agent, session, record id and part, so that equal input has
+   * equal ids. A repeated `recordId` with the same part returns the id of the first and adds nothing.
+   * @param place `parentId`: default `last`. `timestamp`: default that of the entry before
+   */
+  add(
+    draft: DraftEntry,
+    place: {
+      readonly recordId: string;
+      readonly part?: string | number;
+      readonly parentId?: string | null;
+      readonly timestamp?: string | number | undefined;
+    },
+  ): string;
+  has(entryId: string): boolean;
+  /** The leaf of the result. @default the last entry that was added */
+  setLeaf(entryId: string | null): void;
+}
+
+/** An entry without its place: what `SessionEntry` has beside id, parent and time. */
+export type DraftEntry = SessionEntry extends infer E
+  ? E extends SessionEntry
+    ? Omit<E, "id" | "parentId" | "timestamp">
+    : never
+  : never;
+
+/** A session as a format writes it. */
+export interface WriteSource {
+  readonly header: SessionHeader;
+  /** The path from the root to the leaf, oldest first, after updates; edits are not carried out. */
+  readonly path: readonly SessionEntry[];
+  readonly leafId: string | null;
+  readonly children: readonly WriteSource[];
+  readonly cwd: string;
+  now(): number;
+  modelFor(message: { readonly provider: string; readonly model: string }): string | undefined;
+  /** The bytes of an inline image or a stored resource; undefined, with a finding, if they are gone. */
+  media(block: unknown, entryId: string): Promise<{ bytes: Uint8Array; mediaType: string } | undefined>;
+  find(finding: InteropFinding & { readonly code: ExportFindingCode }): void;
+}
+
+/** The original bytes and what changed since the import. */
+export interface AppendSource extends WriteSource {
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  /** The import of those bytes: its entries have the ids of the source. */
+  readonly original: ImportedSession;
+  /** The last entry of the original that stays on the path; null for before the first. */
+  readonly from: string | null;
+  /** The entries of the path behind it, oldest first. */
+  readonly added: readonly SessionEntry[];
+}
+
+export interface WrittenSession {
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  readonly resume: readonly string[];
+}
