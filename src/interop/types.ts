@@ -101,6 +101,11 @@ export interface ImportOptions {
   /** Stores images and the original bytes. Without it images stay inline. */
   readonly blobs?: BlobStore;
   /**
+   * The id of the session to read, if the files hold several, such as the database of opencode.
+   * @default the newest that is no subagent's
+   */
+  readonly session?: string;
+  /**
    * The original: `blob` keeps the files' bytes as blobs, so that an export can return them; `lines` keeps
    * records without a home as entries. @default "blob" with `blobs`, else "lines"; "none" with `redact`
    */
@@ -188,6 +193,8 @@ export interface ForeignRecord {
 /** The files of one session as a format reads them. Decompressed, bounded, redacted. */
 export interface ForeignSource {
   readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  /** The id of the session to read, if the files hold several. An export gives that of the header. */
+  readonly sessionId?: string;
   /** Whether instructions of the other harness belong into the context. */
   readonly instructions: boolean;
   /** The records of a JSON Lines file. Lines that are no object are findings, and stop nothing. */
