@@ -298,7 +298,7 @@ class MessageWriter {
 
 /** Whether a part is a call whose input is complete. */
 function isFinishedInput(part: UiPart): part is UiPart & { readonly toolCallId: string } {
-  const isTool = part.type === "dynamic-tool" || /^tool-./s.test(part.type);
+  const isTool = part.type === "dynamic-tool" || part.type.startsWith("tool-");
   return (
     isTool &&
     typeof part.toolCallId === "string" &&

@@ -247,7 +247,7 @@ export function isUiPart(data: Readonly<Record<string, unknown>>): boolean {
   const { type } = data;
   if (typeof type !== "string") return false;
   if (/^data-./s.test(type)) return "data" in data;
-  if (/^(?:tool-.|dynamic-tool$)/s.test(type))
+  if (type === "dynamic-tool" || type.startsWith("tool-"))
     return typeof data.state === "string" && typeof data.toolCallId === "string";
   switch (type) {
     case "source-url":

@@ -15,7 +15,7 @@ import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { geminiContents } from "sessile/projections/gemini";
 import { openaiChat } from "sessile/projections/openai";
-import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
+import { type EntryDraft, memorySessionStore, type Session, type SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
@@ -77,6 +77,15 @@ describe("fromUIMessages and toUIMessages", () => {
       }),
       { numRuns: 40 },
     );
+  });
+
+  it("show a call without a name, and back the same", async () => {
+    const session = await open();
+    const call = { type: "toolCall", id: "", name: "", arguments: {} } as const;
+    await session.append([{ type: "message", message: assistantMessage(model, call) }]);
+    const messages = await toUIMessages<UIMessage>((await session.path()) as SessionEntry[]);
+    expect(messages[0]?.parts.at(-1)).toMatchObject({ type: "tool-" });
+    expect((await fromUIMessages(messages))[0]).toMatchObject({ message: { content: [call] } });
   });
 
   it("show a session that another loop wrote, and back the same", async () => {
