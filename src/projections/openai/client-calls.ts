@@ -25,6 +25,7 @@ export type OpenaiClientCall =
     }
   | {
       type: "local_shell_call";
+      /** Absent in what Codex stores, though the official client's type requires it. */
       id: string;
       call_id: string;
       action: { type: "exec"; command: string[]; env: Record<string, string> };
@@ -120,7 +121,9 @@ type Item = Readonly<Record<string, unknown>>;
 export function isClientCall(item: Item): item is Item & OpenaiClientCall {
   const { environment } = item;
   if (isRecord(environment) && environment.type === "container_reference") return false;
-  return hasMembers(item, clientMembers);
+  return (
+    hasMembers(item, clientMembers) || (isCodexShell(item) && hasMembers({ ...item, id: "" }, clientMembers))
+  );
 }
 
 /** The call that an item is for the agent. */
@@ -149,7 +152,10 @@ export function clientItem(
   result: ResultPart | undefined,
   takeId: (id: unknown) => boolean,
 ): OpenaiClientCall | undefined {
-  if (item === undefined || !isRecord(part.arguments) || result === undefined) return undefined;
+  if (item === undefined || !isRecord(part.arguments)) return undefined;
+  // Codex answers its shell as a function, and so with any content.
+  if (isCodexShell(item)) return { ...item, call_id: part.id, ...structuredClone(part.arguments) } as never;
+  if (result === undefined) return undefined;
   const isApproval = item.type === "mcp_approval_request";
   const isComputer = item.type === "computer_call";
   const fits = isComputer ? result.parts.some(isImage) : result.parts.every(({ type }) => type === "text");
@@ -159,6 +165,14 @@ export function clientItem(
   // Checked before the id is reserved: an id reserved for an unsent item would be lost to the next one.
   if (id !== undefined && hasMembers(called, clientMembers) && takeId(id)) return called as OpenaiClientCall;
   return hasMembers(unnamed, clientMembers) ? (unnamed as unknown as OpenaiClientCall) : undefined;
+}
+
+/**
+ * Whether an item is a call of Codex's local shell, which has no id. Codex answers it with a
+ * `function_call_output` (seen in a request of 0.169, 2026-11-23).
+ */
+export function isCodexShell({ type, id }: Readonly<Record<string, unknown>>): boolean {
+  return type === "local_shell_call" && (id === undefined || id === null || id === "");
 }
 
 /** The answer to a call that was sent as an item of its own type. */

@@ -217,11 +217,31 @@ export function answeredItems<T>(items: readonly T[], dataOf: (item: T) => unkno
 }
 
 /**
+ * Those members without an id, and without those that Codex leaves out too. It sends stored items as it reads
+ * them (seen in requests of 0.58 to 0.169, 2026-11-23).
+ */
+const unnamedMembers: Readonly<Record<string, Members>> = {
+  ...Object.fromEntries(
+    Object.entries(members as Readonly<Record<string, Members>>).map(([type, { id: _id, ...rest }]) => [
+      type,
+      rest,
+    ]),
+  ),
+  web_search_call: { status: "string" },
+};
+
+/** Whether an item came without an id. */
+export function isUnnamed(data: unknown): boolean {
+  return isRecord(data) && (data.id === undefined || data.id === null || data.id === "");
+}
+
+/**
  * Whether a stored block is an item that can be sent back on its own. Providers other than OpenAI leave
  * members out or add their own: xAI's searches have `arguments` in place of `action`.
  */
 export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
   if (hasMembers(data, members) || hasMembers(data, answeredMembers)) return true;
+  if (isUnnamed(data) && hasMembers(data, unnamedMembers)) return true;
   // Tools that a program of the API added; the official client's type allows only the role `developer`.
   if (isRecord(data) && data.type === "additional_tools") return data.role === "developer";
   return !isOpenai && isRecord(data) && otherTypes.has(data.type) && typeof data.id === "string";

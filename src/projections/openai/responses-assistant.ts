@@ -3,8 +3,8 @@ import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import { clientItem, type OpenaiClientCall } from "./client-calls.js";
-import { answeredItems, hostedCopy, isHostedItem, wantsAnswer } from "./hosted-items.js";
+import { clientItem, isCodexShell, type OpenaiClientCall } from "./client-calls.js";
+import { answeredItems, hostedCopy, isHostedItem, isUnnamed, wantsAnswer } from "./hosted-items.js";
 import { itemIdOfStoredId } from "./options.js";
 import type { OpenaiReasoningItem, OpenaiResponsesItem } from "./responses-types.js";
 import {
@@ -51,8 +51,8 @@ export class AssistantItems {
       parts.every((part) => part.type === "opaque");
     const sent: { readonly part: AssistantPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
-      const reason =
-        refused.get(part) ?? (part.type === "opaque" && !identified ? "its reasoning is absent" : undefined);
+      const isBound = part.type === "opaque" && !isUnnamed(part.data);
+      const reason = refused.get(part) ?? (isBound && !identified ? "its reasoning is absent" : undefined);
       if (reason !== undefined) {
         this.#lose(part, reason);
         continue;
@@ -63,7 +63,7 @@ export class AssistantItems {
     // An item that the request already has is not repeated, so it does not follow the reasoning before it.
     return sent.flatMap(({ part, item }, at) => {
       const next = sent[at + 1]?.part;
-      if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [item];
+      if (part.type !== "reasoning" || leadsTo(part, next)) return [item];
       this.#lose(part, "reasoning whose item is already in the request");
       return [];
     });
@@ -145,7 +145,7 @@ export class AssistantItems {
       (id) => identified && isItemId(id, "", this.#rules) && this.#take(id),
     );
     if (client !== undefined) {
-      this.#kinds.set(call_id, client);
+      if (!isCodexShell(client)) this.#kinds.set(call_id, client);
       return client;
     }
     const isOwn = item !== "undefined" && isItemId(item, "fc", this.#rules);
@@ -280,9 +280,17 @@ function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readon
   }
   return parts.flatMap((part, at) => {
     const next = parts[at + 1];
-    if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [];
+    if (part.type !== "reasoning" || leadsTo(part, next)) return [];
     return [{ part, reason: "reasoning without an item after it" }];
   });
+}
+
+/**
+ * Whether reasoning has the item behind it that the API requires. It requires none but more reasoning of an
+ * item without an id, as Codex sends them.
+ */
+function leadsTo(part: ReasoningPart, next: AssistantPart | undefined): boolean {
+  return next !== undefined && (next.type !== "reasoning" || isUnnamed(parseJson(part.signature)));
 }
 
 function problemOf(part: ReasoningPart | OpaquePart, rules: ItemRules): string | undefined {

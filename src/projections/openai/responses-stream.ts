@@ -139,7 +139,7 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     const kind = type === "text" ? "message" : "reasoning";
     let item = this.#items.get(index);
     if (item === undefined) {
-      item = { fields: { type: kind, id: `item_${index}` }, isOpen: true, parts: [] };
+      item = { fields: { type: kind }, isOpen: true, parts: [] };
       this.#items.set(index, item);
     }
     if (!item.isOpen || item.fields.type !== kind) return [];

@@ -186,6 +186,72 @@ describe("items that name no id, as Codex stores and sends them,", () => {
       { type: "text", text: "Yes." },
     ]);
   });
+
+  test("by the API's own tools, searches without an action among them, go back as Codex sends them", async () => {
+    const reasoning = { type: "reasoning", summary: [], content: null, encrypted_content: "gAAAone" };
+    const answer = { type: "message", role: "assistant", content };
+    const hosted = [
+      {
+        type: "web_search_call",
+        status: "completed",
+        action: { type: "open_page", url: "https://a.example" },
+      },
+      { type: "web_search_call", status: "completed" },
+      { type: "image_generation_call", status: "completed", result: "iVBORw0KGgo=" },
+    ];
+    for (const item of hosted) {
+      for (const output of [[reasoning, item, answer], [item, answer], [item]]) {
+        const { value, losses } = await project(
+          contextOf([userMessage("Go"), bare(...output), userMessage("On")]),
+          openaiResponses({ model }),
+        );
+        expect(losses).toEqual([]);
+        expect(value.input.slice(1, -1)).toEqual(
+          output.map((one) =>
+            one === reasoning
+              ? { type: "reasoning", summary: [], encrypted_content: "gAAAone" }
+              : one === answer
+                ? { role: "assistant", content: "Yes." }
+                : item,
+          ),
+        );
+      }
+    }
+  });
+
+  test("of the local shell are calls, with the output of a function as their answer", async () => {
+    const item = {
+      type: "local_shell_call",
+      call_id: "call_1",
+      status: "completed",
+      action: { type: "exec", command: ["ls"], timeout_ms: 1000 },
+    };
+    const reply = bare({ type: "reasoning", summary: [], encrypted_content: "gAAAone" }, item);
+    const [call] = toolCalls(reply);
+    expect(call).toMatchObject({ id: "call_1", name: "local_shell", arguments: { action: item.action } });
+    const { value, losses } = await project(
+      contextOf([userMessage("Go"), reply, ...toolCalls(reply).map((one) => toolResult(one, "a.txt"))]),
+      openaiResponses({ model }),
+    );
+    expect(losses).toEqual([]);
+    expect(value.input.slice(2)).toEqual([
+      item,
+      { type: "function_call_output", call_id: "call_1", output: "a.txt" },
+    ]);
+  });
+
+  test("of reasoning go back one behind the other", async () => {
+    const one = { type: "reasoning", summary: [], encrypted_content: "gAAAone" };
+    const two = { type: "reasoning", summary: [], encrypted_content: "gAAAtwo" };
+    const reply = bare(one, two, { type: "message", role: "assistant", content });
+    const { value, losses } = await project(
+      contextOf([userMessage("Go"), reply]),
+      openaiResponses({ model }),
+    );
+    expect(losses).toEqual([]);
+    expect(value.input.slice(1, 3)).toEqual([one, two]);
+    expect(responsesBreaches({ model, store: false, ...value })).toEqual([]);
+  });
 });
 
 describe("a search for tools", () => {

@@ -117,7 +117,10 @@ describe("openaiResponsesStream", () => {
         fc.array(item, { maxLength: 5 }),
         fc.integer({ min: 1, max: 9 }),
         fc.boolean(),
-        async (output, size, bare) => {
+        fc.boolean(),
+        async (items, size, bare, isNamed) => {
+          // Servers that Codex talks to may name no items.
+          const output = isNamed ? items : items.map(({ id: _id, ...unnamed }) => unnamed as Item);
           const whole = responsesReply(output);
           const events = [
             {
@@ -195,6 +198,13 @@ describe("openaiResponsesStream", () => {
       });
       expect(stream.error).toMatchObject({ code: "REPLY_FAILED" });
     }
+  });
+
+  it("gives a text whose item was never announced no id", async () => {
+    const said = { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "We" };
+    const { content } = await messageFrom([said, { type: "error", message: "Sorry." }]);
+    expect(JSON.stringify(content)).not.toContain("item_0");
+    expect(content).toMatchObject([{ type: "text", text: "We" }]);
   });
 
   it("ignores events and members of any shape", async () => {

@@ -81,7 +81,10 @@ export function responsesItemRules(ledger: ResponsesLedger): readonly OpenaiRule
       check: checkResponses((body) => {
         const items = itemsOf(body);
         return items.flatMap((item, at) =>
-          item.type === "reasoning" && !isOutput(items[at + 1])
+          item.type === "reasoning" &&
+          !isOutput(items[at + 1]) &&
+          // Of items without ids Codex sends several in a row (its rollouts and requests, 2026-11-23).
+          !(item.id === undefined && items[at + 1]?.type === "reasoning")
             ? [
                 {
                   path: `input[${at}]`,
