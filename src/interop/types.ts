@@ -133,7 +133,7 @@ export interface ImportedSession {
   readonly report: InteropReport;
 }
 
-export interface ExportOptions {
+export interface ExportOptions extends Pick<ImportOptions, "decompress" | "sqlite"> {
   readonly to: ForeignFormat;
   /** @default the leaf of the source */
   readonly leafId?: string | null;
@@ -192,6 +192,7 @@ export interface ForeignRecord {
 
 /** The files of one session as a format reads them. Decompressed, bounded, redacted. */
 export interface ForeignSource {
+  /** By path. Files that cannot be read are missing, with a finding each. */
   readonly files: readonly { readonly path: string; readonly modified?: number }[];
   /** The id of the session to read, if the files hold several. An export gives that of the header. */
   readonly sessionId?: string;
@@ -201,18 +202,22 @@ export interface ForeignSource {
   records(path: string): Iterable<ForeignRecord>;
   /** The value of a JSON file; undefined, with a finding, if it is not readable. */
   json(path: string): unknown;
+  /** The database in a file; undefined, with a finding, without a reader. */
   sqlite(path: string): Promise<SqliteReader | undefined>;
   find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
   /** Counts a record of a type, and what became of it. */
   count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void;
-  /** Starts the session itself (the first call), or the session of a subagent. */
+  /**
+   * Starts the session itself (the first call), or the session of a subagent. A repeated id returns the first
+   * builder. Members that are no text are ignored.
+   */
   session(init: {
     readonly id: string;
-    readonly cwd: string;
-    /** ISO 8601, or milliseconds since 1970. */
-    readonly timestamp?: string | number;
-    readonly agentVersion?: string;
-    readonly parentSession?: string;
+    readonly cwd?: string | undefined;
+    /** ISO 8601, or milliseconds since 1970. @default that of the first entry */
+    readonly timestamp?: unknown;
+    readonly agentVersion?: string | undefined;
+    readonly parentSession?: string | undefined;
   }): EntryBuilder;
 }
 
@@ -220,10 +225,20 @@ export interface ForeignSource {
 export interface EntryBuilder {
   /** The last entry that was added; null before the first. */
   readonly last: string | null;
+  /** The id in the header. */
+  readonly sessionId: string;
+  /**
+   * A time in milliseconds since 1970: that of the record, or of the last entry if it is absent or invalid.
+   * For the `timestamp` of messages.
+   */
+  time(timestamp: unknown): number;
   /**
    * Adds an entry and returns its id: a digest of agent, session, record id and part, so that equal input has
    * equal ids. A repeated `recordId` with the same part returns the id of the first and adds nothing.
-   * @param place `parentId`: default `last`. `timestamp`: default that of the entry before
+   * Inline images of messages move to the blob store later. A draft of an invalid shape becomes a custom
+   * entry `sessile.unreadable`, with a finding.
+   * @param place `parentId`: default `last`; an unknown one counts as `last`, with a finding. `timestamp`:
+   *   ISO 8601 or milliseconds; default that of the entry before
    */
   add(
     draft: DraftEntry,
@@ -231,9 +246,11 @@ export interface EntryBuilder {
       readonly recordId: string;
       readonly part?: string | number;
       readonly parentId?: string | null;
-      readonly timestamp?: string | number | undefined;
+      readonly timestamp?: unknown;
     },
   ): string;
+  /** The id of the entry of a record, if it was added. */
+  idOf(recordId: string, part?: string | number): string | undefined;
   has(entryId: string): boolean;
   /** The leaf of the result. @default the last entry that was added */
   setLeaf(entryId: string | null): void;

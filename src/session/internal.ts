@@ -3,11 +3,13 @@
 export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
 export { formatVersion } from "./api/entries.js";
 export { applyUpdates, updatesOf } from "./context/context-items.js";
-export { decodeLine, isNewer, stripBom } from "./format/decode.js";
+export { decodeLine, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
 export { parseEntryPrefix } from "./format/entry-prefix.js";
+export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";
+export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
 export { previewOf } from "./store/preview.js";

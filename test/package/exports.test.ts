@@ -53,6 +53,13 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
   "sessile/postgres": 4,
+  "sessile/interop": 3,
+  "sessile/interop/claude-code": 1,
+  "sessile/interop/codex": 1,
+  "sessile/interop/gemini": 1,
+  "sessile/interop/opencode": 1,
+  "sessile/interop/atif": 1,
+  "sessile/interop/node": 2,
 };
 
 describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {

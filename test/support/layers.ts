@@ -44,10 +44,10 @@ export const sessionChapters: readonly string[] = [
 ];
 
 /**
- * Modules whose folders are modules of their own, each an entry point. They share the folder `shared` alone, which
- * imports none of them.
+ * Modules whose folders are modules of their own, each an entry point. They share the folder `shared` and these
+ * files, which import none of them.
  */
-const dividedModules: readonly string[] = ["adapters"];
+const dividedModules: Readonly<Record<string, readonly string[]>> = { adapters: [], interop: ["types.ts"] };
 const sharedFolder = "shared";
 
 /** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
@@ -179,11 +179,16 @@ function isLaterChapter(path: string, target: string, typeOnly: boolean): boolea
   return own >= 0 && other > own && !(typeOnly && sessionChapters[own] === "api");
 }
 
-/** Whether a file imports from another folder of a divided module than its own and the shared one. */
+/**
+ * Whether a file imports from another folder of a divided module than its own and the shared one. The files of
+ * the module itself import each other; a folder `node` may import them too.
+ */
 function isOtherFolder(path: string, target: string): boolean {
-  if (!dividedModules.includes(moduleOf(path) ?? "")) return false;
-  const [own, other] = [path.split("/")[2], target.split("/")[2]];
-  return other !== own && other !== sharedFolder;
+  const sharedFiles = dividedModules[moduleOf(path) ?? ""];
+  if (sharedFiles === undefined) return false;
+  const [own = "", other = ""] = [path.split("/")[2], target.split("/")[2]];
+  if (other === own || other === sharedFolder || sharedFiles.includes(other)) return false;
+  return !other.endsWith(".ts") || !(own.endsWith(".ts") || own === "node");
 }
 
 /** The index of a file's chapter; -1 for the files of src/session itself. */

@@ -1,0 +1,14 @@
+/**
+ * The sessions of Claude Code.
+ *
+ * @module interop/claude-code
+ */
+
+import type { ForeignFormat } from "../types.js";
+
+/** The format of Claude Code. */
+export const claudeCode: ForeignFormat = {
+  name: "claude-code",
+  read() {},
+  write: () => ({ files: [], resume: [] }),
+};

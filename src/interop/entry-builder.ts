@@ -1,0 +1,166 @@
+/** The entries of one imported session: ids by digest, parents that exist, times that go on. */
+
+import { isName } from "../internal/ids.js";
+import { copyJson } from "../internal/json.js";
+import type { SessionEntry, SessionHeader } from "../session/index.js";
+import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../session/internal.js";
+import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
+import { millisecondsOf, textOf } from "./shared/values.js";
+import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } from "./types.js";
+
+/** The arguments of {@link EntryBuilder.add} beside the draft. */
+type Place = Parameters<EntryBuilder["add"]>[1];
+
+/** What a builder needs to know of its import. */
+export interface BuilderInit {
+  readonly format: ForeignFormatName;
+  readonly id: unknown;
+  readonly cwd?: unknown;
+  readonly timestamp?: unknown;
+  readonly parentSession?: unknown;
+  /** The time of the file, for sessions without one of their own. */
+  readonly modified?: number | undefined;
+  find(finding: { readonly code: ImportFindingCode; readonly entryId?: string; readonly text: string }): void;
+}
+
+/** An {@link EntryBuilder} with its result. */
+export class SessionEntries implements EntryBuilder {
+  readonly sessionId: string;
+  readonly #init: BuilderInit;
+  /** The id as the agent has it, which the digests are of. */
+  readonly #foreignId: string;
+  readonly #entries: SessionEntry[] = [];
+  /** Entry ids by record id and part. */
+  readonly #byKey = new Map<string, string>();
+  readonly #ids = new Set<string>();
+  /** The last entry of the verbatim lines, a branch of their own. */
+  #lastLine: string | null = null;
+  #last: string | null = null;
+  #leaf: string | null | undefined;
+  #time: number | undefined;
+  #created: number | undefined;
+
+  constructor(init: BuilderInit) {
+    this.#init = init;
+    this.#foreignId = textOf(init.id) ?? "";
+    this.sessionId = sessionIdOf(init.format, this.#foreignId);
+    this.#created = millisecondsOf(init.timestamp);
+  }
+
+  get last(): string | null {
+    return this.#last;
+  }
+
+  time(timestamp: unknown): number {
+    return millisecondsOf(timestamp) ?? this.#time ?? this.#created ?? this.#init.modified ?? 0;
+  }
+
+  idOf(recordId: string, part: string | number = ""): string | undefined {
+    return this.#byKey.get(keyOf(recordId, part));
+  }
+
+  has(entryId: string): boolean {
+    return this.#ids.has(entryId);
+  }
+
+  setLeaf(entryId: string | null): void {
+    if (entryId === null || this.#ids.has(entryId)) this.#leaf = entryId;
+  }
+
+  add(draft: DraftEntry, place: Place): string {
+    const known = this.idOf(place.recordId, place.part);
+    if (known !== undefined) return known;
+    const id = this.#newId(place.recordId, place.part);
+    const entry = this.#placed(draft, id, this.#parentOf(place, id), place.timestamp);
+    this.#entries.push(entry);
+    this.#last = id;
+    return id;
+  }
+
+  /** Adds a line without a home, on a branch of such lines. */
+  addLine(data: { readonly file: string; readonly line: number; readonly text: string }): void {
+    const recordId = `${data.file}\0${data.line}`;
+    if (this.idOf(recordId, "line") !== undefined) return;
+    const id = this.#newId(recordId, "line");
+    const draft: DraftEntry = { type: "custom", customType: "sessile.foreign_line", data };
+    const time = this.#time;
+    this.#entries.push(this.#placed(draft, id, this.#lastLine, undefined));
+    this.#time = time;
+    this.#lastLine = id;
+  }
+
+  /** The entry that names the files, with an id of its own for each state of them. A root of its own. */
+  addForeign(data: unknown, digests: readonly string[]): void {
+    const id = this.#newId("sessile.foreign", digests.join(" "));
+    const timestamp = new Date(this.#created ?? this.#time ?? this.#init.modified ?? 0).toISOString();
+    this.#entries.unshift({
+      type: "custom",
+      id,
+      parentId: null,
+      timestamp,
+      customType: "sessile.foreign",
+      data,
+    });
+  }
+
+  finish(): {
+    readonly header: SessionHeader;
+    readonly entries: readonly SessionEntry[];
+    readonly leafId: string | null;
+  } {
+    const { cwd, parentSession, modified, format } = this.#init;
+    const created = this.#created ?? modified ?? 0;
+    const parent = textOf(parentSession);
+    const header: SessionHeader = {
+      type: "session",
+      version: formatVersion,
+      id: this.sessionId,
+      timestamp: new Date(created).toISOString(),
+      cwd: textOf(cwd) ?? "",
+      ...(parent === undefined || parent === ""
+        ? {}
+        : { parentSession: isName(parent) ? parent : sessionIdOf(format, parent) }),
+      sessile: 1,
+    };
+    return { header, entries: this.#entries, leafId: this.#leaf === undefined ? this.#last : this.#leaf };
+  }
+
+  #newId(recordId: string, part: string | number = ""): string {
+    const hex = digestOf(this.#init.format, this.#foreignId, recordId, String(part));
+    const id = this.#ids.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
+    this.#ids.add(id);
+    this.#byKey.set(keyOf(recordId, part), id);
+    return id;
+  }
+
+  #parentOf({ parentId, recordId }: Place, entryId: string): string | null {
+    if (parentId === undefined) return this.#last;
+    // The set has the id of this entry already.
+    if (parentId === null || (parentId !== entryId && this.#ids.has(parentId))) return parentId;
+    this.#init.find({ code: "missingParent", entryId, text: `record ${recordId}: its parent is missing` });
+    return this.#last;
+  }
+
+  #placed(draft: DraftEntry, id: string, parentId: string | null, timestamp: unknown): SessionEntry {
+    const time = this.time(timestamp);
+    this.#time = time;
+    this.#created ??= millisecondsOf(timestamp);
+    const { type, ...fields } = draft;
+    const place = { id, parentId, timestamp: new Date(time).toISOString() };
+    const entry = { type, ...place, ...fields } as SessionEntry;
+    const problem = entryProblem(entry) ?? jsonProblem(entry, defaultLimits.maxDepth);
+    if (problem === undefined) return entry;
+    if (problem.expected === "a finite number") {
+      // JSON.parse reads 1e999 as infinite.
+      const finite = copyJson(entry) as unknown as SessionEntry;
+      if (entryProblem(finite) === undefined) return finite;
+    }
+    const text = `${type}: ${problem.path}: expected ${problem.expected}`;
+    this.#init.find({ code: "unreadable", entryId: id, text });
+    return { type: "custom", ...place, customType: "sessile.unreadable", data: { text } };
+  }
+}
+
+function keyOf(recordId: string, part: string | number): string {
+  return `${recordId}\0${part}`;
+}

@@ -1,0 +1,203 @@
+/** The source of a format's reader: records, findings, counts, and the builders of its sessions. */
+
+import { decodeUtf8 } from "../internal/bytes.js";
+import { parseLine } from "../session/internal.js";
+import { SessionEntries } from "./entry-builder.js";
+import type { LoadedFile } from "./load-files.js";
+import type { ReportBuilder } from "./report.js";
+import { maxLineDepth, readLines } from "./shared/lines.js";
+import { redacted } from "./shared/redact.js";
+import { textOf } from "./shared/values.js";
+import type {
+  EntryBuilder,
+  ForeignFormatName,
+  ForeignRecord,
+  ForeignSource,
+  ImportFindingCode,
+  ImportOptions,
+  InteropFinding,
+  Redaction,
+  SqliteReader,
+} from "./types.js";
+
+const maxChildren = 2000;
+/** Of a kept line. */
+const maxKeptBytes = 64 * 1024;
+
+/** What a {@link Source} is made of. */
+export interface SourceInit extends Pick<ImportOptions, "sqlite" | "redact"> {
+  readonly format: ForeignFormatName;
+  readonly files: readonly LoadedFile[];
+  readonly instructions: boolean;
+  readonly maxLineBytes: number;
+  readonly keepsLines: boolean;
+  readonly report: ReportBuilder;
+}
+
+/** The {@link ForeignSource} of one import. */
+export class Source implements ForeignSource {
+  readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  readonly instructions: boolean;
+  readonly #init: SourceInit;
+  readonly #byPath: ReadonlyMap<string, LoadedFile>;
+  readonly #sessions = new Map<string, SessionEntries>();
+  readonly #databases = new Map<string, Promise<SqliteReader | undefined>>();
+  /** Bytes of the lines that are records without a home may be kept. */
+  readonly #lines = new WeakMap<ForeignRecord, Uint8Array>();
+  readonly #unmapped = new Map<string, { count: number; first: ForeignRecord | undefined }>();
+  agentVersion: string | undefined;
+
+  constructor(init: SourceInit) {
+    const { files, instructions } = init;
+    const readable = files.filter(({ bytes }) => bytes !== undefined);
+    this.files = readable.map(({ path, modified }) => ({
+      path,
+      ...(modified === undefined ? {} : { modified }),
+    }));
+    this.instructions = instructions;
+    this.#init = init;
+    this.#byPath = new Map(readable.map((file) => [file.path, file]));
+  }
+
+  /** The session itself, then those of subagents, in the order of their calls. */
+  get sessions(): readonly SessionEntries[] {
+    return [...this.#sessions.values()];
+  }
+
+  *records(path: string): Iterable<ForeignRecord> {
+    const file = this.#byPath.get(path);
+    if (file?.bytes === undefined || file.kind !== "text") return;
+    const { maxLineBytes, redact } = this.#init;
+    for (const found of readLines(file.bytes, maxLineBytes)) {
+      const { line } = found;
+      if (found.kind === "record") {
+        const record: ForeignRecord = {
+          file: path,
+          line,
+          value: redact === undefined ? found.value : redactedRecord(found.value, redact),
+        };
+        if (this.#init.keepsLines) this.#lines.set(record, found.bytes);
+        yield record;
+      } else if (found.kind === "tooLong") {
+        const text = `the line has ${found.length} bytes, at most ${maxLineBytes}`;
+        this.find({ code: "tooLong", file: path, line, text });
+      } else {
+        this.find({ code: "unreadable", file: path, line, text: found.reason });
+      }
+    }
+  }
+
+  json(path: string): unknown {
+    const file = this.#byPath.get(path);
+    if (file?.bytes === undefined || file.kind !== "text") return undefined;
+    const { maxLineBytes, redact } = this.#init;
+    if (file.bytes.length > maxLineBytes) {
+      const text = `the file has ${file.bytes.length} bytes, at most ${maxLineBytes}`;
+      this.find({ code: "tooLong", file: path, text });
+      return undefined;
+    }
+    const text = decodeUtf8(file.bytes);
+    const body = text?.startsWith("\ufeff") ? text.slice(1) : text;
+    const parsed = parseLine(file.bytes, maxLineDepth, { text: body, unchecked: true });
+    if (parsed.ok) return redact === undefined ? parsed.value : redacted(parsed.value, redact);
+    this.find({ code: "unreadable", file: path, text: parsed.message });
+    return undefined;
+  }
+
+  sqlite(path: string): Promise<SqliteReader | undefined> {
+    const known = this.#databases.get(path);
+    if (known !== undefined) return known;
+    const opened = this.#open(path);
+    this.#databases.set(path, opened);
+    return opened;
+  }
+
+  async #open(path: string): Promise<SqliteReader | undefined> {
+    const file = this.#byPath.get(path);
+    if (file?.bytes === undefined || file.kind !== "sqlite") return undefined;
+    const { sqlite, redact } = this.#init;
+    if (sqlite === undefined) {
+      this.find({ code: "needsReader", file: path, text: "an SQLite database, and there is no `sqlite`" });
+      return undefined;
+    }
+    const fail = (error: unknown): void => {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.find({ code: "unreadable", file: path, text: `the database cannot be read: ${reason}` });
+    };
+    try {
+      const reader = await sqlite(file.bytes);
+      return {
+        all(sql) {
+          try {
+            const rows = reader.all(sql);
+            return redact === undefined ? rows : rows.map((row) => redactedRecord(row, redact));
+          } catch (error) {
+            fail(error);
+            return [];
+          }
+        },
+      };
+    } catch (error) {
+      fail(error);
+      return undefined;
+    }
+  }
+
+  find(finding: InteropFinding & { readonly code: ImportFindingCode }): void {
+    this.#init.report.find(finding);
+  }
+
+  count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void {
+    const mapped = outcome === "mapped";
+    const kept = !mapped && record !== undefined && this.#keep(record);
+    this.#init.report.count(type, { mapped, kept });
+    if (mapped) return;
+    const group = this.#unmapped.get(type) ?? { count: 0, first: record };
+    if (this.#unmapped.size < 1000) this.#unmapped.set(type, group);
+    group.count++;
+  }
+
+  session(init: Parameters<ForeignSource["session"]>[0]): EntryBuilder {
+    const id = textOf(init.id) ?? "";
+    const known = this.#sessions.get(id);
+    if (known !== undefined) return known;
+    this.agentVersion ??= textOf(init.agentVersion);
+    const builder = new SessionEntries({
+      ...init,
+      format: this.#init.format,
+      modified: this.files[0]?.modified,
+      find: (finding) => this.find(finding),
+    });
+    if (this.#sessions.size <= maxChildren) this.#sessions.set(id, builder);
+    else this.find({ code: "missingChild", text: `session ${id}: more than ${maxChildren} children` });
+    return builder;
+  }
+
+  /** Reports the records without a home: one finding a type. */
+  finish(): void {
+    for (const [type, { count, first }] of this.#unmapped) {
+      this.find({
+        code: "unmapped",
+        ...(first === undefined ? {} : { file: first.file, line: first.line }),
+        text: `${count} ${count === 1 ? "record" : "records"} of type ${type}`,
+      });
+    }
+  }
+
+  /** Keeps the line of a record in the session. Returns whether it did. */
+  #keep(record: ForeignRecord): boolean {
+    const bytes = this.#lines.get(record);
+    const [main] = this.#sessions.values();
+    if (bytes === undefined || main === undefined || bytes.length > maxKeptBytes) return false;
+    const text = decodeUtf8(bytes) ?? "";
+    main.addLine({ file: record.file, line: record.line, text });
+    return true;
+  }
+}
+
+function redactedRecord(
+  value: Readonly<Record<string, unknown>>,
+  redact: Redaction,
+): Readonly<Record<string, unknown>> {
+  return redacted(value, redact) as Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,14 @@
+/**
+ * The sessions of Gemini CLI.
+ *
+ * @module interop/gemini
+ */
+
+import type { ForeignFormat } from "../types.js";
+
+/** The format of Gemini CLI. */
+export const gemini: ForeignFormat = {
+  name: "gemini",
+  read() {},
+  write: () => ({ files: [], resume: [] }),
+};

@@ -1,0 +1,58 @@
+/** Sessions of pi and of this library: the same format, which needs no reader of its own. */
+
+import { parseSession, type SessionEntry } from "../session/index.js";
+import { formatVersion } from "../session/internal.js";
+import type { LoadedFile } from "./load-files.js";
+import type { ReportBuilder } from "./report.js";
+import { sessionIdOf } from "./shared/ids.js";
+import { redacted } from "./shared/redact.js";
+import type { DetectedSession, ImportedSession, Redaction } from "./types.js";
+
+/** Imports the first file. Entries of unknown types become custom entries with their lines. */
+export function importOwn(
+  files: readonly LoadedFile[],
+  detected: DetectedSession,
+  options: {
+    readonly report: ReportBuilder;
+    readonly maxLineBytes: number;
+    readonly redact: Redaction | undefined;
+  },
+): ImportedSession {
+  const { report, maxLineBytes, redact } = options;
+  const file = files.find(({ bytes }) => bytes !== undefined);
+  const path = file?.path ?? "";
+  const parsed = parseSession(file?.bytes ?? new Uint8Array(), { maxLineBytes });
+  for (const { code, line, message } of parsed.diagnostics) {
+    const found = code === "LINE_TOO_LONG" ? "tooLong" : code === "NEWER_VERSION" ? "newer" : "unreadable";
+    report.find({ code: found, file: path, line, text: `${code}: ${message}` });
+  }
+  const entries = parsed.entries.map((entry): SessionEntry => {
+    const { id, timestamp } = entry;
+    // The tree has null for a parent that is missing or closes a cycle.
+    const parentId = parsed.tree.node(id)?.parentId ?? null;
+    const place = { id, parentId, timestamp };
+    const isKnown = entry.type !== "unknown";
+    report.count(isKnown ? entry.type : entry.entryType, { mapped: isKnown, kept: !isKnown });
+    if (!isKnown) {
+      report.find({ code: "unmapped", file: path, entryId: id, text: `an entry of type ${entry.entryType}` });
+      const data = { file: path, text: entry.raw };
+      return { type: "custom", ...place, customType: "sessile.foreign_line", data };
+    }
+    return entry.parentId === parentId ? entry : { ...entry, parentId };
+  });
+  const { header } = parsed;
+  const id = sessionIdOf(detected.format, header?.id ?? path);
+  return {
+    header: {
+      ...(header ?? { timestamp: new Date(file?.modified ?? 0).toISOString(), cwd: "" }),
+      type: "session",
+      version: formatVersion,
+      id,
+      sessile: 1,
+    },
+    entries: redact === undefined ? entries : (redacted(entries, redact) as readonly SessionEntry[]),
+    leafId: parsed.leafId,
+    children: [],
+    report: report.build(detected.format, { exact: false }),
+  };
+}

@@ -1,0 +1,61 @@
+/** Members of foreign records, of which nothing is certain. Nothing here throws. */
+
+import { isTooDeep } from "../../internal/json.js";
+import { isRecord } from "../../internal/shape.js";
+
+/** An object of a foreign record. */
+export type ForeignObject = Readonly<Record<string, unknown>>;
+
+/** The value if it is an object and no array. */
+export function objectOf(value: unknown): ForeignObject | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
+/** The value if it is an array, else an empty one. */
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value if it is text, without lone surrogates. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value.toWellFormed() : undefined;
+}
+
+/** The value if it is a finite number. */
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
+/** A count: a finite number of at least 0, else 0. */
+export function countOf(value: unknown): number {
+  return Math.max(0, numberOf(value) ?? 0);
+}
+
+const maxTime = 8_640_000_000_000_000;
+
+/** Milliseconds since 1970 of a number or of ISO 8601; undefined for anything else. */
+export function millisecondsOf(value: unknown): number | undefined {
+  const time = typeof value === "string" && value !== "" ? Date.parse(value) : value;
+  return typeof time === "number" && Math.abs(time) <= maxTime ? Math.trunc(time) : undefined;
+}
+
+/** Nesting of the JSON in a foreign string. Less than the maximum of an entry, which it becomes a part of. */
+const maxDepth = 128;
+
+/** The value of JSON in a string; undefined for other text, and for deep nesting. */
+export function parseJson(text: unknown): unknown {
+  if (typeof text !== "string" || isTooDeep(text, maxDepth)) return undefined;
+  try {
+    return JSON.parse(text, mayBeUnsafe.test(text) ? withoutProto : undefined);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A `__proto__` key, perhaps with an escaped letter. */
+const mayBeUnsafe = /__proto__|\\u00(?:5f|70|72|6f|74)/i;
+
+/** A reviver that omits `__proto__` keys. */
+function withoutProto(this: unknown, key: string, value: unknown): unknown {
+  return key === "__proto__" ? undefined : value;
+}
