@@ -20,7 +20,7 @@ const config: KnipConfig = {
       // Of the system; tests that need one skip where it is not there.
       ignoreBinaries: [
         ...["mkfifo", "mount", "umount", "truncate", "modprobe", "filefrag"],
-        ...["strace", "prlimit", "chattr"],
+        ...["strace", "prlimit", "chattr", "unshare", "ip"],
       ],
     },
     "test/runtimes": {

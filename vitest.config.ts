@@ -7,6 +7,8 @@ const faults = "test/faults/**/*.test.ts";
 const installed = "**/node_modules/**";
 /** Tests of adapters with the frameworks themselves, which test/adapters installs. */
 const frameworks = "test/adapters/frameworks/*.test.ts";
+/** Other agents' programs, which are installed on demand: npm run interop. */
+const interop = "test/interop/agents/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
 const harnesses = [
   "test/examples/!(templates).test.ts",
@@ -48,7 +50,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [installed, slow, faults, frameworks, ...system, ...harnesses],
+          exclude: [installed, slow, faults, frameworks, interop, ...system, ...harnesses],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -69,6 +71,16 @@ export default defineConfig({
           globals: true,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      // One agent at a time; the first run of a version installs it.
+      {
+        extends: true,
+        test: {
+          name: "interop",
+          include: [interop],
+          fileParallelism: false,
+          testTimeout: 900_000,
         },
       },
       // All cases of the tests that have fewer in the projects above.
