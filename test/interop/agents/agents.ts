@@ -93,6 +93,7 @@ export const agents: Readonly<Record<AgentName, Agent>> = {
       GEMINI_API_KEY: "none",
       GOOGLE_GEMINI_BASE_URL: model,
       GEMINI_CLI_NO_RELAUNCH: "1",
+      GEMINI_CLI_TRUST_WORKSPACE: "true",
     }),
     settings: () => [
       json(".gemini/settings.json", {
