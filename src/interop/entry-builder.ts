@@ -70,7 +70,7 @@ export class SessionEntries implements EntryBuilder {
   add(draft: DraftEntry, place: Place): string {
     const known = this.idOf(place.recordId, place.part);
     if (known !== undefined) return known;
-    const id = this.#newId(place.recordId, place.part);
+    const id = this.#newId(place.recordId, place.part, place.id);
     const entry = this.#placed(draft, id, this.#parentOf(place, id), place.timestamp);
     this.#entries.push(entry);
     this.#last = id;
@@ -125,12 +125,20 @@ export class SessionEntries implements EntryBuilder {
     return { header, entries: this.#entries, leafId: this.#leaf === undefined ? this.#last : this.#leaf };
   }
 
-  #newId(recordId: string, part: string | number = ""): string {
-    const hex = digestOf(this.#init.format, this.#foreignId, recordId, String(part));
-    const id = this.#ids.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
+  #newId(recordId: string, part: string | number = "", given?: string): string {
+    const id = this.#isFree(given) ? given : this.#digestId(recordId, part);
     this.#ids.add(id);
     this.#byKey.set(keyOf(recordId, part), id);
     return id;
+  }
+
+  #isFree(id: string | undefined): id is string {
+    return isName(id) && !this.#ids.has(id);
+  }
+
+  #digestId(recordId: string, part: string | number): string {
+    const hex = digestOf(this.#init.format, this.#foreignId, recordId, String(part));
+    return this.#ids.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
   }
 
   #parentOf({ parentId, recordId }: Place, entryId: string): string | null {

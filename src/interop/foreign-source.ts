@@ -1,6 +1,6 @@
 /** The source of a format's reader: records, findings, counts, and the builders of its sessions. */
 
-import { decodeUtf8 } from "../internal/bytes.js";
+import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
 import { parseLine } from "../session/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
@@ -28,6 +28,8 @@ const maxKeptBytes = 64 * 1024;
 export interface SourceInit extends Pick<ImportOptions, "sqlite" | "redact"> {
   readonly format: ForeignFormatName;
   readonly files: readonly LoadedFile[];
+  /** The session to read. */
+  readonly session?: string | undefined;
   readonly instructions: boolean;
   readonly maxLineBytes: number;
   readonly keepsLines: boolean;
@@ -37,6 +39,7 @@ export interface SourceInit extends Pick<ImportOptions, "sqlite" | "redact"> {
 /** The {@link ForeignSource} of one import. */
 export class Source implements ForeignSource {
   readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  readonly sessionId?: string;
   readonly instructions: boolean;
   readonly #init: SourceInit;
   readonly #byPath: ReadonlyMap<string, LoadedFile>;
@@ -54,6 +57,7 @@ export class Source implements ForeignSource {
       path,
       ...(modified === undefined ? {} : { modified }),
     }));
+    if (init.session !== undefined) this.sessionId = init.session;
     this.instructions = instructions;
     this.#init = init;
     this.#byPath = new Map(readable.map((file) => [file.path, file]));
@@ -186,9 +190,10 @@ export class Source implements ForeignSource {
 
   /** Keeps the line of a record in the session. Returns whether it did. */
   #keep(record: ForeignRecord): boolean {
-    const bytes = this.#lines.get(record);
+    if (!this.#init.keepsLines) return false;
+    const bytes = this.#lines.get(record) ?? encodeUtf8(JSON.stringify(record.value));
     const [main] = this.#sessions.values();
-    if (bytes === undefined || main === undefined || bytes.length > maxKeptBytes) return false;
+    if (main === undefined || bytes.length > maxKeptBytes) return false;
     const text = decodeUtf8(bytes) ?? "";
     main.addLine({ file: record.file, line: record.line, text });
     return true;

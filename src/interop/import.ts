@@ -72,6 +72,7 @@ export async function importSession(
       agent: format.name,
       format: detected?.variant ?? format.name,
       ...(agentVersion === undefined ? {} : { agentVersion }),
+      ...(options.session === undefined ? {} : { session: options.session }),
       ...(options.instructions === true ? { instructions: true } : {}),
       files: kept,
     };

@@ -247,6 +247,8 @@ export interface EntryBuilder {
       readonly part?: string | number;
       readonly parentId?: string | null;
       readonly timestamp?: unknown;
+      /** An id that this library gave earlier and the record carries. Used if it is a free name. */
+      readonly id?: string | undefined;
     },
   ): string;
   /** The id of the entry of a record, if it was added. */
