@@ -58,7 +58,10 @@ export interface ErrorDetails {
   SESSION_NOT_FOUND: { readonly id: string };
   /** The store already has a session with this id. */
   SESSION_EXISTS: { readonly id: string };
-  /** Two logs are not copies of one session: their headers have different ids or timestamps. */
+  /**
+   * Two logs are not copies of one session: their headers have different ids or timestamps, or an adoption
+   * shares no entry with the session.
+   */
   SESSION_MISMATCH: { readonly expected: string; readonly actual: string };
   /** This handle is read-only. */
   SESSION_READ_ONLY: { readonly id: string; readonly reason: "mode" | "version" };

@@ -18,8 +18,6 @@ export interface BuilderInit {
   readonly cwd?: unknown;
   readonly timestamp?: unknown;
   readonly parentSession?: unknown;
-  /** The time of the file, for sessions without one of their own. */
-  readonly modified?: number | undefined;
   find(finding: { readonly code: ImportFindingCode; readonly entryId?: string; readonly text: string }): void;
 }
 
@@ -52,7 +50,7 @@ export class SessionEntries implements EntryBuilder {
   }
 
   time(timestamp: unknown): number {
-    return millisecondsOf(timestamp) ?? this.#time ?? this.#created ?? this.#init.modified ?? 0;
+    return millisecondsOf(timestamp) ?? this.#time ?? this.#created ?? 0;
   }
 
   idOf(recordId: string, part: string | number = ""): string | undefined {
@@ -92,7 +90,7 @@ export class SessionEntries implements EntryBuilder {
   /** The entry that names the files, with an id of its own for each state of them. A root of its own. */
   addForeign(data: unknown, digests: readonly string[]): void {
     const id = this.#newId("sessile.foreign", digests.join(" "));
-    const timestamp = new Date(this.#created ?? this.#time ?? this.#init.modified ?? 0).toISOString();
+    const timestamp = new Date(this.#created ?? this.#time ?? 0).toISOString();
     this.#entries.unshift({
       type: "custom",
       id,
@@ -108,15 +106,15 @@ export class SessionEntries implements EntryBuilder {
     readonly entries: readonly SessionEntry[];
     readonly leafId: string | null;
   } {
-    const { cwd, parentSession, modified, format } = this.#init;
-    const created = this.#created ?? modified ?? 0;
+    const { cwd, parentSession, format } = this.#init;
+    const created = this.#created ?? 0;
     const parent = textOf(parentSession);
     const header: SessionHeader = {
       type: "session",
       version: formatVersion,
       id: this.sessionId,
       timestamp: new Date(created).toISOString(),
-      cwd: textOf(cwd) ?? "",
+      cwd: cwdOf(cwd),
       ...(parent === undefined || parent === ""
         ? {}
         : { parentSession: isName(parent) ? parent : sessionIdOf(format, parent) }),
@@ -167,6 +165,12 @@ export class SessionEntries implements EntryBuilder {
     this.#init.find({ code: "unreadable", entryId: id, text });
     return { type: "custom", ...place, customType: "sessile.unreadable", data: { text } };
   }
+}
+
+/** The directory of a header: text that a path can be. */
+export function cwdOf(value: unknown): string {
+  const cwd = textOf(value);
+  return cwd === undefined || cwd === "" || cwd.includes("\0") ? "/" : cwd;
 }
 
 function keyOf(recordId: string, part: string | number): string {

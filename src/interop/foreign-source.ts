@@ -169,7 +169,6 @@ export class Source implements ForeignSource {
     const builder = new SessionEntries({
       ...init,
       format: this.#init.format,
-      modified: this.files[0]?.modified,
       find: (finding) => this.find(finding),
     });
     if (this.#sessions.size <= maxChildren) this.#sessions.set(id, builder);

@@ -2,10 +2,12 @@
 
 import { parseSession, type SessionEntry } from "../session/index.js";
 import { formatVersion } from "../session/internal.js";
+import { cwdOf } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
 import { sessionIdOf } from "./shared/ids.js";
 import { redacted } from "./shared/redact.js";
+import { millisecondsOf } from "./shared/values.js";
 import type { DetectedSession, ImportedSession, Redaction } from "./types.js";
 
 /** Imports the first file. Entries of unknown types become custom entries with their lines. */
@@ -44,10 +46,12 @@ export function importOwn(
   const id = sessionIdOf(detected.format, header?.id ?? path);
   return {
     header: {
-      ...(header ?? { timestamp: new Date(file?.modified ?? 0).toISOString(), cwd: "" }),
+      ...(header?.parentSession === undefined ? {} : { parentSession: String(header.parentSession) }),
       type: "session",
       version: formatVersion,
       id,
+      timestamp: new Date(millisecondsOf(header?.timestamp) ?? 0).toISOString(),
+      cwd: cwdOf(header?.cwd),
       sessile: 1,
     },
     entries: redact === undefined ? entries : (redacted(entries, redact) as readonly SessionEntry[]),

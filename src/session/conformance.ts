@@ -3,6 +3,7 @@
  *
  * @module session/conformance
  */
+import { adoptionCases } from "./conformance/adoptions.js";
 import { answerCases } from "./conformance/answers.js";
 import { appendCases } from "./conformance/appends.js";
 import { branchCases } from "./conformance/branches.js";
@@ -60,5 +61,6 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...lineCases,
   ...listCases,
   ...copyCases,
+  ...adoptionCases,
   ...eventCases,
 ];

@@ -36,6 +36,8 @@ export {
 export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./api/events.js";
 export type { AppendOptions, Session, SessionLeaf } from "./api/session.js";
 export type {
+  AdoptableSession,
+  AdoptOptions,
   ForkOptions,
   RewriteEntry,
   SessionQuery,

@@ -186,6 +186,7 @@ const mistakes: Readonly<
         },
       })),
     found: [
+      "adopt writes entries with their ids, parents and times",
       "what was acknowledged is read back by another handle, equal entry by entry",
       "a batch is written all or none",
       "appends of one tick follow each other",
@@ -216,6 +217,7 @@ const mistakes: Readonly<
         },
       })),
     found: [
+      "of adoptions that race one writes, and the others add nothing",
       "of two writers the second is told, and has written nothing",
       "of eight racing writers exactly one wins each round",
       "an id that another writer gave to another body is refused",
@@ -273,7 +275,7 @@ const mistakes: Readonly<
           return { log, position: (await log.append([line], position)).position };
         },
       })),
-    found: ["create stores nothing before the first append"],
+    found: ["adopt is all or none", "create stores nothing before the first append"],
   },
   "takes an id twice": {
     backend: () =>
@@ -283,7 +285,11 @@ const mistakes: Readonly<
           return sound.create(session);
         },
       })),
-    found: ["create refuses an id that is taken", "a fork up to an entry has the lines up to that one"],
+    found: [
+      "adopt refuses an id that is taken, and adds to it on request",
+      "create refuses an id that is taken",
+      "a fork up to an entry has the lines up to that one",
+    ],
   },
   "says that it deleted what was not there": {
     backend: () =>

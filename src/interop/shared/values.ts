@@ -31,12 +31,13 @@ export function countOf(value: unknown): number {
   return Math.max(0, numberOf(value) ?? 0);
 }
 
-const maxTime = 8_640_000_000_000_000;
+const firstTime = Date.parse("0000-01-01T00:00:00.000Z");
+const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Milliseconds since 1970 of a number or of ISO 8601; undefined for anything else. */
+/** Milliseconds since 1970 of a number or of ISO 8601, in the years 0 to 9999; undefined for anything else. */
 export function millisecondsOf(value: unknown): number | undefined {
   const time = typeof value === "string" && value !== "" ? Date.parse(value) : value;
-  return typeof time === "number" && Math.abs(time) <= maxTime ? Math.trunc(time) : undefined;
+  return typeof time === "number" && time >= firstTime && time <= lastTime ? Math.trunc(time) : undefined;
 }
 
 /** Nesting of the JSON in a foreign string. Less than the maximum of an entry, which it becomes a part of. */

@@ -2,7 +2,7 @@ import type { SessileError } from "../../errors/index.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { SessionBackend } from "./backend.js";
-import type { SessionEntry } from "./entries.js";
+import type { SessionEntry, SessionHeader } from "./entries.js";
 import type { Session } from "./session.js";
 
 /**
@@ -103,6 +103,26 @@ export interface ForkOptions {
   readonly resources?: "same" | "fresh";
 }
 
+/** The input of {@link SessionStore.adopt}. An `ImportedSession` of `sessile/interop` fits. */
+export interface AdoptableSession {
+  /** Its version becomes the current one. `id` is a name as of {@link SessionStore.create}. */
+  readonly header: SessionHeader;
+  /** Parents stand before their children. Written in this order. */
+  readonly entries: readonly SessionEntry[];
+  readonly leafId: string | null;
+}
+
+/** Options of {@link SessionStore.adopt}. */
+export interface AdoptOptions extends RecordingOptions {
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /**
+   * If the session exists: `refuse` throws SESSION_EXISTS. `append` adds the entries that it lacks; its leaf
+   * moves with them, unless it is on an entry that `entries` lacks. @default "refuse"
+   */
+  readonly existing?: "refuse" | "append";
+}
+
 /** Returns the replacement of an entry in a copy; see {@link ForkOptions.rewrite}. */
 export type RewriteEntry = <E extends SessionEntry>(entry: E) => E | Promise<E>;
 
@@ -147,6 +167,15 @@ export interface SessionStore {
    *   `rewrite`
    */
   fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
+  /**
+   * Creates a session from entries with their ids, parents and times, all or none: one append. For sessions
+   * of other programs, such as an import. Open for writing. Ids in fields of entries are not looked up.
+   * @throws SessileError SESSION_EXISTS; INVALID_ENTRY, DUPLICATE_ID, ENTRY_NOT_FOUND (a parent or the leaf),
+   *   LINE_TOO_LONG, BATCH_TOO_LARGE, INLINE_BYTES: the entries. Nothing was written
+   * @throws SessileError SESSION_MISMATCH with `append` if the session has entries, and none of these
+   * @throws TypeError for an invalid id, directory or partition
+   */
+  adopt(session: AdoptableSession, options?: AdoptOptions): Promise<Session>;
   /** Deletes a session. Returns whether it existed. */
   delete(session: SessionRef, options?: { readonly partition?: string }): Promise<boolean>;
   /** Archives a session, or makes it active again. */

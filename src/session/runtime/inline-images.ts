@@ -16,7 +16,7 @@ import { assertInline, hasInline, type RecordingOptions } from "./recording.js";
  */
 export async function withoutInline(
   draft: EntryDraft,
-  { id, at }: { readonly id: string; readonly at: number },
+  { id, at }: { readonly id: string; readonly at: number | string },
   recording: RecordingOptions,
   signal: AbortSignal | undefined,
 ): Promise<EntryDraft> {

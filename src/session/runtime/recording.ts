@@ -66,10 +66,10 @@ export function hasInline(entry: { readonly type: string }): boolean {
   return false;
 }
 
-/** Throws INLINE_BYTES if an entry has too much inline base64; `at` is the index of its draft. */
+/** Throws INLINE_BYTES if an entry has too much inline base64; `at` is the index of its draft, or its path. */
 export function assertInline(
   entry: { readonly type: string },
-  at: number,
+  at: number | string,
   { inline }: RecordingOptions,
   maxBytes = maxInlineBytes,
 ): void {
@@ -80,7 +80,7 @@ export function assertInline(
     if (!isImage(piece)) continue;
     bytes += typeof piece.data === "string" ? piece.data.length : 0;
     if (bytes <= maxBytes) continue;
-    const place = `drafts[${at}].${path}[${block}]`;
+    const place = `${typeof at === "string" ? at : `drafts[${at}]`}.${path}[${block}]`;
     throw new SessileError("INLINE_BYTES", `${place}: ${bytes} bytes of base64, at most ${maxBytes}`, {
       details: { path: place, bytes, maxBytes },
     });

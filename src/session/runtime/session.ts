@@ -268,7 +268,10 @@ export class LiveSession implements Session {
   }
 
   /** The source of a copy: the log, and the position read so far. */
-  get source(): Pick<SessionState, "log" | "position" | "endsOpen" | "settings" | "reader"> {
+  get source(): Pick<
+    SessionState,
+    "log" | "position" | "endsOpen" | "settings" | "reader" | "leafId" | "migrate" | "assertWritable"
+  > {
     return this.#state;
   }
 

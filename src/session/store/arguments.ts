@@ -1,13 +1,17 @@
 /** Arguments of a store: partitions, sessions and directories. */
 
+import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import { nameArgument } from "../../internal/ids.js";
+import { extensionVersion, formatVersion, type SessionHeader } from "../api/entries.js";
 import type { SessionRef } from "../api/store.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 
 /** The arguments of a creation, checked. */
 export interface CreateOptions extends RecordingOptions {
   readonly cwd: string;
+  /** ISO 8601. @default now */
+  readonly timestamp?: string;
   readonly id?: string | undefined;
   readonly partition?: string | undefined;
   readonly parentSession?: string | undefined;
@@ -44,6 +48,29 @@ export function cwdArgument(cwd: unknown): string {
   const text = stringArgument("cwd", cwd);
   if (text.isWellFormed()) return text;
   throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
+}
+
+/** The header of a new session. */
+export function newHeader(
+  id: string,
+  { timestamp, cwd, parentSession }: CreateOptions & { readonly timestamp: string },
+): SessionHeader {
+  const parent = parentSession === undefined ? {} : { parentSession };
+  return {
+    type: "session",
+    version: formatVersion,
+    id,
+    timestamp,
+    cwd,
+    ...parent,
+    sessile: extensionVersion,
+  };
+}
+
+/** The error of a session that does not exist. */
+export function notFoundError(id: string, location: string | undefined): SessileError {
+  const where = location === undefined ? "" : ` at ${location}`;
+  return new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
 }
 
 /** The key of open sessions. */

@@ -5,15 +5,12 @@ import { nameArgument, uuidv7 } from "../../internal/ids.js";
 import { observed, observedItems } from "../../internal/operations.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
-import {
-  extensionVersion,
-  formatVersion,
-  type SessionHeader,
-  type SessionInfoFields,
-} from "../api/entries.js";
+import { formatVersion, type SessionInfoFields } from "../api/entries.js";
 import { Events } from "../api/events.js";
 import type { Session } from "../api/session.js";
 import type {
+  AdoptableSession,
+  AdoptOptions,
   ForkOptions,
   SessionQuery,
   SessionRef,
@@ -27,11 +24,14 @@ import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
+import { adoptSession } from "./adopt.js";
 import {
   type CreateOptions,
   cwdArgument,
   keyOf,
   type Mutable,
+  newHeader,
+  notFoundError,
   type OpenOptions,
   partitionOf,
   refArgument,
@@ -49,7 +49,7 @@ export function sessionStore(backend: SessionBackend, options: SessionStoreOptio
   return new BackedStore(backend, options);
 }
 
-/** A session on a log of a backend. */
+/** A session on a log. */
 export async function openLog(
   backend: SessionBackend,
   log: SessionLog,
@@ -99,10 +99,7 @@ class BackedStore implements SessionStore {
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
     const partition = partitionOf(options.partition);
     const log = await this.backend.open(id, { partition, mode, location });
-    if (log === undefined) {
-      const where = location === undefined ? "" : ` at ${location}`;
-      throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
-    }
+    if (log === undefined) throw notFoundError(id, location);
     try {
       return await this.openLog(log, mode, partition, settings);
     } catch (error) {
@@ -196,6 +193,21 @@ class BackedStore implements SessionStore {
     }
   }
 
+  async adopt(session: AdoptableSession, options: AdoptOptions = {}): Promise<Session> {
+    return this.#observed("adopt", async () => {
+      const writing = { ...options, partition: partitionOf(options.partition), mode: "write" } as const;
+      // The parts of an adoption are no operations of their own.
+      const settings: Mutable<SessionSettings> = { ...this.#settingsFor(options), onOperation: undefined };
+      const opened = await adoptSession(session, options, {
+        create: async (header) => (await this.#createState({ ...writing, ...header })).state,
+        open: (id) => this.#openSession(id, writing, settings),
+        created: (id) => this.#events.emit("created", { id }),
+      });
+      settings.onOperation = this.#settings.onOperation;
+      return opened;
+    });
+  }
+
   async delete(session: SessionRef, options: { readonly partition?: string } = {}): Promise<boolean> {
     return this.#observed("delete", () => this.#delete(session, options));
   }
@@ -250,15 +262,7 @@ class BackedStore implements SessionStore {
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
     const partition = partitionOf(options.partition);
     const settings = this.#settingsFor(options);
-    const header: SessionHeader = {
-      type: "session",
-      version: formatVersion,
-      id,
-      timestamp: new Date(now).toISOString(),
-      cwd: options.cwd,
-      ...(options.parentSession === undefined ? {} : { parentSession: options.parentSession }),
-      sessile: extensionVersion,
-    };
+    const header = newHeader(id, { timestamp: new Date(now).toISOString(), ...options });
     const { log, position } = await this.backend.create({
       id,
       partition,

@@ -347,6 +347,7 @@ function bound(sessions: SessionStore): SessionStore {
     latest: (query) => sessions.latest(query),
     fork: (...call) => sessions.fork(...call),
     delete: (...call) => sessions.delete(...call),
+    adopt: (...call) => sessions.adopt(...call),
     archive: (...call) => sessions.archive(...call),
     partitions: () => sessions.partitions(),
     on: (event, listener) => sessions.on(event, listener),

@@ -1,0 +1,212 @@
+/** Adoption: entries that exist elsewhere, with their ids, parents and times, as the lines of a session. */
+
+import { SessileError } from "../../errors/index.js";
+import { describe, oneOfOption } from "../../internal/arguments.js";
+import { nameArgument } from "../../internal/ids.js";
+import { isRecord } from "../../internal/shape.js";
+import type { LogPosition } from "../api/backend.js";
+import type { EntryDraft, SessionEntry, SessionHeader } from "../api/entries.js";
+import type { AdoptableSession, AdoptOptions } from "../api/store.js";
+import { assertValidEntry } from "../format/encode.js";
+import { headerLine } from "../runtime/log-lines.js";
+import { encodeLine } from "../runtime/materialize-drafts.js";
+import { assertInline, hasInline } from "../runtime/recording.js";
+import type { LiveSession } from "../runtime/session.js";
+import type { SessionState } from "../runtime/session-state.js";
+import type { SessionTree } from "../tree/session-tree.js";
+import { cwdArgument } from "./arguments.js";
+
+/** The parts of a store that an adoption uses. */
+export interface AdoptionStore {
+  create(header: AdoptedHeader): Promise<Target>;
+  /** Opens the session for writing. */
+  open(id: string): Promise<LiveSession>;
+  created(id: string): void;
+}
+
+/** The members of a header that an adoption gives. */
+type AdoptedHeader = Pick<SessionHeader, "id" | "timestamp" | "cwd" | "parentSession">;
+type Target = Pick<SessionState, "log" | "position" | "settings" | "reader" | "leafId" | "header">;
+
+const maxAttempts = 16;
+
+/** Writes a session, or the entries that an existing one lacks, and opens it for writing. */
+export async function adoptSession(
+  session: AdoptableSession,
+  options: Pick<AdoptOptions, "existing">,
+  store: AdoptionStore,
+): Promise<LiveSession> {
+  const existing = oneOfOption("existing", options.existing, ["refuse", "append"]);
+  const header = adoptedHeader(session);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const opened = existing === "append" ? await openExisting(header.id, store) : undefined;
+      if (opened !== undefined) {
+        await adoptInto(session, opened).finally(() => opened.close());
+      } else {
+        const state = await store.create(header);
+        const write = async () => {
+          const lines = await adoptedLines(session, state);
+          await state.log.append([headerLine(state.header, state), ...lines], state.position as LogPosition);
+        };
+        await write().finally(() => state.log.close());
+        store.created(header.id);
+      }
+      return await store.open(header.id);
+    } catch (error) {
+      // Another program wrote in between.
+      const again = SessileError.is(error, "SESSION_EXISTS") || SessileError.is(error, "CONCURRENT_WRITER");
+      if (existing === "refuse" || !again || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+async function openExisting(id: string, store: AdoptionStore): Promise<LiveSession | undefined> {
+  try {
+    return await store.open(id);
+  } catch (error) {
+    if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
+
+async function adoptInto(session: AdoptableSession, opened: LiveSession): Promise<void> {
+  const { id, tree, source } = opened;
+  source.assertWritable();
+  if (tree.size > 0 && !session.entries.some((entry) => tree.has(entry?.id))) {
+    const [expected, actual] = [opened.header.timestamp, session.header.timestamp];
+    throw new SessileError("SESSION_MISMATCH", `session ${id} has none of these entries`, {
+      details: { expected, actual },
+    });
+  }
+  await source.migrate?.();
+  const { log, position } = source;
+  const lines = await adoptedLines(session, source);
+  if (lines.length === 0) return;
+  await log.append(lines, position as LogPosition);
+  // Announces a new session_info.
+  await opened.refresh();
+}
+
+/** The header, whose version becomes the current one. */
+function adoptedHeader(session: AdoptableSession): AdoptedHeader {
+  const header: unknown = session?.header;
+  if (!isRecord(header)) throw new TypeError(`header: expected a session header, got ${describe(header)}`);
+  if (!Array.isArray(session.entries))
+    throw new TypeError(`entries: expected an array of entries, got ${describe(session.entries)}`);
+  const { id, timestamp, cwd, parentSession } = header;
+  const time = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
+  // A store makes file names of it.
+  if (!(time >= firstTime && time <= lastTime))
+    throw invalid("header.timestamp", "a time of the years 0 to 9999 in ISO 8601", timestamp);
+  if (parentSession !== undefined && typeof parentSession !== "string")
+    throw invalid("header.parentSession", "a string", parentSession);
+  return {
+    id: nameArgument("header.id", id),
+    timestamp: new Date(time).toISOString(),
+    cwd: cwdArgument(cwd),
+    ...(parentSession === undefined ? {} : { parentSession }),
+  };
+}
+
+const firstTime = Date.parse("0000-01-01T00:00:00.000Z");
+const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
+
+/**
+ * The lines of the entries that the session does not have yet, and of a leaf entry if the leaf would be another
+ * one without it. No line if it has all of them.
+ */
+async function adoptedLines(
+  { entries, leafId }: AdoptableSession,
+  { settings, reader: { tree }, log, leafId: leaf }: Pick<Target, "settings" | "reader" | "log" | "leafId">,
+): Promise<readonly Uint8Array[]> {
+  const ids = checkedIds(entries, tree);
+  if (leafId !== null && !ids.has(leafId)) throw missing("leafId", leafId);
+  const lines: Uint8Array[] = [];
+  let last: string | null = leaf;
+  for (const [at, entry] of entries.entries()) {
+    if (tree.has(entry.id)) continue;
+    const place = placeOf(entry, at);
+    assertEntry(entry, place, settings.maxDepth);
+    const recorded = await withoutImages(entry, place, settings.recording);
+    lines.push(encodeLine(recorded, settings, log.crc32));
+    last = recorded.type === "leaf" ? recorded.targetId : recorded.id;
+  }
+  if (lines.length === 0) return lines;
+  // A continuation that was appended here keeps the leaf.
+  const next = leaf === null || ids.has(leaf) ? leafId : leaf;
+  if (last !== next) lines.push(leafLine(next));
+  return lines;
+
+  function leafLine(targetId: string | null): Uint8Array {
+    let id = settings.newEntryId();
+    while (ids.has(id) || tree.has(id)) id = crypto.randomUUID();
+    const timestamp = new Date(settings.now()).toISOString();
+    return encodeLine({ type: "leaf", id, parentId: targetId, timestamp, targetId }, settings, log.crc32);
+  }
+}
+
+/** The ids of the entries. Throws for a repeated one, and for a parent that is no earlier entry. */
+function checkedIds(entries: readonly SessionEntry[], tree: SessionTree): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const [at, entry] of entries.entries()) {
+    if (!isRecord(entry)) throw invalid(`entries[${at}]`, "an entry", entry);
+    const { id, parentId } = entry;
+    if (typeof id !== "string" || id === "") throw invalid(`entries[${at}].id`, "a non-empty string", id);
+    if (ids.has(id)) {
+      throw new SessileError("DUPLICATE_ID", `${placeOf(entry, at)}: an earlier entry has the id`, {
+        details: { entryId: id },
+      });
+    }
+    if (typeof parentId === "string" && !ids.has(parentId) && !tree.has(parentId))
+      throw missing(`${placeOf(entry, at)}.parentId`, parentId);
+    ids.add(id);
+  }
+  return ids;
+}
+
+function assertEntry(entry: SessionEntry, place: string, maxDepth: number): void {
+  try {
+    assertValidEntry(entry, maxDepth);
+  } catch (error) {
+    if (!SessileError.is(error, "INVALID_ENTRY")) throw error;
+    const { path, expected } = error.details;
+    throw invalid(path === "" ? place : `${place}.${path}`, expected);
+  }
+}
+
+async function withoutImages(
+  entry: SessionEntry,
+  place: string,
+  recording: SessionState["settings"]["recording"],
+): Promise<SessionEntry> {
+  if (!hasInline(entry)) return entry;
+  if (recording.blobs === undefined) {
+    assertInline(entry, place, recording);
+    return entry;
+  }
+  const { withoutInline } = await import("../runtime/inline-images.js");
+  const draft = entry as EntryDraft;
+  return (await withoutInline(draft, { id: entry.id, at: place }, recording, undefined)) as SessionEntry;
+}
+
+function placeOf({ id }: SessionEntry, at: number): string {
+  return `entries[${at}] (${SessileError.printable(id)})`;
+}
+
+function missing(place: string, entryId: string): SessileError {
+  return new SessileError(
+    "ENTRY_NOT_FOUND",
+    `${place}: no earlier entry has the id ${JSON.stringify(entryId)}`,
+    {
+      details: { entryId },
+    },
+  );
+}
+
+function invalid(path: string, expected: string, ...got: readonly unknown[]): SessileError {
+  const came = got.length === 0 ? "" : `, got ${describe(got[0])}`;
+  return new SessileError("INVALID_ENTRY", `${path}: expected ${expected}${came}`, {
+    details: { path, expected },
+  });
+}
