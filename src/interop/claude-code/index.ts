@@ -5,10 +5,11 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { readClaudeCode } from "./read.js";
 
 /** The format of Claude Code. */
 export const claudeCode: ForeignFormat = {
   name: "claude-code",
-  read() {},
+  read: readClaudeCode,
   write: () => ({ files: [], resume: [] }),
 };

@@ -1,0 +1,291 @@
+/** The units of a transcript as entries: replies with their results, user messages, compactions, notes. */
+
+import type { ToolCall } from "../../content/index.js";
+import { digestOf, uuidOfDigest } from "../shared/ids.js";
+import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
+import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
+import { plainText, shownBlocks } from "./content.js";
+import { blocksOf, isApiError, isMessage, type Line, typeOf } from "./lines.js";
+import { addReply, answerKey } from "./reply-entries.js";
+import type { Layout, Unit } from "./units.js";
+
+/** What the entries of a conversation are made with. */
+export interface Conversation {
+  readonly source: ForeignSource;
+  readonly builder: EntryBuilder;
+  readonly layout: Layout;
+  /** The id that the agent gives the session. */
+  readonly foreignId: string;
+  /** The entries of results, by {@link answerKey}. */
+  readonly answered: Map<string, string>;
+  /** The session of the subagent that a call started; `result` is the line with its result. */
+  childOf(call: ToolCall, result: Line | undefined): string | undefined;
+}
+
+/** Text of the program about its own tools. Out of context, unless the caller asks for it. */
+const instructionTypes = new Set([
+  "agent_listing_delta",
+  "auto_mode",
+  "deferred_tools_delta",
+  "mcp_instructions_delta",
+  "model",
+  "output_style",
+  "prompt_snapshot",
+  "remote_session_change",
+  "skill_listing",
+]);
+
+/** The text that Claude Code sends in place of a result that a microcompaction cleared. */
+const clearedText = "[Old tool result content cleared]";
+
+/** Adds the entries of a conversation, and sets its leaf. */
+export function addEntries(conversation: Conversation): void {
+  const { builder, layout } = conversation;
+  const tails = new Map<Unit, string | null>();
+  const hasReply = new Set<Unit>();
+  const next = followers(layout);
+  for (const unit of layout.units) {
+    const { parent } = unit;
+    const parentId = parent === undefined ? null : (tails.get(parent) ?? null);
+    if (unit.kind === "reply" || (parent !== undefined && hasReply.has(parent))) hasReply.add(unit);
+    const place = { parentId, hasReply: hasReply.has(unit), next: next.get(unit) };
+    tails.set(unit, addUnit(conversation, unit, place));
+  }
+  builder.setLeaf(layout.leaf === undefined ? null : (tails.get(layout.leaf) ?? null));
+}
+
+type Follower = "reply" | "prompt";
+
+/** What follows each unit first: a reply, or the next message of the person. On the conversation's own path. */
+function followers({ units, leaf }: Layout): ReadonlyMap<Unit, Follower> {
+  const next = new Map<Unit, Follower>();
+  const pass = (unit: Unit) => {
+    const [line] = unit.lines;
+    // At the end a note counts as the next message.
+    const end = line !== undefined && isMessage(line) ? "prompt" : undefined;
+    const follower = followerOf(unit) ?? next.get(unit) ?? end;
+    if (unit.parent !== undefined && follower !== undefined) next.set(unit.parent, follower);
+  };
+  for (const unit of units.toReversed()) pass(unit);
+  for (let unit = leaf; unit !== undefined; unit = unit.parent) pass(unit);
+  return next;
+}
+
+function followerOf({ kind, lines: [line] }: Unit): Follower | undefined {
+  if (line === undefined || kind === "compaction") return undefined;
+  if (line.type === "assistant") return "reply";
+  return line.type === "user" && line.value.isMeta !== true ? "prompt" : undefined;
+}
+
+interface UnitPlace {
+  readonly parentId: string | null;
+  /** Whether a reply comes before. */
+  readonly hasReply: boolean;
+  readonly next: Follower | undefined;
+}
+
+/** Adds the entries of a unit. Returns the last one, or the parent for a unit without entries. */
+function addUnit(conversation: Conversation, unit: Unit, place: UnitPlace): string | null {
+  const { parentId } = place;
+  const [line] = unit.lines;
+  if (line === undefined) return parentId;
+  if (unit.kind === "reply") return addReply(conversation, unit, parentId);
+  if (unit.kind === "compaction") return addCompaction(conversation, unit, line, parentId);
+  switch (line.type) {
+    case "user":
+      return isMessage(line) ? addUser(conversation, line, parentId) : skip(conversation, line, parentId);
+    case "assistant":
+      if (isApiError(line)) return addApiError(conversation, line, parentId);
+      return skip(conversation, line, parentId);
+    case "attachment":
+      return addAttachment(conversation, line, place);
+    case "system":
+      if (line.value.subtype === "microcompact_boundary") return addCleared(conversation, line, parentId);
+      return skip(conversation, line, parentId);
+    default:
+      return skip(conversation, line, parentId);
+  }
+}
+
+/** The type of a line in the report. */
+export function countedType({ type, value }: Pick<Line, "type" | "value">): string {
+  const subtype = type === "attachment" ? textOf(objectOf(value.attachment)?.type) : textOf(value.subtype);
+  return subtype === undefined ? type : `${type} ${subtype}`;
+}
+
+function skip({ source }: Conversation, line: Line, parentId: string | null): string | null {
+  source.count(countedType(line), "unmapped", line.record);
+  return parentId;
+}
+
+/** Adds the entry of a line, and counts the line. */
+function addOne(
+  { builder, source }: Conversation,
+  line: Line,
+  draft: DraftEntry,
+  { parentId, part }: { readonly parentId: string | null; readonly part?: string },
+): string {
+  source.count(countedType(line), "mapped", line.record);
+  return builder.add(draft, {
+    recordId: line.uuid,
+    parentId,
+    timestamp: line.value.timestamp,
+    ...(part === undefined ? {} : { part }),
+  });
+}
+
+/** A user line without results: a message of the person, or a note of the program. */
+function addUser(conversation: Conversation, line: Line, parentId: string | null): string | null {
+  const { source } = conversation;
+  const content = objectOf(line.value.message)?.content;
+  const blocks = arrayOf(content);
+  const isResult = (block: unknown) => objectOf(block)?.type === "tool_result";
+  const hasOrphan = blocks.some(isResult);
+  if (hasOrphan) {
+    const { file, line: at } = line.record;
+    source.find({ code: "orphanResult", file, line: at, text: "a result without a call" });
+  }
+  const shown = hasOrphan ? blocks.filter((block) => !isResult(block)) : content;
+  const draft = userDraft(conversation, line, shown);
+  return draft === undefined
+    ? skip(conversation, line, parentId)
+    : addOne(conversation, line, draft, { parentId });
+}
+
+/** The message of a user line; undefined without content. */
+export function userDraft(
+  { builder }: Conversation,
+  { value }: Line,
+  shown: unknown,
+): DraftEntry | undefined {
+  const isText = typeof shown === "string";
+  const content = isText ? shown.toWellFormed() : shownBlocks(shown);
+  if (content.length === 0) return undefined;
+  if (value.isMeta === true) {
+    return { type: "custom_message", customType: "claude-code.meta", content, display: false };
+  }
+  const timestamp = builder.time(value.timestamp);
+  return { type: "message", message: { role: "user", content, timestamp } };
+}
+
+function addApiError(conversation: Conversation, line: Line, parentId: string | null): string {
+  const data = { text: plainText(objectOf(line.value.message)?.content) };
+  return addOne(
+    conversation,
+    line,
+    { type: "custom", customType: "claude-code.api_error", data },
+    { parentId },
+  );
+}
+
+/** A boundary with its summary. */
+function addCompaction(
+  conversation: Conversation,
+  { lines, retained }: Unit,
+  boundary: Line,
+  parentId: string | null,
+): string {
+  const { builder, source } = conversation;
+  const summary = lines.find(({ type }) => type === "user");
+  if (summary !== undefined) source.count(countedType(summary), "mapped", summary.record);
+  const retain = retained.flatMap((unit) => entriesOf(unit, builder));
+  const draft = {
+    type: "compaction",
+    summary: plainText(objectOf(summary?.value.message)?.content),
+    firstKeptEntryId: ownId(conversation, boundary.uuid),
+    tokensBefore: countOf(objectOf(boundary.value.compactMetadata)?.preTokens),
+    ...(retain.length === 0 ? {} : { retain }),
+  } as const;
+  return addOne(conversation, boundary, draft, { parentId });
+}
+
+/** The id that an entry of a record will have: an own id keeps nothing before the compaction. */
+function ownId({ builder, foreignId }: Conversation, recordId: string): string {
+  const hex = digestOf("claude-code", foreignId, recordId, "");
+  const short = hex.slice(0, 8);
+  return builder.has(short) ? uuidOfDigest(hex) : short;
+}
+
+/** The messages of a unit that were added. */
+function entriesOf({ lines, results }: Unit, builder: EntryBuilder): readonly string[] {
+  const first = lines.map(({ uuid }) => builder.idOf(uuid)).find((id) => id !== undefined);
+  const ids = first === undefined ? [] : [first];
+  for (const line of results) {
+    for (const part of [...blocksOf(line).keys(), "text"]) {
+      const id = builder.idOf(line.uuid, part);
+      if (id !== undefined) ids.push(id);
+    }
+  }
+  return ids;
+}
+
+/** A microcompaction: the results of the calls that it names are not sent any more. */
+function addCleared(conversation: Conversation, line: Line, parentId: string | null): string | null {
+  const { answered, builder, layout, source } = conversation;
+  const ids = arrayOf(objectOf(line.value.microcompactMetadata)?.compactedToolIds);
+  let last = parentId;
+  for (const callId of new Set(ids)) {
+    const reply = typeof callId === "string" ? layout.replyOf(callId, line) : undefined;
+    const targetId = reply && answered.get(answerKey(reply, callId as string));
+    if (targetId === undefined) continue;
+    const replacement = { content: [{ type: "text", text: clearedText }] };
+    const draft: DraftEntry = { type: "context_edit", targetId, replacement };
+    const place = { recordId: line.uuid, part: callId as string, timestamp: line.value.timestamp };
+    last = builder.add(draft, { ...place, parentId: last });
+  }
+  source.count(countedType(line), last === parentId ? "unmapped" : "mapped", line.record);
+  return last;
+}
+
+/** What the program added to a message, as the model saw it. */
+function addAttachment(
+  conversation: Conversation,
+  line: Line,
+  { parentId, hasReply, next }: UnitPlace,
+): string | null {
+  const { builder, source } = conversation;
+  const attachment = objectOf(line.value.attachment) ?? {};
+  const type = typeOf(attachment);
+  const { prompt } = attachment;
+  // A message that the person sent while the agent was at work.
+  if (type === "queued_command" && attachment.isMeta !== true && isPrompt(prompt)) {
+    const sent = textOf(attachment.source_uuid);
+    const isSentBefore = sent !== undefined && builder.idOf(sent) !== undefined;
+    // Before the next message it was not sent.
+    if (isSentBefore || next === "prompt") return skip(conversation, line, parentId);
+    const content = typeof prompt === "string" ? prompt.toWellFormed() : shownBlocks(prompt);
+    const message = { role: "user", content, timestamp: builder.time(line.value.timestamp) } as const;
+    return addOne(conversation, line, { type: "message", message }, { parentId });
+  }
+  const rendered = arrayOf(line.value.rendered);
+  const content = rendered.flatMap((part) => shownBlocks(objectOf(part)?.content));
+  if (content.length === 0) return skip(conversation, line, parentId);
+  if (instructionTypes.has(type) && !source.instructions) {
+    const data = { type, text: plainText(content) };
+    const draft = { type: "custom", customType: "claude-code.instructions", data } as const;
+    return addOne(conversation, line, draft, { parentId });
+  }
+  const customType = hasReply ? "claude-code.attachment" : "sessile.initial_context";
+  const details = { type };
+  const draft = { type: "custom_message", customType, content, display: false, details } as const;
+  return addOne(conversation, line, draft, { parentId });
+}
+
+function isPrompt(prompt: unknown): boolean {
+  return typeof prompt === "string" ? prompt !== "" : Array.isArray(prompt) && prompt.length > 0;
+}
+
+/** The entry of a title. It has no place in the conversation, so that a new title moves nothing. */
+export function addTitles(
+  builder: EntryBuilder,
+  titles: { readonly name?: string | undefined; readonly title?: string | undefined },
+): void {
+  const { name, title } = titles;
+  if (name === undefined && title === undefined) return;
+  const draft: DraftEntry = {
+    type: "session_info",
+    ...(name === undefined ? {} : { name }),
+    ...(title === undefined ? {} : { title }),
+  };
+  builder.add(draft, { recordId: "title", part: JSON.stringify([name, title]), parentId: null });
+}

@@ -1,0 +1,158 @@
+/** A reply and the results of its calls as entries: one assistant message, then a result a call. */
+
+import { type AssistantMessage, type ToolCall, toolCalls } from "../../content/index.js";
+import { type AnthropicReply, readAnthropicReply } from "../../projections/anthropic/index.js";
+import { objectOf, textOf } from "../shared/values.js";
+import { shownBlocks, withoutBytes } from "./content.js";
+import { type Conversation, countedType, userDraft } from "./entries.js";
+import { blocksOf, idOf, type Line } from "./lines.js";
+import type { Unit } from "./units.js";
+
+/** Adds a reply with its results. Returns the last entry. */
+export function addReply(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
+  const { builder, source } = conversation;
+  const [first] = unit.lines;
+  for (const line of unit.lines) source.count(countedType(line), "mapped", line.record);
+  const timestamp = first?.value.timestamp;
+  const message = replyMessage(unit.lines, builder.time(timestamp));
+  const recordId = first?.uuid ?? "";
+  let last = builder.add({ type: "message", message }, { recordId, parentId, timestamp });
+  for (const line of unit.results) last = addResults(conversation, line, last);
+  for (const call of toolCalls(message)) {
+    if (!conversation.answered.has(answerKey(unit, call.id)))
+      last = addSubagent(conversation, call, undefined, last);
+  }
+  return last;
+}
+
+/** The message of the lines of a reply: blocks in the order of the file, usage and end of the last line. */
+function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessage {
+  const content: { readonly type: string }[] = [];
+  const calls = new Set<unknown>();
+  let reply: Partial<AnthropicReply> = {};
+  let requested: string | undefined;
+  for (const line of lines) {
+    const fields = objectOf(line.value.message) ?? {};
+    for (const block of blocksOf(line)) {
+      const { type, id } = objectOf(block) ?? {};
+      // A line that was written again.
+      if (typeof type !== "string" || (type === "tool_use" && calls.has(id))) continue;
+      if (type === "tool_use") calls.add(id);
+      content.push(block as { readonly type: string });
+    }
+    const { model, usage, stop_reason: end, stop_details: details } = fields;
+    const explanation = textOf(objectOf(details)?.explanation);
+    reply = {
+      ...reply,
+      ...(typeof model === "string" ? { model } : {}),
+      ...(objectOf(usage) === undefined ? {} : { usage: usage as AnthropicReply["usage"] }),
+      ...(typeof end === "string" ? { stop_reason: end } : {}),
+      ...(explanation === undefined ? {} : { stop_details: { explanation } }),
+    };
+    requested = idOf(line.value.requestedModel) ?? requested;
+  }
+  // Most lines are written before the reply ends, and have no reason.
+  const inferred = calls.size > 0 ? "tool_use" : "end_turn";
+  const { model = "unknown", usage = {} as AnthropicReply["usage"], stop_reason: end = inferred } = reply;
+  const message = readAnthropicReply(
+    { ...reply, model, usage, stop_reason: end, content },
+    { timestamp, ...(requested === undefined ? {} : { model: requested }) },
+  );
+  return { ...message, content: message.content.map(unsigned) };
+}
+
+/** Reasoning without a signature: the reader of replies, which always have one, keeps it as an unknown block. */
+function unsigned(block: AssistantMessage["content"][number]): AssistantMessage["content"][number] {
+  if (block.type !== "opaque") return block;
+  const { type, thinking, signature } = objectOf(block.data) ?? {};
+  const isUnsigned = type === "thinking" && typeof thinking === "string" && typeof signature !== "string";
+  return isUnsigned ? { type: "thinking", thinking } : block;
+}
+
+/** The key of a result: calls of two replies may have one id. */
+export function answerKey({ at }: Unit, callId: string): string {
+  return `${at} ${callId}`;
+}
+
+const callsOf = new WeakMap<Unit, ReadonlyMap<string, ToolCall>>();
+
+/** The call of an id. It may be one of an earlier reply, if a line has the results of two. */
+function callOf(unit: Unit, callId: string): ToolCall | undefined {
+  let calls = callsOf.get(unit);
+  if (calls === undefined) {
+    calls = new Map(
+      unit.lines.flatMap(blocksOf).flatMap((block): readonly [string, ToolCall][] => {
+        const { type, id, name, input } = objectOf(block) ?? {};
+        if (type !== "tool_use" || typeof id !== "string" || typeof name !== "string") return [];
+        return [[id, { type: "toolCall", id, name, arguments: input }]];
+      }),
+    );
+    callsOf.set(unit, calls);
+  }
+  return calls.get(callId);
+}
+
+/** A user line with results: a message each, and one for text beside them. */
+function addResults(conversation: Conversation, line: Line, last: string): string {
+  const { answered, builder, layout, source } = conversation;
+  const { value, record } = line;
+  const { file, line: at } = record;
+  const beside: unknown[] = [];
+  const found: ToolCall[] = [];
+  let tail = last;
+  let part = 0;
+  const place = { recordId: line.uuid, timestamp: value.timestamp };
+  for (const block of blocksOf(line)) {
+    const result = objectOf(block);
+    if (result?.type !== "tool_result") {
+      beside.push(block);
+      continue;
+    }
+    const index = part++;
+    const callId = idOf(result.tool_use_id);
+    const reply = callId === undefined ? undefined : layout.replyOf(callId, line);
+    const call = reply && callOf(reply, callId as string);
+    if (callId === undefined || reply === undefined || call === undefined) {
+      source.find({ code: "orphanResult", file, line: at, text: `a result without a call: ${callId}` });
+      continue;
+    }
+    const key = answerKey(reply, callId);
+    if (answered.has(key)) {
+      source.find({ code: "duplicateResult", file, line: at, text: `a second result of the call ${callId}` });
+      continue;
+    }
+    found.push(call);
+    const details = blocksOf(line).length === 1 ? withoutBytes(value.toolUseResult) : undefined;
+    const message = {
+      role: "toolResult",
+      toolCallId: callId,
+      toolName: call.name,
+      content: shownBlocks(result.content),
+      ...(details === undefined ? {} : { details }),
+      isError: result.is_error === true,
+      timestamp: builder.time(value.timestamp),
+    } as const;
+    tail = builder.add({ type: "message", message }, { ...place, part: index, parentId: tail });
+    answered.set(key, tail);
+  }
+  const draft = beside.length === 0 ? undefined : userDraft(conversation, line, beside);
+  if (draft !== undefined) tail = builder.add(draft, { ...place, part: "text", parentId: tail });
+  source.count(countedType(line), tail === last ? "unmapped" : "mapped", record);
+  for (const call of found) tail = addSubagent(conversation, call, line, tail);
+  return tail;
+}
+
+/** The link from a call to the session of the subagent that it started. */
+function addSubagent(
+  conversation: Conversation,
+  call: ToolCall,
+  result: Line | undefined,
+  parentId: string,
+): string {
+  const sessionId = conversation.childOf(call, result);
+  if (sessionId === undefined) return parentId;
+  const toolCallId = call.id;
+  const data = { toolCallId, sessionId };
+  const draft = { type: "custom", customType: "sessile.subagent", data } as const;
+  return conversation.builder.add(draft, { recordId: sessionId, part: toolCallId, parentId });
+}

@@ -1,0 +1,220 @@
+/** Imports of Claude Code's sessions beside what the Agent SDK's own reader gives for the same files. */
+
+import { randomUUID } from "node:crypto";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { getSessionMessages, getSubagentMessages, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
+import fc from "fast-check";
+import { type ContextItem, contextOf } from "sessile/content";
+import { type ImportedSession, importSession } from "sessile/interop";
+import { claudeCode } from "sessile/interop/claude-code";
+import { buildSessionContext, parseSession } from "sessile/session";
+import { afterAll, describe, expect, it } from "vitest";
+import { transcripts } from "../../arbitraries/claude-code.js";
+import { rounds } from "../../support/rounds.js";
+
+const root = resolve(import.meta.dirname, "../../..");
+void [randomUUID, fc, contextOf, cpSync];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A part of a conversation in one form for both readers. */
+type Part =
+  | { readonly reply: readonly unknown[] }
+  | { readonly result: unknown; readonly content: unknown }
+  | { readonly user: unknown };
+
+const blocks = (content: unknown): readonly Fields[] =>
+  typeof content === "string" ? [{ type: "text", text: content }] : ((content ?? []) as readonly Fields[]);
+
+/** A block without what has no place in a session: cache markers, undefined members. */
+function plain(block: Fields): unknown {
+  switch (block.type) {
+    case "text":
+      return { text: block.text };
+    case "thinking":
+      return { thinking: block.thinking, signature: block.signature ?? block.thinkingSignature };
+    case "tool_use":
+    case "toolCall":
+      if (block.id === undefined) break;
+      return { call: block.id, name: block.name, input: block.input ?? block.arguments };
+    case "image":
+      return { image: (block.source as Fields | undefined)?.data ?? block.data };
+    case "opaque":
+      return plain(block.data as Fields);
+  }
+  return block;
+}
+
+/** Results directly behind their reply in the order of their calls, then the rest. */
+function ordered(parts: readonly Part[]): readonly Part[] {
+  const out: Part[] = [];
+  let rest: Part[] = [];
+  let order = new Map<unknown, number>();
+  const flush = () => {
+    const isResult = (part: Part): part is Part & { readonly result: unknown } => "result" in part;
+    const results = rest.filter(isResult);
+    results.sort((a, b) => (order.get(a.result) ?? 0) - (order.get(b.result) ?? 0));
+    out.push(...results, ...rest.filter((part) => !isResult(part)));
+    rest = [];
+  };
+  for (const part of parts) {
+    if ("reply" in part) {
+      flush();
+      out.push(part);
+      order = new Map(part.reply.map((block, at) => [(block as Fields).call, at]));
+    } else rest.push(part);
+  }
+  flush();
+  return out;
+}
+
+/** The SDK's messages, with the lines of a reply joined, and without what is never sent. */
+function sdkParts(
+  messages: readonly { type: string; uuid: string; message: unknown }[],
+  lines: readonly Fields[],
+) {
+  const byId = new Map(lines.map((line) => [line.uuid, line]));
+  const replies = new Map<unknown, unknown[]>();
+  const calls = new Set<unknown>();
+  const answered = new Set<unknown>();
+  const parts: Part[] = [];
+  for (const { type, uuid, message } of messages) {
+    const line = byId.get(uuid) ?? {};
+    if (line.isApiErrorMessage === true || line.isMeta === true) continue;
+    const { id, content } = message as Fields;
+    if (type === "assistant") {
+      let reply = id === undefined ? undefined : replies.get(id);
+      if (reply === undefined) {
+        reply = [];
+        parts.push({ reply });
+        if (id !== undefined) replies.set(id, reply);
+      }
+      for (const block of blocks(content)) {
+        if (block.type === "tool_use") calls.add(block.id);
+        reply.push(plain(block));
+      }
+      continue;
+    }
+    for (const block of blocks(content)) {
+      if (block.type !== "tool_result") parts.push({ user: plain(block) });
+      else if (calls.has(block.tool_use_id) && !answered.has(block.tool_use_id)) {
+        answered.add(block.tool_use_id);
+        parts.push({ result: block.tool_use_id, content: blocks(block.content).map(plain) });
+      }
+    }
+  }
+  return ordered(parts);
+}
+
+/** The context of an import, without what the program added and without what it cleared. */
+function ownParts(imported: ImportedSession): readonly Part[] {
+  const entries = imported.entries.map((entry) =>
+    entry.type === "context_edit"
+      ? { ...entry, type: "custom" as const, customType: "edit", targetId: undefined, replacement: undefined }
+      : entry,
+  );
+  const text = [imported.header, ...entries].map((line) => JSON.stringify(line)).join("\n");
+  const { items } = buildSessionContext(parseSession(`${text}\n`), imported.leafId);
+  return ordered(
+    items.flatMap(({ message }: ContextItem): readonly Part[] => {
+      switch (message.role) {
+        case "assistant":
+          return [{ reply: message.content.map((block) => plain(block as unknown as Fields)) }];
+        case "toolResult":
+          return [
+            {
+              result: message.toolCallId,
+              content: message.content.map((block) => plain(block as unknown as Fields)),
+            },
+          ];
+        case "compactionSummary":
+          return [{ user: { text: message.summary } }];
+        case "user":
+          return blocks(message.content).map((block) => ({ user: plain(block) }));
+        default:
+          return [];
+      }
+    }),
+  );
+}
+
+function linesOf(bytes: Uint8Array): readonly Fields[] {
+  return new TextDecoder()
+    .decode(bytes)
+    .split("\n")
+    .flatMap((line): readonly Fields[] => {
+      try {
+        return line === "" ? [] : [JSON.parse(line)];
+      } catch {
+        return [];
+      }
+    });
+}
+
+const home = mkdtempSync(join(tmpdir(), "sessile-claude-"));
+process.env.CLAUDE_CONFIG_DIR = home;
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const project = join(home, "projects", "-work");
+mkdirSync(project, { recursive: true });
+
+const fixtures = resolve(root, process.env.SESSILE_FIXTURES ?? "../shared/fixtures", "agents/claude-code");
+const ownFiles = resolve(root, "test/interop/claude-code/files");
+const samples = [fixtures, ownFiles].flatMap((folder) => {
+  try {
+    const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+    return names.filter((name) => name.endsWith(".jsonl")).map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+});
+
+describe("samples", () => {
+  for (const path of samples.filter((name) => !basename(name).startsWith("agent-"))) {
+    it(`reads the messages of ${basename(path)} as the SDK does`, async () => {
+      const id = randomUUID();
+      const bytes = readFileSync(path);
+      writeFileSync(join(project, `${id}.jsonl`), bytes);
+      const folder = path.replace(/\.jsonl$/, "");
+      const beside = samples.filter((name) => name.startsWith(`${folder}/`));
+      for (const name of beside) {
+        const copy = join(project, id, name.slice(folder.length + 1));
+        mkdirSync(dirname(copy), { recursive: true });
+        cpSync(name, copy);
+      }
+      const files = [path, ...beside].map((name) => ({ path: name, bytes: readFileSync(name) }));
+      const imported = await importSession(files, { from: claudeCode });
+      const lines = linesOf(bytes);
+      expect(ownParts(imported)).toEqual(sdkParts(await getSessionMessages(id), lines));
+      for (const name of beside) {
+        const agentId = basename(name, ".jsonl").slice("agent-".length);
+        const messages = await getSubagentMessages(id, agentId);
+        const child = imported.children.find(({ header }) => header.id.endsWith(`.agent-${agentId}`));
+        expect(ownParts(child as ImportedSession)).toEqual(sdkParts(messages, linesOf(readFileSync(name))));
+      }
+    });
+  }
+});
+
+/** A store of the SDK that holds one transcript. */
+function storeOf(lines: readonly Fields[]): SessionStore {
+  return {
+    append: async () => undefined,
+    load: async ({ subpath }) => (subpath === undefined ? (structuredClone(lines) as never) : null),
+  };
+}
+
+it("reads generated transcripts as the SDK does", async () => {
+  await fc.assert(
+    fc.asyncProperty(transcripts, async (lines) => {
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+      const sessionId = "0a1b2c3d-4e5f-4061-8071-2a3b4c5d6e7f";
+      const messages = await getSessionMessages(sessionId, { sessionStore: storeOf(lines) });
+      const files = [{ path: `${sessionId}.jsonl`, bytes: new TextEncoder().encode(text) }];
+      const imported = await importSession(files, { from: claudeCode });
+      expect(ownParts(imported)).toEqual(sdkParts(messages, lines));
+    }),
+    { numRuns: rounds(300, 5000) },
+  );
+});
