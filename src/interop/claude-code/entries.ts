@@ -16,6 +16,8 @@ export interface Conversation {
   readonly layout: Layout;
   /** The id that the agent gives the session. */
   readonly foreignId: string;
+  /** The replies without a reason for their end, which is inferred. */
+  readonly inferred: Set<Unit>;
   /** The entries of results, by {@link answerKey}. */
   readonly answered: Map<string, string>;
   /** The session of the subagent that a call started; `result` is the line with its result. */
@@ -50,6 +52,11 @@ export function addEntries(conversation: Conversation): void {
     if (unit.kind === "reply" || (parent !== undefined && hasReply.has(parent))) hasReply.add(unit);
     const place = { parentId, hasReply: hasReply.has(unit), next: next.get(unit) };
     tails.set(unit, addUnit(conversation, unit, place));
+  }
+  const [line] = Array.from(conversation.inferred)[0]?.lines ?? [];
+  if (line !== undefined) {
+    const text = `${conversation.inferred.size} replies have no reason for their end`;
+    conversation.source.find({ code: "guessed", file: line.record.file, line: line.record.line, text });
   }
   builder.setLeaf(layout.leaf === undefined ? null : (tails.get(layout.leaf) ?? null));
 }

@@ -14,6 +14,7 @@ export function addReply(conversation: Conversation, unit: Unit, parentId: strin
   const [first] = unit.lines;
   for (const line of unit.lines) source.count(countedType(line), "mapped", line.record);
   const timestamp = first?.value.timestamp;
+  if (!unit.lines.some(hasReason)) conversation.inferred.add(unit);
   const message = replyMessage(unit.lines, builder.time(timestamp));
   const recordId = first?.uuid ?? "";
   let last = builder.add({ type: "message", message }, { recordId, parentId, timestamp });
@@ -23,6 +24,10 @@ export function addReply(conversation: Conversation, unit: Unit, parentId: strin
       last = addSubagent(conversation, call, undefined, last);
   }
   return last;
+}
+
+function hasReason({ value }: Line): boolean {
+  return typeof objectOf(value.message)?.stop_reason === "string";
 }
 
 /** The message of the lines of a reply: blocks in the order of the file, usage and end of the last line. */

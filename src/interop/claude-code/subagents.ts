@@ -1,0 +1,149 @@
+/** The conversations of subagents, and the calls that started them. */
+
+import { sessionIdOf } from "../shared/ids.js";
+import { objectOf } from "../shared/values.js";
+import type { ForeignSource } from "../types.js";
+import { plainText } from "./content.js";
+import type { Conversation } from "./entries.js";
+import { idOf, type Line } from "./lines.js";
+import { fileOf, type TranscriptFile } from "./transcript-file.js";
+
+/** A conversation of a subagent. */
+export interface Child {
+  /** Of the agent; of a sidechain in the session's own file that of its first line. */
+  readonly agentId: string;
+  /** The id of its session. */
+  readonly sessionId: string;
+  readonly lines: readonly Line[];
+  readonly file: TranscriptFile;
+  /** The call that started it, by its description. */
+  readonly toolUseId: string | undefined;
+  readonly parentAgentId: string | undefined;
+  readonly prompt: string | undefined;
+  isClaimed: boolean;
+}
+
+/** Names of files of subagents begin so. */
+export const agentPrefix = "agent-";
+
+/** The sidechains in the file of a session: each from its own start. */
+export function sidechainsOf(file: TranscriptFile, parentId: string): readonly Child[] {
+  if (file.name.startsWith(agentPrefix)) return [];
+  const lines = file.lines.filter(({ value }) => value.isSidechain === true);
+  const byId = new Map(lines.map((line) => [line.uuid, line]));
+  const groups = new Map<Line, string>();
+  const children = new Map<string, Line[]>();
+  for (const line of lines) {
+    const walked: Line[] = [];
+    const seen = new Set<Line>();
+    let agentId: string | undefined;
+    for (let at: Line | undefined = line; at !== undefined && agentId === undefined && !seen.has(at); ) {
+      seen.add(at);
+      walked.push(at);
+      const parent: Line | undefined = at.parentUuid === undefined ? undefined : byId.get(at.parentUuid);
+      agentId = groups.get(at) ?? idOf(at.value.agentId) ?? (parent === undefined ? at.uuid : undefined);
+      at = parent;
+    }
+    const group = agentId ?? line.uuid;
+    for (const each of walked) groups.set(each, group);
+    const known = children.get(group);
+    if (known === undefined) children.set(group, [line]);
+    else known.push(line);
+  }
+  return Array.from(children, ([agentId, own]) => childOf({ agentId, parentId, lines: own, file, meta: {} }));
+}
+
+/** The conversation in an agent's file; none if it belongs to another session. */
+export function childOfFile(
+  source: ForeignSource,
+  path: string,
+  { main, foreignId, parentId }: { main: TranscriptFile; foreignId: string; parentId: string },
+): readonly Child[] {
+  const file = fileOf(source, path);
+  const { sessionId } = file;
+  const isBelow = `/${path}`.includes(`/${main.name}/`);
+  if (!isBelow && sessionId !== undefined && sessionId !== foreignId && sessionId !== main.sessionId) {
+    source.find({ code: "unmapped", file: path, text: `a subagent of another session, ${sessionId}` });
+    return [];
+  }
+  const metaPath = path.replace(/\.jsonl$/, ".meta.json");
+  const hasMeta = source.files.some((each) => each.path === metaPath);
+  const meta = hasMeta ? (objectOf(source.json(metaPath)) ?? {}) : {};
+  return [childOf({ agentId: file.name.slice(agentPrefix.length), parentId, lines: file.lines, file, meta })];
+}
+
+function childOf(init: {
+  readonly agentId: string;
+  readonly parentId: string;
+  readonly lines: readonly Line[];
+  readonly file: TranscriptFile;
+  readonly meta: Readonly<Record<string, unknown>>;
+}): Child {
+  const { agentId, parentId, lines, file, meta } = init;
+  const [first] = lines;
+  return {
+    agentId,
+    // An id of an agent has few digits: two sessions may have the same.
+    sessionId: sessionIdOf("claude-code", `${parentId}.agent-${agentId}`),
+    lines,
+    file,
+    toolUseId: idOf(meta.toolUseId),
+    parentAgentId: idOf(meta.parentAgentId),
+    prompt: first === undefined ? undefined : plainText(objectOf(first.value.message)?.content),
+    isClaimed: false,
+  };
+}
+
+/** Finds the conversation that a call started. */
+export class Links {
+  readonly #source: ForeignSource;
+  readonly #byAgent = new Map<string, Child>();
+  readonly #byCall = new Map<string, Child>();
+  /** Those whose call nothing names, in the order of their files. The last is the first. */
+  readonly #byPrompt = new Map<string, Child[]>();
+
+  constructor(source: ForeignSource, children: readonly Child[]) {
+    this.#source = source;
+    for (const child of children.toReversed()) {
+      this.#byAgent.set(child.agentId, child);
+      if (child.toolUseId !== undefined) this.#byCall.set(child.toolUseId, child);
+      else if (child.prompt !== undefined) {
+        const same = this.#byPrompt.get(child.prompt);
+        if (same === undefined) this.#byPrompt.set(child.prompt, [child]);
+        else same.push(child);
+      }
+    }
+  }
+
+  agent(agentId: string): Child | undefined {
+    return this.#byAgent.get(agentId);
+  }
+
+  /** By the agent that the result names, the call that the agent names, or the prompt of both. */
+  readonly childOf: Conversation["childOf"] = (call, result) => {
+    const agentId = result && idOf(objectOf(result.value.toolUseResult)?.agentId);
+    const named = agentId === undefined ? undefined : this.#byAgent.get(agentId);
+    const child = named ?? this.#byCall.get(call.id) ?? this.#byItsPrompt(objectOf(call.arguments)?.prompt);
+    if (child !== undefined) {
+      if (child.isClaimed) return undefined;
+      child.isClaimed = true;
+      return child.sessionId;
+    }
+    if (agentId !== undefined && result !== undefined) {
+      const { file, line } = result.record;
+      this.#source.find({
+        code: "missingChild",
+        file,
+        line,
+        text: `subagent ${agentId}: its file is missing`,
+      });
+    }
+    return undefined;
+  };
+
+  #byItsPrompt(prompt: unknown): Child | undefined {
+    const waiting = typeof prompt === "string" ? this.#byPrompt.get(prompt) : undefined;
+    while (waiting?.at(-1)?.isClaimed === true) waiting.pop();
+    return waiting?.at(-1);
+  }
+}

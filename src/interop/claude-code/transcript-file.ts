@@ -1,0 +1,131 @@
+/** A transcript file: its lines, and its records of state and titles. */
+
+import { objectOf, textOf } from "../shared/values.js";
+import type { ForeignRecord, ForeignSource } from "../types.js";
+import { countedType } from "./entries.js";
+import { idOf, type Line, lineOf, typeOf } from "./lines.js";
+
+/** A transcript file, with what its records say of the session. */
+export interface TranscriptFile {
+  readonly path: string;
+  /** The name without folder and extension. */
+  readonly name: string;
+  readonly lines: readonly Line[];
+  /** Lines that a later one with the same uuid replaces. */
+  readonly superseded: readonly Line[];
+  /** Records without a uuid. */
+  readonly others: readonly ForeignRecord[];
+  readonly sessionId: string | undefined;
+  readonly cwd: string | undefined;
+  readonly version: string | undefined;
+  readonly forkedFrom: string | undefined;
+}
+
+/** Types of records without a uuid that are known to have no home. */
+const stateTypes =
+  /^(?:agent-(?:color|name|setting)|api-request(?:-blob|-shape)?|atis-latch|attribution-snapshot|bridge-session|content-replacement|cost-state|file-history-snapshot|frame-link|host-row|last-prompt|mode|permission-mode|pr-link|queue-operation|relocated|result|started|tag|tools-used|worktree-state)$/;
+const lineTypes = new Set(["assistant", "attachment", "progress", "system", "user"]);
+
+/** The last part of a path, without its extension. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1).replace(/\.jsonl$/, "");
+}
+
+/** Reads a transcript file once. */
+export function fileOf(source: ForeignSource, path: string): TranscriptFile {
+  const byId = new Map<string, Line>();
+  const superseded: Line[] = [];
+  const others: ForeignRecord[] = [];
+  let sessionId: string | undefined;
+  let cwd: string | undefined;
+  let version: string | undefined;
+  let forkedFrom: string | undefined;
+  let at = 0;
+  let moved = false;
+  for (const record of source.records(path)) {
+    const { value } = record;
+    const line = lineOf(record, at++);
+    sessionId ??= idOf(value.sessionId);
+    forkedFrom ??= idOf(objectOf(value.forkedFrom)?.sessionId);
+    version = idOf(value.version) ?? version;
+    const now = idOf(value.cwd);
+    if (now !== undefined && cwd !== undefined && now !== cwd && !moved) {
+      moved = true;
+      const text = `the working directory changes to ${now}`;
+      source.find({ code: "moved", file: path, line: record.line, text });
+    }
+    cwd ??= now;
+    if (line === undefined) {
+      others.push(record);
+      continue;
+    }
+    const known = byId.get(line.uuid);
+    if (known !== undefined) superseded.push(known);
+    byId.set(line.uuid, line);
+  }
+  const lines = Array.from(byId.values());
+  return { path, name: nameOf(path), lines, superseded, others, sessionId, cwd, version, forkedFrom };
+}
+
+/** Counts the records of a file without a place in the conversation. */
+export function reportState(
+  source: ForeignSource,
+  { path, others, superseded, lines }: TranscriptFile,
+): void {
+  const unknown = new Set<string>();
+  const isNew = (type: string, record: ForeignRecord) => {
+    if (unknown.has(type) || unknown.size >= 100) return;
+    unknown.add(type);
+    source.find({ code: "newer", file: path, line: record.line, text: `an unknown type of record: ${type}` });
+  };
+  for (const record of others) {
+    const type = typeOf(record.value);
+    if (titleOf(record) === undefined) source.count(type, "unmapped", record);
+    else source.count(type, "mapped", record);
+    if (!stateTypes.test(type) && !titleTypes.has(type) && !lineTypes.has(type)) isNew(type, record);
+  }
+  for (const line of superseded) source.count(countedType(line), "unmapped", line.record);
+  const [again] = superseded;
+  if (again !== undefined) {
+    const text = `${superseded.length} lines are written again, the first with the uuid ${again.uuid}`;
+    source.find({ code: "superseded", file: path, line: again.record.line, text });
+  }
+  for (const { type, record } of lines)
+    if (!lineTypes.has(type) && !titleTypes.has(type)) isNew(type, record);
+}
+
+const titleTypes = new Map([
+  ["custom-title", "customTitle"],
+  ["ai-title", "aiTitle"],
+  ["summary", "summary"],
+]);
+
+function titleOf({ value }: ForeignRecord): string | undefined {
+  const member = titleTypes.get(typeOf(value));
+  const text = member === undefined ? undefined : textOf(value[member]);
+  return text === "" ? undefined : text;
+}
+
+/** The name that the person gave, and the title that a model made. The last of each kind counts. */
+export function titlesOf({ others, lines }: TranscriptFile): {
+  readonly name?: string | undefined;
+  readonly title?: string | undefined;
+} {
+  const last = new Map<string, string>();
+  const known = new Set(lines.map(({ uuid }) => uuid));
+  let other: string | undefined;
+  const records = [
+    ...others,
+    ...lines.filter(({ type }) => titleTypes.has(type)).map(({ record }) => record),
+  ];
+  for (const record of records) {
+    const title = titleOf(record);
+    if (title === undefined) continue;
+    const { type, leafUuid } = record.value;
+    // The summary of another session of the project, with which old versions begin a file.
+    if (type === "summary" && !known.has(leafUuid as string)) other ??= title;
+    else last.set(type as string, title);
+  }
+  const title = last.get("ai-title") ?? last.get("summary") ?? other;
+  return { name: last.get("custom-title"), title };
+}

@@ -1,0 +1,385 @@
+import { memoryBlobStore } from "sessile/blobs";
+import { importSession } from "sessile/interop";
+import { claudeCode } from "sessile/interop/claude-code";
+import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import {
+  bytesOf,
+  call,
+  type Fields,
+  itemsOf,
+  line,
+  mainPath,
+  read,
+  reply,
+  result,
+  sessionId,
+  shown,
+  text,
+  user,
+} from "./transcript.js";
+
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const image = { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } };
+const codes = ({
+  report,
+}: {
+  readonly report: { readonly findings: readonly { readonly code: string }[] };
+}) => report.findings.map(({ code }) => code);
+
+describe("a reply", () => {
+  it("joins the lines of a reply, with the usage and the end of the last", async () => {
+    const end = { message: { stop_reason: "end_turn", usage: { input_tokens: 10, output_tokens: 7 } } };
+    const thinking = { type: "thinking", thinking: "hm", signature: "sig" };
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", thinking),
+      line("progress", "p1", "a1"),
+      reply("a2", "p1", "m1", text("hi"), end),
+    ]);
+    const [, item] = itemsOf(imported);
+    expect(item?.message).toMatchObject({
+      role: "assistant",
+      provider: "anthropic",
+      model: "claude-opus-5-5",
+      content: [
+        { type: "thinking", thinking: "hm", thinkingSignature: "sig" },
+        { type: "text", text: "hi" },
+      ],
+      usage: { input: 10, output: 7 },
+      stopReason: "stop",
+    });
+    expect(imported.header).toMatchObject({ id: sessionId, cwd: "/work" });
+    expect(imported.report.agentVersion).toBe("2.1.330");
+    expect(codes(imported)).toEqual(["unmapped"]);
+  });
+
+  it("puts results of parallel calls behind the reply, whatever line they hang below", async () => {
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      reply("a2", "a1", "m1", call("c2")),
+      user("r2", "a2", [result("c2")]),
+      user("r1", "a1", [result("c1", [text("x"), image])], {
+        toolUseResult: { file: { base64: pixel, type: "image/png" } },
+      }),
+      reply("a3", "r2", "m2", text("done")),
+    ]);
+    expect(shown(imported)).toEqual([
+      "user: hello",
+      "assistant: c1 | c2",
+      "toolResult: out c2",
+      expect.stringMatching(/^toolResult: x \| \[image, image\/png, 70 B, res_/),
+      "assistant: done",
+    ]);
+    const [, , , last] = itemsOf(imported);
+    expect(last?.message).toMatchObject({
+      toolName: "Bash",
+      details: { file: { type: "image/png" } },
+      isError: false,
+    });
+    expect(JSON.stringify(imported.entries)).not.toContain(pixel);
+  });
+
+  it("keeps a message that came between the lines of a reply", async () => {
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")]),
+      user("n1", "r1", "note", { isMeta: true }),
+      reply("a2", "n1", "m1", call("c2")),
+      user("r2", "a2", [result("c2")]),
+    ]);
+    expect(shown(imported)).toEqual([
+      "user: hello",
+      "assistant: c1 | c2",
+      "toolResult: out c1",
+      "toolResult: out c2",
+      "custom: note",
+    ]);
+  });
+
+  it("leaves out a result without a call, and the second of two", async () => {
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1", "first", { is_error: true }), text("beside")]),
+      user("r2", "r1", [result("c1", "second")]),
+      user("r3", "r2", [result("c9")]),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "assistant: c1", "toolResult: first", "user: beside"]);
+    expect(itemsOf(imported)[2]?.message).toMatchObject({ isError: true });
+    expect(codes(imported)).toEqual(["duplicateResult", "orphanResult", "unmapped"]);
+  });
+
+  it("keeps a notice of a failed request out of the context", async () => {
+    const notice = reply("a1", "u1", "e1", text("API Error: 500"));
+    const imported = await read([
+      user("u1", null, "hello"),
+      { ...notice, isApiErrorMessage: true },
+      user("u2", "a1", "again"),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "user: again"]);
+    expect(imported.entries).toContainEqual(
+      expect.objectContaining({ customType: "claude-code.api_error", data: { text: "API Error: 500" } }),
+    );
+  });
+});
+
+it("infers the end of a reply whose lines have no reason for it", async () => {
+  const open = { message: { stop_reason: null } };
+  const lines = [
+    user("u1", null, "hello"),
+    reply("a1", "u1", "m1", text("one"), open),
+    user("u2", "a1", "more"),
+  ];
+  const imported = await read([...lines, reply("a2", "u2", "m2", call("c1"), open)]);
+  const ends = itemsOf(imported).map(({ message }) =>
+    message.role === "assistant" ? message.stopReason : "",
+  );
+  expect(ends).toEqual(["", "stop", "", "toolUse"]);
+  expect(imported.report.findings).toMatchObject([{ code: "guessed", line: 2 }]);
+  expect(imported.report.findings[0]?.text).toMatch(/^2 replies/);
+});
+
+describe("the tree", () => {
+  it("makes branches of other children, and ends in the last", async () => {
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", text("one")),
+      user("u2", "a1", "left"),
+      reply("a2", "u2", "m2", text("left too")),
+      user("u3", "a1", "right"),
+      line("system", "s1", "u3", { subtype: "turn_duration" }),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "assistant: one", "user: right"]);
+    const parents = new Map(imported.entries.map(({ id, parentId }) => [id, parentId]));
+    const last = imported.entries.find((entry) => JSON.stringify(entry).includes("left too"));
+    expect(parents.get(parents.get(last?.id ?? "") ?? "")).toBe(parents.get(imported.leafId ?? ""));
+  });
+
+  it("makes one compaction of a boundary and its summary, below what came before, with what it preserves", async () => {
+    const compactMetadata = { preTokens: 167, preservedMessages: { anchorUuid: "s1", uuids: ["a1", "r1"] } };
+    const lines = [
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")]),
+      line("system", "b1", null, { subtype: "compact_boundary", logicalParentUuid: "r1", compactMetadata }),
+      user("s1", "b1", "what was said", { isCompactSummary: true }),
+      user("u2", "s1", "go on"),
+    ];
+    const imported = await read(lines);
+    expect(shown(imported)).toEqual([
+      "summary: what was said",
+      "assistant: c1",
+      "toolResult: out c1",
+      "user: go on",
+    ]);
+    const compaction = imported.entries.find(({ type }) => type === "compaction");
+    expect(compaction).toMatchObject({
+      tokensBefore: 167,
+      firstKeptEntryId: compaction?.id,
+      parentId: expect.any(String),
+    });
+    const ends = { headUuid: "a1", anchorUuid: "s1", tailUuid: "r1" };
+    const older = lines.map((each) =>
+      each.uuid === "b1" ? { ...each, compactMetadata: { preservedSegment: ends } } : each,
+    );
+    expect(shown(await read(older))).toEqual(shown(imported));
+  });
+
+  it("clears the results that a microcompaction names", async () => {
+    const microcompactMetadata = { trigger: "auto", compactedToolIds: ["c1", "c9", 7] };
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")]),
+      line("system", "b1", "r1", { subtype: "microcompact_boundary", microcompactMetadata }),
+      user("u2", "b1", "go on"),
+    ]);
+    expect(shown(imported)[2]).toBe("toolResult: [Old tool result content cleared]");
+    expect(shown(imported)[3]).toBe("user: go on");
+  });
+
+  it("survives cycles, a missing parent, and lines that are written again", async () => {
+    const imported = await read([
+      user("u1", "u2", "one"),
+      user("u2", "u1", "two"),
+      user("u3", "gone", "three"),
+      user("u3", "gone", "three again"),
+    ]);
+    expect(shown(imported)).toEqual(["user: three again"]);
+    expect(codes(imported)).toEqual(expect.arrayContaining(["superseded", "missingParent"]));
+    expect(imported.entries.filter(({ type }) => type === "message")).toHaveLength(3);
+  });
+});
+
+describe("what is no message", () => {
+  const attachment = (uuid: string, parent: string, type: string, content: string): Fields =>
+    line("attachment", uuid, parent, {
+      attachment: { type },
+      rendered: [{ content }],
+      renderedRole: "system",
+    });
+
+  it("shows notes of the program as the model saw them, but not its instructions", async () => {
+    const lines = [
+      user("u1", null, "hello"),
+      attachment("t1", "u1", "environment", "in /work"),
+      attachment("t2", "t1", "deferred_tools_delta", "tools: a, b"),
+      line("attachment", "t3", "t2", { attachment: { type: "prompt_snapshot" } }),
+      reply("a1", "t3", "m1", text("one")),
+      attachment("t4", "a1", "hook_additional_context", "a hook"),
+      user("u2", "t4", "meta", { isMeta: true }),
+    ];
+    const imported = await read(lines);
+    expect(shown(imported)).toEqual([
+      "user: hello",
+      "custom: in /work",
+      "assistant: one",
+      "custom: a hook",
+      "custom: meta",
+    ]);
+    const types = itemsOf(imported).map(({ message }) =>
+      message.role === "custom" ? message.customType : "",
+    );
+    expect(types.filter((type) => type !== "")).toEqual([
+      "sessile.initial_context",
+      "claude-code.attachment",
+      "claude-code.meta",
+    ]);
+    expect(shown(await read(lines, { instructions: true }))[2]).toBe("custom: tools: a, b");
+  });
+
+  it("shows a message that was sent during a turn, once", async () => {
+    const queued = (uuid: string, parent: string, more: Fields) =>
+      line("attachment", uuid, parent, { attachment: { type: "queued_command", prompt: "wait", ...more } });
+    const imported = await read([
+      user("u1", null, "hello"),
+      queued("q0", "u1", { source_uuid: "u1" }),
+      queued("q1", "q0", {}),
+      reply("a1", "q1", "m1", text("one")),
+      queued("q2", "a1", {}),
+      user("u2", "q2", "wait"),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "user: wait", "assistant: one", "user: wait"]);
+  });
+
+  it("takes names and titles, and leaves the rest out with a finding a type", async () => {
+    const imported = await read([
+      { type: "summary", summary: "of another session", leafUuid: "elsewhere" },
+      user("u1", null, "hello"),
+      { type: "ai-title", aiTitle: "first", sessionId },
+      { type: "custom-title", customTitle: "mine", sessionId },
+      { type: "ai-title", aiTitle: "second", sessionId },
+      { type: "file-history-snapshot", messageId: "u1" },
+      { type: "file-history-snapshot", messageId: "u1" },
+      { type: "of-tomorrow" },
+    ]);
+    expect(imported.entries.find(({ type }) => type === "session_info")).toMatchObject({
+      name: "mine",
+      title: "second",
+    });
+    expect(imported.report.findings.map(({ code, text }) => `${code} ${text}`)).toEqual([
+      "newer an unknown type of record: of-tomorrow",
+      "unmapped 2 records of type file-history-snapshot",
+      "unmapped 1 record of type of-tomorrow",
+    ]);
+    const old = await read([{ type: "summary", summary: "a title", leafUuid: "elsewhere" }]);
+    expect(old.entries.find(({ type }) => type === "session_info")).toMatchObject({ title: "a title" });
+    expect(old.leafId).toBeNull();
+  });
+
+  it("makes links of addresses and text of unknown blocks", async () => {
+    const imported = await read([
+      user("u1", null, [
+        { type: "image", source: { type: "url", url: "https://a.example/x.png" } },
+        { type: "document", source: { type: "text", media_type: "text/plain", data: "a file" } },
+        { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0x" } },
+        { type: "tool_reference", tool_name: "X" },
+      ]),
+    ]);
+    const [link, file, document, other] = shown(imported)[0]?.split(" | ") ?? [];
+    expect(link).toMatch(/^user: \[link https:\/\/a\.example\/x\.png, res_[0-9a-f]{16}\]$/);
+    expect([file, other]).toEqual(["a file", '{"type":"tool_reference","tool_name":"X"}']);
+    expect(document).toMatch(/^\[file, /);
+  });
+});
+
+describe("subagents", () => {
+  const side = { isSidechain: true };
+  const task = { type: "tool_use", id: "c1", name: "Task", input: { prompt: "say hi" } };
+  const main = (more: Fields = {}) => [
+    user("u1", null, "hello"),
+    reply("a1", "u1", "m1", task),
+    user("r1", "a1", [result("c1", "hi")], more),
+    reply("a2", "r1", "m2", text("done")),
+  ];
+  const link = (entries: readonly { readonly type: string }[]) =>
+    entries.find((entry) => (entry as { customType?: string }).customType === "sessile.subagent");
+
+  it("finds them in the same file, by the prompt", async () => {
+    const imported = await read([
+      ...main().slice(0, 2),
+      user("s1", null, "say hi", side),
+      { ...reply("s2", "s1", "m9", text("hi")), ...side },
+      ...main().slice(2),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "assistant: c1", "toolResult: hi", "assistant: done"]);
+    expect(imported.children.map(shown)).toEqual([["user: say hi", "assistant: hi"]]);
+    const childId = imported.children[0]?.header.id;
+    expect(imported.children[0]?.header.parentSession).toBe(sessionId);
+    expect(link(imported.entries)).toMatchObject({ data: { toolCallId: "c1", sessionId: childId } });
+  });
+
+  it("finds them beside the file, by the result", async () => {
+    const agent = bytesOf([user("s1", null, "other words", { ...side, agentId: "b1" })]);
+    const strange = bytesOf([user("s1", null, "other words", { ...side, sessionId: "another" })]);
+    const imported = await read(main({ toolUseResult: { agentId: "b1" } }), {
+      more: { "projects/-work/agent-b1.jsonl": agent, "projects/-work/agent-b2.jsonl": strange },
+    });
+    expect(imported.children).toHaveLength(1);
+    const [child] = imported.children;
+    expect(child?.header.id).toBe(`${sessionId}.agent-b1`);
+    expect(link(imported.entries)).toMatchObject({ data: { toolCallId: "c1", sessionId: child?.header.id } });
+  });
+
+  it("finds them in a folder, by their descriptions, and those that they started", async () => {
+    const folder = `projects/-work/${sessionId}/subagents`;
+    const imported = await read(main(), {
+      more: {
+        [`${folder}/agent-b1.jsonl`]: bytesOf([user("s1", null, "x", side)]),
+        [`${folder}/agent-b1.meta.json`]: encodeUtf8('{"toolUseId":"c1"}'),
+        [`${folder}/agent-b2.jsonl`]: bytesOf([user("t1", null, "y", side)]),
+        [`${folder}/agent-b2.meta.json`]: encodeUtf8('{"toolUseId":"c7","parentAgentId":"b1"}'),
+        [`${folder}/agent-b3.meta.json`]: encodeUtf8("not JSON"),
+      },
+    });
+    const ids = imported.children.map(({ header }) => header.id.slice(sessionId.length));
+    expect(ids).toEqual([".agent-b1", ".agent-b2"]);
+    expect(imported.children[1]?.header.parentSession).toBe(imported.children[0]?.header.id);
+    expect(link(imported.entries)).toMatchObject({ data: { toolCallId: "c1" } });
+  });
+
+  it("reports a file that is missing, and reads a subagent's file alone", async () => {
+    const imported = await read(main({ toolUseResult: { agentId: "b1" } }));
+    expect(codes(imported)).toEqual(["missingChild"]);
+    const path = "projects/-work/agent-b1.jsonl";
+    const bytes = bytesOf([
+      user("s1", null, "say hi", side),
+      { ...reply("s2", "s1", "m9", text("hi")), ...side },
+    ]);
+    const alone = await importSession([{ path, bytes }], { from: claudeCode, blobs: memoryBlobStore() });
+    expect(shown(alone)).toEqual(["user: say hi", "assistant: hi"]);
+  });
+});
+
+it("gives a file that has grown the same ids, and adds only what is new", async () => {
+  const lines = [user("u1", null, "hello"), reply("a1", "u1", "m1", text("one")), user("u2", "a1", "more")];
+  const before = await read(lines.slice(0, 2), { keep: "none" });
+  const after = await read(lines, { keep: "none" });
+  expect(after.entries.slice(0, 2)).toEqual(before.entries);
+  expect(after.entries).toHaveLength(3);
+  expect(mainPath).toContain(before.header.id);
+});
