@@ -5,10 +5,11 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { readGemini } from "./read.js";
 
 /** The format of Gemini CLI. */
 export const gemini: ForeignFormat = {
   name: "gemini",
-  read() {},
+  read: readGemini,
   write: () => ({ files: [], resume: [] }),
 };

@@ -1,0 +1,237 @@
+/**
+ * The log of a chat: states of messages, checkpoints and rewinds, in the order of the file. The result is the
+ * steps by which the conversation came about. Linear in the log.
+ */
+
+import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { isCommand, isEnvironment, isSnapshot, partsOf, responsesOf, shownText } from "./parts.js";
+
+/** A message of the log. */
+export interface Turn {
+  /** Unique in the log: the id of the message, with a number if the id was used again after a rewind. */
+  readonly key: string;
+  readonly id: string;
+  /** The last state, with members of earlier ones that it lacks. */
+  value: ForeignObject;
+  /** A summary, and the reply that the agent makes up to it, have no entry as messages. */
+  role: "message" | "summary" | "acknowledgement";
+}
+
+/** The place to which a rewind goes back: a message, a compaction, or before the first. */
+export type Anchor = Turn | CompactionStep | undefined;
+
+export interface CompactionStep {
+  readonly type: "compaction";
+  readonly summary: Turn;
+  /** Earlier messages that stay in context, in order. */
+  readonly retained: Turn[];
+}
+
+/** A step of the conversation. */
+export type Step =
+  | { readonly type: "message"; readonly turn: Turn }
+  | CompactionStep
+  /** `removed`: retained messages of the anchor that are not in context any longer. */
+  | {
+      readonly type: "rewind";
+      readonly key: string;
+      readonly anchor: Anchor;
+      readonly removed: readonly Turn[];
+    }
+  /** Messages that a checkpoint drops without a summary. */
+  | { readonly type: "removed"; readonly key: string; readonly turns: readonly Turn[] }
+  | { readonly type: "name"; readonly key: string; readonly name: string };
+
+/** Reads the records of a chat one after the other. */
+export class ChatLog {
+  readonly steps: Step[] = [];
+  /** Records that are a later state of a message. */
+  superseded = 0;
+  /** The messages in force, in order. */
+  #current: Turn[] = [];
+  #places = new Map<string, number>();
+  /** The messages in force before a run of checkpoints, of which only the last one counts. */
+  #before: Turn[] | undefined;
+  /** Messages that checkpoints may name: those before them, and those that they brought. */
+  #known = new Map<string, Turn>();
+  #fresh = new Set<Turn>();
+  readonly #lives = new Map<string, number>();
+  #compaction: CompactionStep | undefined;
+  /** The messages that the compaction keeps, and its own. */
+  #kept = new Set<Turn>();
+  /** The messages that a rewind dropped, while a summary behind it may name them again. */
+  #rewound: { readonly dropped: ReadonlyMap<string, Turn>; compaction?: CompactionStep } | undefined;
+  #serial = 0;
+
+  /** The messages in force, oldest first. */
+  get current(): readonly Turn[] {
+    return this.#current;
+  }
+
+  /** The compaction that is in force. */
+  get compaction(): CompactionStep | undefined {
+    return this.#compaction;
+  }
+
+  /** A record with an id: a new message, or a later state of one. */
+  put(id: string, value: ForeignObject): void {
+    this.finish();
+    const known = this.#current[this.#places.get(id) ?? -1];
+    if (known !== undefined) {
+      this.#update(known, value);
+      return;
+    }
+    const { dropped, compaction } = this.#rewound ?? {};
+    const again = compaction === undefined ? undefined : dropped?.get(id);
+    if (again !== undefined) {
+      this.#update(again, value);
+      compaction?.retained.push(again);
+      this.#kept.add(again);
+      this.#push(again);
+      return;
+    }
+    const turn = this.#newTurn(id, value);
+    this.#push(turn);
+    if (dropped !== undefined && compaction === undefined && isSummary(turn)) {
+      this.#recompact(turn);
+      return;
+    }
+    this.#rewound = undefined;
+    this.steps.push({ type: "message", turn });
+  }
+
+  /** A checkpoint: the messages in force are these. */
+  checkpoint(messages: unknown): void {
+    this.#rewound = undefined;
+    if (this.#before === undefined) {
+      this.#before = this.#current;
+      this.#known = new Map(this.#before.map((turn) => [turn.id, turn]));
+    }
+    const next = new Map<string, Turn>();
+    for (const message of arrayOf(messages)) {
+      const value = objectOf(message);
+      const id = textOf(value?.id);
+      if (value === undefined || id === undefined || next.has(id)) continue;
+      const known = this.#known.get(id);
+      const turn = known ?? this.#newTurn(id, value);
+      if (known !== undefined) this.#update(known, value);
+      else {
+        this.#known.set(id, turn);
+        this.#fresh.add(turn);
+      }
+      next.set(id, turn);
+    }
+    this.#replace([...next.values()]);
+  }
+
+  /** Drops a message and what follows it; all messages for an unknown id, as the agent does. */
+  rewind(id: string): void {
+    this.finish();
+    const dropped = this.#current.splice(this.#places.get(id) ?? 0);
+    for (const turn of dropped) this.#places.delete(turn.id);
+    const last = this.#current.at(-1);
+    if (last === undefined) this.#compact(undefined);
+    const isKept = last !== undefined && this.#kept.has(last);
+    const anchor: Anchor = isKept ? this.#compaction : last;
+    const removed = isKept ? dropped.filter((turn) => this.#kept.has(turn)) : [];
+    this.steps.push({ type: "rewind", key: `rewind ${this.#serial++}`, anchor, removed });
+    const isEmpty = this.#current.length === 0 && dropped.some(isConversation);
+    this.#rewound = isEmpty ? { dropped: new Map(dropped.map((turn) => [turn.id, turn])) } : undefined;
+  }
+
+  name(name: string): void {
+    this.steps.push({ type: "name", key: `name ${this.#serial++}`, name });
+  }
+
+  /** Compares the last of a run of checkpoints with the messages before them. Called once more at the end. */
+  finish(): void {
+    const before = this.#before;
+    if (before === undefined) return;
+    this.#before = undefined;
+    const now = new Set(this.#current);
+    const dropped = before.filter((turn) => !now.has(turn) && isConversation(turn));
+    if (dropped.length > 0) this.#drop(dropped);
+    for (const turn of this.#current) if (this.#fresh.has(turn)) this.steps.push({ type: "message", turn });
+    this.#fresh.clear();
+  }
+
+  /** Messages are gone: a compaction if there is a new summary. */
+  #drop(dropped: readonly Turn[]): void {
+    const at = this.#current.findIndex((turn) => turn.role === "message" && isSummary(turn));
+    const summary = this.#current[at];
+    if (summary === undefined) {
+      this.steps.push({ type: "removed", key: `removed ${this.#serial++}`, turns: dropped });
+      return;
+    }
+    summary.role = "summary";
+    this.#fresh.delete(summary);
+    const next = this.#current[at + 1];
+    const reply = next !== undefined && isAcknowledgement(next) ? next : undefined;
+    if (reply !== undefined) {
+      reply.role = "acknowledgement";
+      this.#fresh.delete(reply);
+    }
+    const retained = this.#current.filter((turn) => turn.role === "message" && !this.#fresh.has(turn));
+    this.#compact({ type: "compaction", summary, retained });
+    if (reply !== undefined) this.#kept.add(reply);
+  }
+
+  /** Puts a compaction in force. */
+  #compact(step: CompactionStep | undefined): void {
+    this.#compaction = step;
+    this.#kept = new Set(step === undefined ? [] : [step.summary, ...step.retained]);
+    if (step !== undefined) this.steps.push(step);
+  }
+
+  /** All messages were dropped, and a summary follows: a compaction, which names what it keeps again. */
+  #recompact(summary: Turn): void {
+    summary.role = "summary";
+    this.steps.pop();
+    const step: CompactionStep = { type: "compaction", summary, retained: [] };
+    this.#compact(step);
+    if (this.#rewound !== undefined) this.#rewound.compaction = step;
+  }
+
+  /** A checkpoint may lack what the log has told of a message: its calls, tokens, model and time. */
+  #update(turn: Turn, value: ForeignObject): void {
+    this.superseded++;
+    const { timestamp, toolCalls, tokens, thoughts, model, sessile } = turn.value;
+    const known = { toolCalls, tokens, thoughts, model, sessile };
+    turn.value = { ...known, ...value, timestamp: timestamp ?? value.timestamp };
+  }
+
+  #newTurn(id: string, value: ForeignObject): Turn {
+    const life = (this.#lives.get(id) ?? 0) + 1;
+    this.#lives.set(id, life);
+    return { key: life === 1 ? id : `${id} ${life}`, id, value, role: "message" };
+  }
+
+  #push(turn: Turn): void {
+    this.#places.set(turn.id, this.#current.length);
+    this.#current.push(turn);
+  }
+
+  #replace(turns: Turn[]): void {
+    this.#current = turns;
+    this.#places = new Map(turns.map(({ id }, place) => [id, place]));
+  }
+}
+
+/** A message that a model was sent. A function response is part of the message with its call. */
+function isConversation({ value, role }: Turn): boolean {
+  if (role === "acknowledgement") return false;
+  if (value.type !== "user") return value.type === "gemini";
+  const parts = partsOf(value.content);
+  const text = shownText(parts);
+  if (text.trim() === "" || isCommand(text) || isEnvironment(text)) return false;
+  const { responses, others } = responsesOf(parts);
+  return responses.length === 0 || others.length > 0;
+}
+
+function isSummary({ value }: Turn): boolean {
+  return value.type === "user" && isSnapshot(partsOf(value.content));
+}
+
+function isAcknowledgement({ value }: Turn): boolean {
+  return value.type === "gemini" && /^Got it\b/.test(shownText(partsOf(value.content)));
+}

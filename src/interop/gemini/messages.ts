@@ -1,0 +1,384 @@
+/** Messages of a chat as entries: a reply with its calls, their results, and what the user said. */
+
+import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage } from "../../content/index.js";
+import { digestOf, uuidOfDigest } from "../shared/ids.js";
+import { arrayOf, countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
+import type { Turn } from "./history.js";
+import {
+  blocksOf,
+  type FunctionResponse,
+  isCommand,
+  isEnvironment,
+  isFailure,
+  isResponseInWords,
+  type Part,
+  partsOf,
+  responsesOf,
+  resultBlocks,
+  shownText,
+  withoutGuard,
+} from "./parts.js";
+
+type Block = AssistantMessage["content"][number];
+type Place = Parameters<EntryBuilder["add"]>[1];
+
+/** A call that may still get a result. */
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  /** The entries of its message. */
+  readonly entries: string[];
+  isAnswered: boolean;
+}
+
+/** Options of a {@link Conversation}. */
+interface ConversationOptions {
+  /** The session's id as the agent has it. */
+  readonly foreignId: string;
+  readonly file: string;
+  /** The id of the session of a subagent, by the agent's id. */
+  readonly subagentOf: (agentId: string) => string | undefined;
+}
+
+/** Makes the entries of one chat, and remembers which messages they are of. */
+export class Conversation {
+  readonly #source: ForeignSource;
+  readonly #builder: EntryBuilder;
+  readonly #options: ConversationOptions;
+  readonly #entries = new Map<Turn, string[]>();
+  readonly #lastEntries = new Map<Turn, string | null>();
+  /** The latest call of an id. */
+  readonly #calls = new Map<string, OpenCall>();
+  /** The calls of the latest reply by their tool, the last one first. */
+  #byName = new Map<string, OpenCall[]>();
+  #parent: string | null = null;
+  #model: string | undefined;
+  #isGuessed = false;
+  /** Tokens of the context at the last reply. */
+  tokens = 0;
+
+  constructor(source: ForeignSource, builder: EntryBuilder, options: ConversationOptions) {
+    this.#source = source;
+    this.#builder = builder;
+    this.#options = options;
+  }
+
+  /** Adds an entry behind the last one. */
+  add(draft: DraftEntry, place: Omit<Place, "parentId">): string {
+    this.#parent = this.#builder.add(draft, { ...place, parentId: this.#parent });
+    return this.#parent;
+  }
+
+  /** Adds an entry of a message. */
+  addOf(turn: Turn, draft: DraftEntry, part: Pick<Place, "part" | "id"> = {}): string {
+    const { timestamp, sessile } = turn.value;
+    const own = part.part === undefined ? textOf(objectOf(sessile)?.entry) : undefined;
+    const id = this.add(draft, { recordId: turn.key, timestamp, id: own, ...part });
+    const entries = this.#entries.get(turn);
+    if (entries === undefined) this.#entries.set(turn, [id]);
+    else entries.push(id);
+    this.#lastEntries.set(turn, id);
+    return id;
+  }
+
+  /** The id that the entry of a message will have. */
+  nextId({ key, value }: Turn): string {
+    const own = textOf(objectOf(value.sessile)?.entry);
+    if (own !== undefined && !this.#builder.has(own)) return own;
+    const hex = digestOf("gemini", this.#options.foreignId, key, "");
+    return this.#builder.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
+  }
+
+  entriesOf(turn: Turn): readonly string[] {
+    return this.#entries.get(turn) ?? [];
+  }
+
+  /** The entry to continue at if a message is the last one. */
+  lastEntryOf(turn: Turn): string | null {
+    return this.#lastEntries.get(turn) ?? null;
+  }
+
+  /** Continues at an earlier entry. */
+  moveTo(targetId: string | null, recordId: string): void {
+    if (targetId === this.#parent) return;
+    this.#builder.add({ type: "leaf", targetId }, { recordId, parentId: targetId });
+    this.#parent = targetId;
+  }
+
+  finish(): void {
+    this.#builder.setLeaf(this.#parent);
+  }
+
+  addTurn(turn: Turn): void {
+    if (turn.role === "message") {
+      if (turn.value.type === "user") this.#addUser(turn);
+      else if (turn.value.type === "gemini") this.#addReply(turn);
+    }
+    // A message without entries is at the place of the one before it.
+    this.#lastEntries.set(turn, this.#parent);
+  }
+
+  #time({ value }: Turn): number {
+    return this.#builder.time(value.timestamp);
+  }
+
+  #addUser(turn: Turn): void {
+    const { content, sessile } = turn.value;
+    const parts = partsOf(content);
+    const text = shownText(parts);
+    if (isCommand(text)) {
+      this.addOf(turn, { type: "custom", customType: "sessile.command", data: { text } });
+      return;
+    }
+    const custom = textOf(objectOf(sessile)?.customType);
+    const customType = isEnvironment(text)
+      ? "sessile.initial_context"
+      : isResponseInWords(content)
+        ? "sessile.function_response"
+        : custom;
+    const { responses, others } = responsesOf(parts);
+    for (const [at, response] of responses.entries()) this.#addResponse(turn, response, at);
+    const blocks = blocksOf(others);
+    if (blocks.length === 0) return;
+    const [first, ...rest] = blocks;
+    const shown =
+      first?.type === "text" ? [{ ...first, text: withoutGuard(first.text) }, ...rest] : [...blocks];
+    const [only] = shown;
+    const body = shown.length === 1 && only?.type === "text" ? only.text : shown;
+    if (customType !== undefined) {
+      const display = objectOf(sessile)?.display === true;
+      this.addOf(turn, { type: "custom_message", customType, content: body, display });
+    } else {
+      this.addOf(turn, {
+        type: "message",
+        message: { role: "user", content: body, timestamp: this.#time(turn) },
+      });
+    }
+  }
+
+  /** A function response as a message of its own: mostly a double of one that its call has. */
+  #addResponse(turn: Turn, response: FunctionResponse, at: number): void {
+    const { id, name } = response;
+    const call = this.#calls.get(id ?? "") ?? this.#unanswered(name, id);
+    if (call === undefined) {
+      const text = `a function response of ${name ?? "a tool"} without its call`;
+      this.#source.find({ code: "orphanResult", file: this.#options.file, text });
+    } else if (!call.isAnswered) {
+      const isError = isFailure(response);
+      call.entries.push(this.#addResult(turn, call, { response, isError, part: `response ${at}` }));
+    }
+  }
+
+  /** The first open call of a tool in the latest reply, for a response without an id. */
+  #unanswered(name: string | undefined, id: string | undefined): OpenCall | undefined {
+    if (id !== undefined || name === undefined) return undefined;
+    const calls = this.#byName.get(name) ?? [];
+    while (calls.at(-1)?.isAnswered === true) calls.pop();
+    return calls.at(-1);
+  }
+
+  #addResult(
+    turn: Turn,
+    call: OpenCall,
+    {
+      response,
+      isError,
+      part,
+      details,
+      id,
+    }: {
+      readonly response: FunctionResponse;
+      readonly isError: boolean;
+      readonly part: string;
+      readonly details?: unknown;
+      readonly id?: string | undefined;
+    },
+  ): string {
+    call.isAnswered = true;
+    const message = {
+      role: "toolResult",
+      toolCallId: call.id,
+      toolName: call.name,
+      content: resultBlocks(response),
+      ...(details === undefined ? {} : { details }),
+      isError,
+      timestamp: this.#time(turn),
+    } as const;
+    return this.addOf(turn, { type: "message", message }, { part, id });
+  }
+
+  #addReply(turn: Turn): void {
+    const { value } = turn;
+    const tools = arrayOf(value.toolCalls).flatMap((call): readonly ForeignObject[] => {
+      const tool = objectOf(call);
+      return tool === undefined ? [] : [tool];
+    });
+    const blocks = replyBlocks(turn, tools);
+    const usage = usageOf(value.tokens);
+    if (usage !== undefined) this.tokens = usage.totalTokens ?? 0;
+    const model = this.#modelOf(value);
+    const provider = textOf(objectOf(value.sessile)?.provider) ?? "google";
+    if (blocks.length === 0) {
+      if (usage !== undefined) this.addOf(turn, { type: "usage", kind: "reply", provider, model, usage });
+      return;
+    }
+    const calls = blocks.filter((block): block is ToolCall => block.type === "toolCall");
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: blocks,
+      provider,
+      model,
+      api: "google-generative-ai",
+      ...(usage === undefined ? {} : { usage }),
+      stopReason: calls.length > 0 ? "toolUse" : "stop",
+      timestamp: this.#time(turn),
+    };
+    this.addOf(turn, { type: "message", message });
+    const entries = this.#entries.get(turn) ?? [];
+    const open = calls.map(({ id, name }): OpenCall => ({ id, name, entries, isAnswered: false }));
+    for (const call of open) this.#calls.set(call.id, call);
+    this.#byName = new Map();
+    for (const call of open.toReversed()) {
+      const known = this.#byName.get(call.name);
+      if (known === undefined) this.#byName.set(call.name, [call]);
+      else known.push(call);
+    }
+    for (const [at, tool] of tools.entries()) {
+      const call =
+        open[at]?.id === callId(turn, tool, at) ? open[at] : this.#calls.get(callId(turn, tool, at));
+      if (call !== undefined && !call.isAnswered) this.#addToolResult(turn, call, tool, at);
+    }
+  }
+
+  #addToolResult(turn: Turn, call: OpenCall, tool: ForeignObject, at: number): void {
+    const response = responseOf(call, tool);
+    const sub = textOf(tool.agentId);
+    if (response !== undefined) {
+      const isError = tool.status === "error" || tool.status === "cancelled";
+      const details = tool.resultDisplay;
+      const id = textOf(objectOf(tool.sessile)?.entry);
+      const entry = { response, isError, part: `result ${at}`, id };
+      this.#addResult(turn, call, {
+        ...entry,
+        ...(details === undefined || details === null ? {} : { details: { resultDisplay: details } }),
+      });
+    }
+    if (sub === undefined) return;
+    const sessionId = this.#options.subagentOf(sub);
+    if (sessionId === undefined) {
+      this.#source.find({
+        code: "missingChild",
+        file: this.#options.file,
+        text: `the chat of subagent ${sub}`,
+      });
+      return;
+    }
+    const data = { toolCallId: call.id, sessionId };
+    this.addOf(turn, { type: "custom", customType: "sessile.subagent", data }, { part: `subagent ${at}` });
+  }
+
+  #modelOf({ model }: ForeignObject): string {
+    const named = textOf(model);
+    if (named !== undefined && named !== "") {
+      this.#model = named;
+      return named;
+    }
+    if (!this.#isGuessed) {
+      const text = "replies without a model have that of the reply before";
+      this.#source.find({ code: "guessed", file: this.#options.file, text });
+      this.#isGuessed = true;
+    }
+    return this.#model ?? "unknown";
+  }
+}
+
+/** The id of a call, or one that follows from its place. */
+function callId({ key }: Turn, call: ForeignObject, at: number): string {
+  const id = textOf(call.id);
+  return id === undefined || id === "" ? `call_${digestOf(key).slice(0, 8)}_${at}` : id;
+}
+
+/**
+ * The blocks of a reply. A checkpoint writes all parts to `content`; else `content` is the text, between
+ * `thoughts` and `toolCalls`.
+ */
+function replyBlocks(turn: Turn, tools: readonly ForeignObject[]): Block[] {
+  const parts = partsOf(turn.value.content);
+  const hasCalls = parts.some((part) => objectOf(part.functionCall) !== undefined);
+  const isWhole = hasCalls || parts.some(({ thought }) => thought === true);
+  const blocks: Block[] = isWhole ? [] : arrayOf(turn.value.thoughts).flatMap(thoughtOf);
+  let count = 0;
+  for (const part of parts) {
+    const call = objectOf(part.functionCall);
+    if (call !== undefined) blocks.push(callBlock(turn, call, part, count++));
+    else blocks.push(...partBlock(part));
+  }
+  if (!hasCalls) for (const [at, tool] of tools.entries()) blocks.push(callBlock(turn, tool, {}, at));
+  return blocks;
+}
+
+function callBlock(turn: Turn, call: ForeignObject, part: Part, at: number): ToolCall {
+  const signature = textOf(part.thoughtSignature);
+  return {
+    type: "toolCall",
+    id: callId(turn, call, at),
+    name: textOf(call.name) ?? "",
+    arguments: objectOf(call.args) ?? {},
+    ...(signature === undefined ? {} : { thoughtSignature: signature }),
+  };
+}
+
+function partBlock(part: Part): readonly Block[] {
+  const text = textOf(part.text);
+  const signature = textOf(part.thoughtSignature);
+  if (text === undefined) return [{ type: "opaque", data: part }];
+  if (part.thought === true) {
+    const signed = signature === undefined ? {} : { thinkingSignature: signature };
+    return [{ type: "thinking", thinking: text, ...signed } satisfies ThinkingBlock];
+  }
+  if (signature === undefined) return /\S/.test(text) ? [{ type: "text", text }] : [];
+  // Other providers refuse an empty text.
+  if (!/\S/.test(text)) return [{ type: "opaque", data: part }];
+  return [{ type: "text", text, textSignature: signature } satisfies TextBlock];
+}
+
+/** A thought as the agent sends it again. */
+function thoughtOf(value: unknown): readonly Block[] {
+  const thought = objectOf(value);
+  const subject = textOf(thought?.subject) ?? "";
+  const description = textOf(thought?.description) ?? "";
+  const thinking = subject === "" ? description : `**${subject}** ${description}`;
+  return thinking.trim() === "" ? [] : [{ type: "thinking", thinking }];
+}
+
+/**
+ * The response of a call. A checkpoint gives each call of a reply the responses of all, of which one has its
+ * id.
+ */
+function responseOf(call: OpenCall, { result }: ForeignObject): FunctionResponse | undefined {
+  if (result === undefined || result === null) return undefined;
+  const { responses, others } = responsesOf(partsOf(result));
+  const own = responses.find(({ id }) => id === call.id) ?? responses.find(({ name }) => name === call.name);
+  const found = own ?? responses[0];
+  if (found !== undefined) return found;
+  const text = shownText(others);
+  return { id: call.id, name: call.name, response: { output: text }, media: [] };
+}
+
+/** Tokens of a reply. The count of the input includes the cached ones, that of the output no thoughts. */
+function usageOf(value: unknown): Usage | undefined {
+  const tokens = objectOf(value);
+  if (tokens === undefined) return undefined;
+  const cacheRead = countOf(tokens.cached);
+  const input = Math.max(0, countOf(tokens.input) + countOf(tokens.tool) - cacheRead);
+  const output = countOf(tokens.output) + countOf(tokens.thoughts);
+  const total = countOf(tokens.total);
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite: 0,
+    totalTokens: total > 0 ? total : input + cacheRead + output,
+  };
+}

@@ -1,0 +1,129 @@
+/** Content of Gemini CLI's records: text, or parts of the Gemini API. Nothing here throws. */
+
+import type { ImageBlock, TextBlock } from "../../content/index.js";
+import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+
+/** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
+export type Part = ForeignObject;
+
+/** The parts of a content, which is text, a part, or a list of either. */
+export function partsOf(content: unknown): readonly Part[] {
+  const list = Array.isArray(content) ? content : [content];
+  return list.flatMap((part): readonly Part[] => {
+    if (typeof part === "string") return [{ text: part }];
+    const object = objectOf(part);
+    return object === undefined ? [] : [object];
+  });
+}
+
+/** The text that the agent classifies a message by: its text parts, with a bracket in place of each other one. */
+export function shownText(parts: readonly Part[]): string {
+  return parts.map((part) => textOf(part.text) ?? "[").join("");
+}
+
+/** A summary that replaces the history. The agent's prompt for summaries asks for this tag. */
+export function isSnapshot(parts: readonly Part[]): boolean {
+  return shownText(parts).trimStart().startsWith("<state_snapshot>");
+}
+
+/** What the agent tells the model of its environment, at the start and by hooks. */
+export function isEnvironment(text: string): boolean {
+  return /^\s*<(?:session|hook)_context>/.test(text);
+}
+
+/** A command to the agent, which is never sent to the model after a resume. */
+export function isCommand(text: string): boolean {
+  return /^\s*[/?]/.test(text);
+}
+
+/**
+ * Version 0.26 records function responses a second time, as these words. They are sent to the model, but are
+ * none of the user's.
+ */
+export function isResponseInWords(content: unknown): boolean {
+  return typeof content === "string" && /^(?:\[Function Response: [^\]]*\](?:<[^<>]*>)*)+$/.test(content);
+}
+
+/** A zero-width space. Unlike white space it is not trimmed before a message is classified. */
+const guard = "\u200b";
+const guarded = /^\u200b+\s*(?:[/?]|<(?:session|hook)_context>|<state_snapshot>)/;
+
+/**
+ * The text of a user message so that the agent takes it for one: after a resume it drops messages that begin
+ * like a command or a context of its own. Inverse to {@link withoutGuard}.
+ */
+export function withGuard(text: string): string {
+  const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot([{ text }]) || guarded.test(text);
+  return needsGuard ? guard + text : text;
+}
+
+/** The text of a message without the guard of {@link withGuard}. */
+export function withoutGuard(text: string): string {
+  return guarded.test(text) ? text.slice(1) : text;
+}
+
+/** Text and inline media of parts as blocks. Parts with neither are described. */
+export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
+  return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
+    const text = textOf(part.text);
+    if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
+    const media = mediaOf(part);
+    if (media !== undefined) return [media];
+    const uri = textOf(objectOf(part.fileData)?.fileUri);
+    if (uri !== undefined) return [{ type: "text", text: `[file ${uri}]` }];
+    return [{ type: "text", text: JSON.stringify(part) }];
+  });
+}
+
+/** The inline media of a part. Other media than images count as images until their bytes are stored. */
+export function mediaOf(part: Part): ImageBlock | undefined {
+  const inline = objectOf(part.inlineData);
+  const data = textOf(inline?.data);
+  if (data === undefined || data === "") return undefined;
+  return { type: "image", data, mimeType: textOf(inline?.mimeType) ?? "application/octet-stream" };
+}
+
+/** A function response with the media behind it. */
+export interface FunctionResponse {
+  /** The id of the call. */
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly response: unknown;
+  readonly media: readonly ImageBlock[];
+}
+
+/** The function responses among parts. Media that follow a response belong to it. */
+export function responsesOf(parts: readonly Part[]): {
+  readonly responses: readonly FunctionResponse[];
+  readonly others: readonly Part[];
+} {
+  const responses: (FunctionResponse & { readonly media: ImageBlock[] })[] = [];
+  const others: Part[] = [];
+  for (const part of parts) {
+    const found = objectOf(part.functionResponse);
+    const last = responses.at(-1);
+    const media = mediaOf(part);
+    if (found !== undefined) {
+      const nested = arrayOf(found.parts).flatMap((each) => mediaOf(objectOf(each) ?? {}) ?? []);
+      const id = textOf(found.id);
+      const name = textOf(found.name);
+      responses.push({ id, name, response: found.response, media: nested });
+    } else if (media !== undefined && last !== undefined) last.media.push(media);
+    else others.push(part);
+  }
+  return { responses, others };
+}
+
+/** The content of a tool result: the text of `output` or `error`, else the response as JSON. */
+export function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
+  const object = objectOf(response);
+  const text = textOf(object?.output) ?? textOf(object?.error) ?? textOf(response);
+  const shown = text ?? (response === undefined || response === null ? "" : JSON.stringify(response));
+  return [...(shown === "" ? [] : [{ type: "text" as const, text: shown }]), ...media];
+}
+
+/** Whether a response is that of a failure. */
+export function isFailure({ response }: FunctionResponse): boolean {
+  const object = objectOf(response);
+  return object !== undefined && "error" in object && !("output" in object);
+}
