@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
+import ts from "typescript";
 import { expect } from "vitest";
 import { makePdf, makePng } from "../../examples/apps/support/make-media.js";
+import { root } from "../../scripts/entries.mjs";
 import type { GuidePage } from "../support/guide-page.js";
 import type { ScriptedReply } from "../support/providers/anthropic/replies.js";
 import { type ScriptStep, startAnthropic } from "../support/providers/anthropic/server.js";
@@ -101,6 +103,17 @@ export const pages: Readonly<Record<string, GuidePage>> = {
     },
   },
   "from-pi.md": {},
+  "git-snapshots.md": {
+    files: Object.fromEntries(
+      filesIn(join(root, "examples/apps/git-snapshots"), ".ts").map((path) => [
+        relative(root, path).replace(/ts$/, "js"),
+        ts.transpile(readFileSync(path, "utf8"), {
+          target: ts.ScriptTarget.ES2022,
+          module: ts.ModuleKind.ESNext,
+        }),
+      ]),
+    ),
+  },
   "images.md": {
     files: {
       "screen.png": makePng(64, 40),

@@ -105,9 +105,10 @@ describe("snapshots of the files, over random edits, turns and restores", () => 
   /** Applies an edit to the disk; what is in its way goes. */
   const apply = (dir: string, { path, kind, text }: Edit): void => {
     const at = Buffer.from(`${dir}/${path}`, "latin1");
-    for (let parent = dirname(path); parent !== "."; parent = dirname(parent)) {
-      const found = lstatSync(join(dir, parent), { throwIfNoEntry: false });
-      if (found !== undefined && !found.isDirectory()) rmSync(join(dir, parent));
+    for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
+      const parent = join(dir, path.slice(0, slash));
+      const found = lstatSync(parent, { throwIfNoEntry: false });
+      if (found !== undefined && !found.isDirectory()) rmSync(parent);
     }
     rmSync(at, { recursive: true, force: true });
     if (kind === "gone") return;

@@ -1,0 +1,72 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageText } from "sessile/content";
+import { openSessionFile } from "sessile/session/node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { git } from "./apps/git-snapshots/working-tree.js";
+import { type ExampleRun, runExample } from "./support/run-example.js";
+
+const canRun = spawnSync("git", ["--version"]).status === 0 || process.env.CI !== undefined;
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "sessile-snapshots-test-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const timeout = 60_000;
+
+describe.runIf(canRun)("an agent that breaks the build (skipped without git)", () => {
+  let run: ExampleRun;
+  let dir: string;
+  let file: string;
+  beforeAll(async () => {
+    run = await runExample("11-snapshots", [], { TMPDIR: scratch });
+    dir = /^git log: git -C (\S+) /m.exec(run.stdout)?.[1] ?? "";
+    file = /^session: (.+)$/m.exec(run.stdout)?.[1] ?? "";
+  }, timeout);
+
+  // @covers R106
+  it("is taken back two turns, files and conversation", async () => {
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    const builds = [...run.stdout.matchAll(/the build (.+)$/gm)].map(([, how]) => how);
+    const [good, after] = ['prints "hello\\n"', 'prints "hello, world\\n"'];
+    expect(builds).toEqual([good, "fails", "fails", good, after]);
+    await using session = await openSessionFile(file);
+    const { items } = await session.context();
+    const questions = items.flatMap(({ message }) => (message.role === "user" ? [messageText(message)] : []));
+    expect(questions).toEqual([
+      "Write a script that builds greeting.txt.",
+      "Now make it greet the whole world.",
+    ]);
+    expect(existsSync(join(dir, "build2.sh"))).toBe(false);
+    expect(readFileSync(join(dir, "README.md"), "utf8")).toContain("Not committed yet.");
+    expect(git(dir, "status", "--porcelain")).toBe(
+      "?? .gitignore\n?? README.md\n?? build.sh\n?? greeting.txt\n",
+    );
+  });
+
+  it("shows the snapshots in the tree, and both branches", () => {
+    const [, tree = ""] = run.stdout.split("The tree, with * at the leaf:\n");
+    expect(tree.match(/ snapshot [0-9a-f]{7}, before a turn$/gm)).toHaveLength(4);
+    expect(tree).toMatch(/ snapshot [0-9a-f]{7}, before a restore\n {2}\w{8} the files went back to \w{8}\n/);
+    expect(tree).toMatch(
+      /^ {2}a branch, after \w{8}:\n {2}\w{8} user: Now make it greet the whole world\.$/m,
+    );
+    expect(tree).toMatch(/^\* \w{8} assistant: It greets the world\.$/m);
+  });
+
+  it("goes back to the other branch by its entry, in a later process", { timeout }, async () => {
+    const left = /^ {2}(\w{8}) the files went back/m.exec(run.stdout)?.[1] ?? "";
+    writeFileSync(join(dir, "by-hand.txt"), "x");
+    const back = await runExample("11-snapshots", [dir, "--back", left], { TMPDIR: scratch });
+    expect(back).toMatchObject({ code: 0, stderr: "" });
+    expect(back.stdout).toContain("; the build fails\n");
+    expect(existsSync(join(dir, "build2.sh"))).toBe(true);
+    expect(existsSync(join(dir, "by-hand.txt"))).toBe(false);
+    const log = execFileSync("git", ["-C", dir, "log", "--name-only", "--all"], { encoding: "utf8" });
+    expect(log).toContain("by-hand.txt");
+  });
+});
