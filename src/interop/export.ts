@@ -1,9 +1,39 @@
 /** The export of a session for another agent. */
 
-import type { ExportedSession, ExportOptions, ExportSource } from "./types.js";
+import { describe } from "../internal/arguments.js";
+import { loadSession, writeSource } from "./export-source.js";
+import { beginsWith, readOriginal, returned } from "./original.js";
+import { ReportBuilder } from "./report.js";
+import type { ExportedSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
 
-/** Writes a session as the files that another agent resumes. */
-export async function exportSession(_source: ExportSource, options: ExportOptions): Promise<ExportedSession> {
-  const report = { format: options.to.name, exact: false, counts: {}, findings: [] } as const;
-  return { files: [], resume: [], report };
+/**
+ * Writes a session as files that another agent resumes. For the agent that it was imported from: the original
+ * bytes if nothing changed, lines behind them if the format can say the change, else anew. Nothing is written
+ * to disk. The report has everything that is left out or changed.
+ *
+ * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; errors of the blob store
+ * @throws TypeError for invalid arguments
+ * @example
+ * ```ts
+ * const { files, resume, report } = await exportSession(session, { to: claudeCode, blobs });
+ * ```
+ */
+export async function exportSession(source: ExportSource, options: ExportOptions): Promise<ExportedSession> {
+  const { to } = options;
+  if (typeof to?.write !== "function") throw new TypeError(`to: expected a format, got ${describe(to)}`);
+  const report = new ReportBuilder();
+  const session = await loadSession(source, options.leafId);
+  const children: WriteSource[] = [];
+  for (const child of options.children ?? []) {
+    children.push(writeSource(await loadSession(child), [], options, report));
+  }
+  const path = writeSource(session, children, options, report);
+  const original = await readOriginal(session, options);
+  const kept = original && (await returned(session, path, original, options));
+  if (original !== undefined && kept !== undefined) {
+    const exact = beginsWith(kept.files, original.files);
+    return { ...kept, report: report.build(to.name, { exact }) };
+  }
+  const written = await to.write(path);
+  return { ...written, report: report.build(to.name, { exact: false }) };
 }

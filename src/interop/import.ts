@@ -168,7 +168,7 @@ function ignoreTooLarge(error: unknown): undefined {
 }
 
 /** By the platform, where it has a digest: thirty times as fast. */
-async function sha256Of(bytes: Uint8Array): Promise<string> {
+export async function sha256Of(bytes: Uint8Array): Promise<string> {
   const subtle = globalThis.crypto?.subtle;
   if (subtle === undefined) return digest(bytes).slice("sha256:".length);
   return toHex(new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));

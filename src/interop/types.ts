@@ -175,6 +175,8 @@ export interface ForeignFormat {
   read(source: ForeignSource): void | Promise<void>;
   /** Writes a session anew. */
   write(source: WriteSource): WrittenSession | Promise<WrittenSession>;
+  /** The words of the command that resumes a session, by its id. For sessions that go back unchanged. */
+  resume?(sessionId: string): readonly string[];
   /**
    * Continues the original bytes: lines for what came behind them, or for a leaf that moved back. Returns
    * undefined if the format cannot say it; then the session is written anew.
@@ -268,7 +270,11 @@ export type DraftEntry = SessionEntry extends infer E
 /** A session as a format writes it. */
 export interface WriteSource {
   readonly header: SessionHeader;
-  /** The path from the root to the leaf, oldest first, after updates; edits are not carried out. */
+  /**
+   * The path from the root to the leaf, oldest first. Updates and edits are carried out. In place of what is
+   * left out and reported is a custom entry `sessile.removed` with its id: messages that an edit removed, and
+   * what no agent has a home for, such as labels, pins, views, observations, usage, reverts.
+   */
   readonly path: readonly SessionEntry[];
   readonly leafId: string | null;
   readonly children: readonly WriteSource[];

@@ -1,0 +1,158 @@
+/** What a writer writes from: a session, open or read, as a path with its media. */
+
+import type { BlobStore } from "../blobs/index.js";
+import { type BlobRef, isResource } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { describe } from "../internal/arguments.js";
+import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
+import { essenceOf } from "../internal/media-types.js";
+import { isRecord } from "../internal/shape.js";
+import { type Session, type SessionHeader, SessionTree } from "../session/index.js";
+import { type AnyEntry, editedPath, placeholderOf } from "./edited-path.js";
+import type { ReportBuilder } from "./report.js";
+import type { ExportableSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
+
+/** A source of an export, with its entries in memory. */
+export interface LoadedSession {
+  readonly header: SessionHeader;
+  readonly tree: SessionTree;
+  readonly leafId: string | null;
+  /** The entries of the path to the leaf that can be read, as they are stored. */
+  readonly path: readonly AnyEntry[];
+  /** Custom entries without a parent, in the order of the file. */
+  readonly roots: readonly AnyEntry[];
+}
+
+/** Loads the path to a leaf, by default that of the source. */
+export async function loadSession(source: ExportSource, leafId?: string | null): Promise<LoadedSession> {
+  if (!isRecord(source)) throw new TypeError(`source: expected a session, got ${describe(source)}`);
+  const isOpen = typeof (source as Partial<Session>).path === "function";
+  return isOpen ? loadOpen(source as Session, leafId) : loadRead(source as ExportableSession, leafId);
+}
+
+async function loadOpen(session: Session, leafId: string | null = session.leafId): Promise<LoadedSession> {
+  const { header, tree } = session;
+  const path = leafId === null ? [] : await session.path(leafId);
+  const roots: AnyEntry[] = [];
+  for (const { id, type } of tree.children(null)) {
+    const entry = type === "custom" ? await session.entry(id) : undefined;
+    if (entry !== undefined) roots.push(entry);
+  }
+  return { header, tree, leafId, path: path.filter((entry) => entry !== undefined), roots };
+}
+
+function loadRead(source: ExportableSession, leafId: string | null = source.leafId): LoadedSession {
+  if (!Array.isArray(source.entries))
+    throw new TypeError(`source.entries: expected entries, got ${describe(source.entries)}`);
+  const entries = source.entries.map((entry) =>
+    entry.type === "unknown"
+      ? { entryType: "unknown", parentId: null, timestamp: "", raw: "", ...entry }
+      : entry,
+  ) as readonly AnyEntry[];
+  const tree = new SessionTree(entries);
+  const byId = new Map<string, AnyEntry>();
+  for (const entry of entries) if (!byId.has(entry.id)) byId.set(entry.id, entry);
+  const read = (id: string) => byId.get(id) as AnyEntry;
+  const header = source.header ?? { type: "session", id: "session", timestamp: "", cwd: "" };
+  const roots = tree.children(null).map(({ id }) => read(id));
+  return { header, tree, leafId, path: tree.path(leafId).map(({ id }) => read(id)), roots };
+}
+
+/** Entries that no other agent has a home for. */
+const homeless = new Set([
+  "label",
+  "context_pin",
+  "resource_view",
+  "resource_observation",
+  "usage",
+  "revert",
+]);
+
+/** Makes the source of a writer, and reports what it leaves out. */
+export function writeSource(
+  session: LoadedSession,
+  children: readonly WriteSource[],
+  options: ExportOptions,
+  report: ReportBuilder,
+): WriteSource {
+  const { path, edited } = editedPath(session.path);
+  reportOmissions(session, edited, report);
+  const { now = Date.now, modelFor, blobs } = options;
+  return {
+    header: session.header,
+    path: path.map((entry) =>
+      homeless.has(entry.type) || entry.type === "leaf" ? placeholderOf(entry) : entry,
+    ),
+    leafId: session.leafId,
+    children,
+    cwd: options.cwd ?? session.header.cwd,
+    now,
+    modelFor: (message) => modelFor?.(message),
+    media: (block, entryId) => readMedia(block, entryId, blobs, report),
+    find: (finding) => report.find(finding),
+  };
+}
+
+/** A finding for each type of entry that is left out, and for each entry that an edit changed. */
+function reportOmissions(session: LoadedSession, edited: readonly string[], report: ReportBuilder): void {
+  const groups = new Map<string, { count: number; first: string }>();
+  for (const entry of session.path) {
+    const type = entry.type === "unknown" ? entry.entryType : entry.type;
+    const name = entry.type === "custom" ? `custom ${entry.customType}` : type;
+    const isOut =
+      entry.type === "unknown" || homeless.has(type) || (entry.type === "custom" && !isOwn(entry));
+    report.count(type, { mapped: !isOut, kept: false });
+    if (!isOut) continue;
+    const group = groups.get(name) ?? { count: 0, first: entry.id };
+    groups.set(name, group);
+    group.count++;
+  }
+  for (const [name, { count, first }] of groups) {
+    report.find({ code: "entry", entryId: first, text: `${count} of type ${name}` });
+  }
+  for (const entryId of edited)
+    report.find({ code: "edited", entryId, text: "a context_edit was carried out" });
+  const onPath = new Set(session.path.map(({ id }) => id));
+  let others = 0;
+  for (const { node } of session.tree.walk()) {
+    if (!onPath.has(node.id) && node.type !== "leaf" && node.type !== "custom") others++;
+  }
+  if (others > 0) report.find({ code: "branch", text: `${others} entries of other branches` });
+}
+
+/** Custom entries of this library, which writers know or need not. */
+function isOwn({ customType }: { readonly customType: string }): boolean {
+  return customType.startsWith("sessile.");
+}
+
+async function readMedia(
+  block: unknown,
+  entryId: string,
+  blobs: BlobStore | undefined,
+  report: ReportBuilder,
+): Promise<{ readonly bytes: Uint8Array; readonly mediaType: string } | undefined> {
+  if (!isRecord(block)) return undefined;
+  if (block.type === "image") {
+    const data = typeof block.data === "string" ? block.data : "";
+    const bytes = decodeBase64(data) ?? decodeLooseBase64(data);
+    if (bytes !== undefined) return { bytes, mediaType: essenceOf(String(block.mimeType)) };
+    report.find({ code: "missing", entryId, text: "an image whose data is not base64" });
+    return undefined;
+  }
+  const resource = block.type === "text" ? block.resource : block;
+  if (!isResource(resource) || resource.kind === "link") return undefined;
+  const bytes = await blobBytes(resource.blob, blobs);
+  if (bytes !== undefined) return { bytes, mediaType: resource.mediaType };
+  report.find({ code: "missing", entryId, text: `the bytes of ${resource.resourceId}` });
+  return undefined;
+}
+
+/** The bytes of a blob; undefined if they are gone or damaged. */
+export async function blobBytes(ref: BlobRef, blobs: BlobStore | undefined): Promise<Uint8Array | undefined> {
+  try {
+    return await blobs?.get(ref);
+  } catch (error) {
+    if (SessileError.is(error, "BLOB_CORRUPT")) return undefined;
+    throw error;
+  }
+}

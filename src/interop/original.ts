@@ -1,0 +1,136 @@
+/** The way back to the agent that a session was imported from: the kept bytes, and what came behind them. */
+
+import { isBlobRef } from "../blobs/index.js";
+import type { SessionEntry } from "../session/index.js";
+import { removedType } from "./edited-path.js";
+import { blobBytes, type LoadedSession } from "./export-source.js";
+import { importSession, sha256Of } from "./import.js";
+import { objectOf, textOf } from "./shared/values.js";
+import type {
+  ExportableSession,
+  ExportOptions,
+  ImportedSession,
+  WriteSource,
+  WrittenSession,
+} from "./types.js";
+
+type Files = WrittenSession["files"];
+
+/** An import that can be returned: its bytes, and its entries made of them again. */
+export interface Original {
+  readonly files: Files;
+  readonly imported: ImportedSession;
+}
+
+/** Reads the newest original of a session; undefined if there is none, or not all of its bytes. */
+export async function readOriginal(
+  session: LoadedSession,
+  options: ExportOptions,
+): Promise<Original | undefined> {
+  const data = newestForeign(session, options.to.name);
+  const files: { path: string; bytes: Uint8Array }[] = [];
+  for (const { path, sha256, blob } of data?.files ?? []) {
+    const bytes = isBlobRef(blob) ? await blobBytes(blob, options.blobs) : undefined;
+    if (path === undefined || bytes === undefined || (await sha256Of(bytes)) !== sha256) return undefined;
+    files.push({ path, bytes });
+  }
+  if (data === undefined || files.length === 0) return undefined;
+  const imported = await importSession(files, {
+    from: options.to,
+    keep: "none",
+    instructions: data.instructions,
+    ...(data.session === undefined ? {} : { session: data.session }),
+    ...(options.decompress === undefined ? {} : { decompress: options.decompress }),
+    ...(options.sqlite === undefined ? {} : { sqlite: options.sqlite }),
+  });
+  // A fork is another session of the agent's.
+  return imported.header.id === session.header.id ? { files, imported } : undefined;
+}
+
+/** The data of the newest `sessile.foreign` entry of an agent. */
+function newestForeign({ roots }: LoadedSession, agent: string) {
+  for (const entry of roots.toReversed()) {
+    if (entry.type !== "custom" || entry.customType !== "sessile.foreign") continue;
+    const data = objectOf(entry.data);
+    if (data?.v !== 1 || data.agent !== agent || !Array.isArray(data.files)) return undefined;
+    const files = data.files.map((file: unknown) => {
+      const { path, sha256, blob } = objectOf(file) ?? {};
+      return { path: textOf(path), sha256, blob };
+    });
+    return { files, instructions: data.instructions === true, session: textOf(data.session) };
+  }
+  return undefined;
+}
+
+/**
+ * The session in the agent's own files: the very bytes if nothing that the agent has a home for was added, else
+ * what the format appends to them. Undefined if it has to be written anew.
+ */
+export async function returned(
+  session: LoadedSession,
+  source: WriteSource,
+  { files, imported }: Original,
+  options: ExportOptions,
+): Promise<WrittenSession | undefined> {
+  if (!sameChildren(imported, options.children ?? [])) return undefined;
+  const ids = new Set(imported.entries.map(({ id }) => id));
+  const last = session.path.findLastIndex(({ id }) => ids.has(id));
+  const from = session.path[last]?.id ?? null;
+  const behind = session.path.slice(last + 1);
+  const addedIds = new Set(behind.map(({ id }) => id));
+  const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
+  const { to } = options;
+  const resume = to.resume?.(imported.header.id) ?? [];
+  if (added.length === 0 && from === imported.leafId) return { files, resume };
+  // A change of an original entry cannot be said behind it.
+  if (behind.some((entry) => isChangeOf(entry, ids))) return undefined;
+  const findings: Parameters<WriteSource["find"]>[0][] = [];
+  const find: WriteSource["find"] = (finding) => findings.push(finding);
+  const written = await to.append?.({ ...source, find, files, original: imported, from, added });
+  // Those of a refused append are made again by the writer.
+  if (written !== undefined) for (const finding of findings) source.find(finding);
+  return written;
+}
+
+/** Entries that no agent has a home for: state of programs, and what an edit removed. */
+function isState(entry: SessionEntry): boolean {
+  return (
+    entry.type === "custom" && (entry.customType === removedType || entry.customType.startsWith("sessile."))
+  );
+}
+
+function isChangeOf(entry: LoadedSession["path"][number], ids: ReadonlySet<string>): boolean {
+  switch (entry.type) {
+    case "context_edit":
+    case "message_update":
+    case "part_update":
+      return ids.has(entry.targetId);
+    default:
+      return false;
+  }
+}
+
+/** Whether no child has an entry that its original lacks. */
+function sameChildren(imported: ImportedSession, children: readonly unknown[]): boolean {
+  const originals = new Map(imported.children.map((child) => [child.header.id, child]));
+  return (children as readonly ExportableSession[]).every((child) => {
+    const original = originals.get(child.header?.id ?? "");
+    const ids = new Set(original?.entries.map(({ id }) => id));
+    const nodes =
+      "tree" in child
+        ? [...(child.tree as LoadedSession["tree"]).walk()].map(({ node }) => node)
+        : child.entries;
+    // An adoption may have written a leaf entry.
+    return nodes.every(({ id, type }) => type === "leaf" || ids.has(id));
+  });
+}
+
+/** Whether each original file is there, and its file in the result begins with its bytes. */
+export function beginsWith(written: Files, original: Files): boolean {
+  return original.every(({ path, bytes }) => {
+    const file = written.find((each) => each.path === path);
+    if (file === undefined || file.bytes.length < bytes.length) return false;
+    for (let at = 0; at < bytes.length; at++) if (file.bytes[at] !== bytes[at]) return false;
+    return true;
+  });
+}

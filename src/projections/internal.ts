@@ -1,0 +1,5 @@
+/** The parts of this module that other modules of the library use, and that its users do not see. */
+
+export { CallIds } from "./pair-tool-calls.js";
+export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
+export type { CallIdRule } from "./target.js";
