@@ -77,13 +77,13 @@ export async function returned(
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;
   const behind = session.path.slice(last + 1);
+  // A change of an original entry cannot be said behind it.
+  if (behind.some((entry) => isChangeOf(entry, ids))) return undefined;
   const addedIds = new Set(behind.map(({ id }) => id));
   const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
   const resume = to.resume?.(imported.header.id) ?? [];
   if (added.length === 0 && from === imported.leafId) return { files, resume };
-  // A change of an original entry cannot be said behind it.
-  if (behind.some((entry) => isChangeOf(entry, ids))) return undefined;
   const findings: Parameters<WriteSource["find"]>[0][] = [];
   const find: WriteSource["find"] = (finding) => findings.push(finding);
   const written = await to.append?.({ ...source, find, files, original: imported, from, added });

@@ -1,5 +1,7 @@
-import type { EntryBuilder, ForeignFormat } from "sessile/interop";
+import type { EntryBuilder, ForeignFormat, WriteSource } from "sessile/interop";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { writeBlocks } from "../../src/interop/shared/write-blocks.js";
+import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
 
 /** JSON Lines of some values. */
 export function lines(values: readonly unknown[]): Uint8Array {
@@ -20,6 +22,11 @@ export const plain: ForeignFormat = {
           continue;
         }
         session ??= source.session({ id: path });
+        if (kind === "rewind") {
+          session.setLeaf(parent as string | null);
+          source.count("rewind", "mapped", record);
+          continue;
+        }
         if (kind !== "say") {
           source.count(String(kind), "unmapped", record);
           continue;
@@ -37,5 +44,35 @@ export const plain: ForeignFormat = {
       }
     }
   },
-  write: () => ({ files: [], resume: [] }),
+  async write(source) {
+    const records: unknown[] = [{ kind: "start", id: source.header.id, cwd: source.cwd }];
+    for (const step of stepsOf(source)) {
+      if (step.kind === "user") records.push(await said(source, step));
+      else source.find({ code: "entry", entryId: step.entryId, text: step.kind });
+    }
+    return { files: [{ path: "new.jsonl", bytes: lines(records) }], resume: ["plain", source.header.id] };
+  },
+  async append(source) {
+    const [file] = source.files;
+    if (file === undefined) return undefined;
+    const isOnlyText = source.added.every(
+      (entry) => entry.type === "message" && entry.message.role === "user",
+    );
+    if (!isOnlyText) return undefined;
+    const steps = stepsOf({ ...source, path: source.added });
+    const records: object[] = [];
+    for (const step of steps) if (step.kind === "user") records.push(await said(source, step));
+    if (records.length === 0) records.push({ kind: "rewind" });
+    const from = { parent: source.from };
+    const added = lines(records.map((record, at) => (at === 0 ? { ...record, ...from } : record)));
+    const bytes = new Uint8Array([...file.bytes, ...added]);
+    return { files: [{ path: file.path, bytes }], resume: ["plain", source.original.header.id] };
+  },
+  resume: (id) => ["plain", id],
 };
+
+async function said(source: WriteSource, { entryId, content, time }: WriteStep & { readonly kind: "user" }) {
+  const blocks = await writeBlocks(source, entryId, content);
+  const text = blocks.map((block) => (block.type === "text" ? block.text : block.base64)).join("\n");
+  return { kind: "say", id: entryId, text, time };
+}

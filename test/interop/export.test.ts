@@ -1,0 +1,152 @@
+import { memoryBlobStore } from "sessile/blobs";
+import { userMessage } from "sessile/content";
+import { exportSession, importSession } from "sessile/interop";
+import { memorySessionStore, parseSession, type SessionEntry } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { lines, plain } from "./plain-format.js";
+
+const records = [
+  { kind: "start", id: "s1", cwd: "/w", time: "2026-01-01T00:00:00.000Z" },
+  { kind: "say", id: "a", text: "one" },
+  { kind: "noise" },
+  { kind: "say", id: "b", text: "two" },
+  { kind: "say", id: "c", text: "three" },
+];
+const bytes = encodeUtf8(` ${new TextDecoder().decode(lines(records)).replace('"say"', '  "s\\u0061y"')}`);
+
+/** An import in a store. */
+async function adopted(foreign = bytes) {
+  const blobs = memoryBlobStore();
+  const sessions = memorySessionStore({ blobs });
+  const files = [{ path: "a.jsonl", bytes: foreign }];
+  const session = await sessions.adopt(await importSession(files, { from: plain, blobs }));
+  return { blobs, sessions, session };
+}
+
+/** The path at the leaf of a result, as texts. */
+async function textsOf(files: Parameters<typeof importSession>[0]) {
+  const { entries, leafId } = await importSession(files, { from: plain, keep: "none" });
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const texts: unknown[] = [];
+  for (let at = byId.get(leafId ?? ""); at !== undefined; at = byId.get(at.parentId ?? ""))
+    texts.unshift((at as SessionEntry & { message: { content: unknown } }).message.content);
+  return texts;
+}
+
+describe("exportSession to the agent of the import", () => {
+  it("returns the very bytes of what did not change", async () => {
+    const { session, blobs } = await adopted();
+    const out = await exportSession(session, { to: plain, blobs });
+    expect(out.files).toEqual([{ path: "a.jsonl", bytes }]);
+    expect(out.resume).toEqual(["plain", "s1"]);
+    expect(out.report).toMatchObject({ format: "codex", exact: true, findings: [] });
+  });
+
+  it("does so for an import that no store has, and for a file that was read", async () => {
+    const blobs = memoryBlobStore();
+    const imported = await importSession([{ path: "a.jsonl", bytes }], { from: plain, blobs });
+    expect((await exportSession(imported, { to: plain, blobs })).report.exact).toBe(true);
+    const text = [imported.header, ...imported.entries].map((line) => JSON.stringify(line)).join("\n");
+    const parsed = parseSession(`${text}\n`);
+    expect((await exportSession(parsed, { to: plain, blobs })).report.exact).toBe(true);
+  });
+
+  it("returns the bytes if nothing was added that another agent has a home for", async () => {
+    const { session, blobs } = await adopted();
+    const leaf = session.leafId as string;
+    await session.append([{ type: "label", targetId: leaf, label: "x" }]);
+    const { files, report } = await exportSession(session, { to: plain, blobs });
+    expect(files).toEqual([{ path: "a.jsonl", bytes }]);
+    expect(report.findings).toMatchObject([{ code: "entry", text: "1 of type label" }]);
+  });
+
+  it("appends what came behind", async () => {
+    const { session, blobs } = await adopted();
+    await session.appendMessage(userMessage("four"));
+    const { files, report } = await exportSession(session, { to: plain, blobs });
+    expect(files[0]?.bytes.subarray(0, bytes.length)).toEqual(bytes);
+    expect(report.exact).toBe(true);
+    expect(await textsOf(files)).toEqual(["one", "two", "three", "four"]);
+  });
+
+  it("appends behind an earlier leaf, and moves the leaf back", async () => {
+    const { session, blobs } = await adopted();
+    const [one] = await session.path();
+    session.branch(one?.id as string);
+    const back = await exportSession(session, { to: plain, blobs });
+    expect(await textsOf(back.files)).toEqual(["one"]);
+    await session.appendMessage(userMessage("other"));
+    const { files, report } = await exportSession(session, { to: plain, blobs });
+    expect(await textsOf(files)).toEqual(["one", "other"]);
+    expect([report.exact, back.report.exact]).toEqual([true, true]);
+    expect(report.findings).toMatchObject([{ code: "branch", text: "2 entries of other branches" }]);
+  });
+
+  it("writes anew if a message of the original was edited", async () => {
+    const { session, blobs } = await adopted();
+    const [one] = await session.path();
+    await session.append([{ type: "context_edit", targetId: one?.id as string, replacement: null }]);
+    const { files, report } = await exportSession(session, { to: plain, blobs });
+    expect(await textsOf(files)).toEqual(["two", "three"]);
+    expect(report.exact).toBe(false);
+    expect(report.findings).toContainEqual({
+      code: "edited",
+      entryId: one?.id,
+      text: "a context_edit was carried out",
+    });
+  });
+
+  it("writes anew if the bytes are gone, or without a blob store", async () => {
+    const { session } = await adopted();
+    for (const options of [{}, { blobs: memoryBlobStore() }]) {
+      const { files, report } = await exportSession(session, { to: plain, ...options });
+      expect(report.exact).toBe(false);
+      expect(await textsOf(files)).toEqual(["one", "two", "three"]);
+    }
+  });
+
+  it("writes a fork anew, since it is another session", async () => {
+    const { session, sessions, blobs } = await adopted();
+    const fork = await sessions.fork(session.id);
+    const { files, report, resume } = await exportSession(fork, { to: plain, blobs });
+    expect([report.exact, resume]).toEqual([false, ["plain", fork.id]]);
+    expect(await textsOf(files)).toEqual(["one", "two", "three"]);
+  });
+
+  it("returns the newest bytes of a file that was imported again", async () => {
+    const { session, sessions, blobs } = await adopted();
+    const grown = new Uint8Array([...bytes, ...lines([{ kind: "say", id: "d", text: "four" }])]);
+    const files = [{ path: "a.jsonl", bytes: grown }];
+    const imported = await importSession(files, { from: plain, blobs });
+    const again = await sessions.adopt(imported, { existing: "append" });
+    expect(again.tree.size).toBe(session.tree.size + 2);
+    const out = await exportSession(again, { to: plain, blobs });
+    expect([out.files, out.report.exact]).toEqual([files, true]);
+    const same = await sessions.adopt(imported, { existing: "append" });
+    expect(same.tree.size).toBe(again.tree.size);
+  });
+});
+
+describe("exportSession", () => {
+  it("names bytes that are gone, and describes them", async () => {
+    const blobs = memoryBlobStore();
+    const session = await memorySessionStore({ blobs }).create({ cwd: "/w" });
+    const data =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const image = { type: "image", data, mimeType: "image/png" } as const;
+    const entry = await session.appendMessage({ ...userMessage("look"), content: [image] });
+    const whole = await exportSession(session, { to: plain, blobs });
+    expect(await textsOf(whole.files)).toEqual([data]);
+    const without = await exportSession(session, { to: plain });
+    expect(without.report.findings).toMatchObject([{ code: "missing", entryId: entry.id }]);
+    expect(await textsOf(without.files)).toEqual([expect.stringMatching(/^\[image, image\/png, .*\]$/)]);
+  });
+
+  it("refuses an unknown leaf and a value that is no session", async () => {
+    const { session } = await adopted();
+    await expect(exportSession(session, { to: plain, leafId: "none" })).rejects.toThrow("none");
+    await expect(exportSession(4 as never, { to: plain })).rejects.toThrow(TypeError);
+    await expect(exportSession(session, {} as never)).rejects.toThrow("to: expected a format");
+  });
+});
