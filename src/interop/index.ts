@@ -7,6 +7,9 @@
 export { detectSession } from "./detect.js";
 export { exportSession } from "./export.js";
 export { importSession } from "./import.js";
+export { type RedactedSession, type RedactSessionOptions, redactSession } from "./redact-session.js";
+export { type SecretRedaction, secretRedaction } from "./redaction.js";
+export { commonSecrets, type SecretRule } from "./secret-rules.js";
 export type {
   AppendSource,
   DetectedSession,

@@ -1,0 +1,259 @@
+/**
+ * The places of secrets in a text: as they stand there, behind escapes of JSON, and in base64, also wrapped over
+ * lines. Each view of the text has a map back to the text, and views are searched in views.
+ */
+
+import type { SecretRule } from "./secret-rules.js";
+
+/** A place in a text that a rule found. */
+export interface FoundSecret {
+  readonly start: number;
+  readonly end: number;
+  /** The index of the rule. */
+  readonly rule: number;
+}
+
+/** JSON in JSON in base64 is three views deep. */
+const maxDepth = 4;
+/** Shorter texts hold no secret. */
+const minText = 8;
+/** Texts up to this length, such as names of members, are often the same. */
+const maxRemembered = 48;
+
+/** Makes a search by rules. Its result is ordered, without overlaps; a place of several rules has the first. */
+export function secretFinder(rules: readonly SecretRule[]): (text: string) => readonly FoundSecret[] {
+  const candidates = candidateFinder(rules);
+  const clean = new Set<string>();
+  return (text) => {
+    if (clean.has(text)) return [];
+    const found = [...search(text, rules, candidates, 0)].sort((a, b) => a.start - b.start || b.end - a.end);
+    if (found.length === 0 && text.length <= maxRemembered && clean.size < 10_000) clean.add(text);
+    const merged: FoundSecret[] = [];
+    for (const secret of found) {
+      const last = merged.at(-1);
+      if (last === undefined || secret.start >= last.end) merged.push(secret);
+      else {
+        const { start } = last;
+        const rule = Math.min(last.rule, secret.rule);
+        merged[merged.length - 1] = { start, end: Math.max(last.end, secret.end), rule };
+      }
+    }
+    return merged;
+  };
+}
+
+function* search(
+  text: string,
+  rules: readonly SecretRule[],
+  candidates: (text: string) => Iterable<number>,
+  depth: number,
+): Generator<FoundSecret> {
+  if (text.length < minText && depth > 0) return;
+  for (const rule of candidates(text)) {
+    for (const [start, end] of rules[rule]?.find(text) ?? []) yield { start, end, rule };
+  }
+  if (depth === maxDepth || text.length < minText) return;
+  const plain = unescaped(text);
+  if (plain !== undefined) {
+    for (const { start, end, rule } of search(plain.text, rules, candidates, depth + 1)) {
+      yield { start: plain.place(start), end: plain.place(end), rule };
+    }
+  }
+  for (const run of base64Runs(text)) {
+    for (let offset = 0; offset < 4; offset++) {
+      for (const { text: part, from } of printableParts(run.characters, offset)) {
+        for (const { start, end, rule } of search(part, rules, candidates, depth + 1)) {
+          const first = offset + Math.floor((from + start) / 3) * 4;
+          const last = offset + Math.ceil((from + end) / 3) * 4 - 1;
+          yield { start: run.place(first), end: run.end(last), rule };
+        }
+      }
+    }
+  }
+}
+
+/** Folds ASCII letters to lower case; 0 for all else that is not ASCII. */
+const fold = (code: number): number => (code >= 65 && code <= 90 ? code + 32 : code < 128 ? code : 0);
+
+/**
+ * The rules whose literals a text has, and those without literals, in order. One pass over pairs of characters
+ * takes a tenth of the time of a search for each literal.
+ */
+function candidateFinder(rules: readonly SecretRule[]): (text: string) => Iterable<number> {
+  const always = rules.flatMap(({ has = [] }, rule) => (has.length === 0 ? [rule] : []));
+  const byPair = new Map<number, { readonly literal: string; readonly rule: number }[]>();
+  const begins = new Uint8Array(1 << 14);
+  for (const [rule, { has = [] }] of rules.entries()) {
+    for (const literal of has.map((each) => each.toLowerCase())) {
+      const pair = (literal.charCodeAt(0) << 7) | literal.charCodeAt(1);
+      begins[pair] = 1;
+      byPair.set(pair, [...(byPair.get(pair) ?? []), { literal, rule }]);
+    }
+  }
+  return (text) => {
+    const found = new Set(always);
+    let before = 0;
+    for (let index = 0; index < text.length; index++) {
+      const code = fold(text.charCodeAt(index));
+      const pair = (before << 7) | code;
+      before = code;
+      if (begins[pair] === 0) continue;
+      for (const { literal, rule } of byPair.get(pair) ?? []) {
+        if (found.has(rule)) continue;
+        const from = index - 1;
+        if (text.slice(from, from + literal.length).toLowerCase() === literal) found.add(rule);
+      }
+    }
+    return found.size < 2 ? found : [...found].sort((a, b) => a - b);
+  };
+}
+
+const jsonEscape = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
+const escaped: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+/** The text with escapes of JSON replaced, if it has any. Need not be JSON. */
+function unescaped(text: string): { readonly text: string; place(index: number): number } | undefined {
+  if (!text.includes("\\")) return undefined;
+  /** By escape: the places behind it in the replaced text and in the original. */
+  const behind: number[] = [];
+  const original: number[] = [];
+  const parts: string[] = [];
+  let length = 0;
+  let from = 0;
+  for (const { 0: whole, 1: hex, 2: letter = "", index } of text.matchAll(jsonEscape)) {
+    parts.push(text.slice(from, index));
+    parts.push(
+      hex === undefined ? (escaped[letter] ?? letter) : String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+    length += index - from + 1;
+    from = index + whole.length;
+    behind.push(length);
+    original.push(from);
+  }
+  if (behind.length === 0) return undefined;
+  parts.push(text.slice(from));
+  return {
+    text: parts.join(""),
+    place(index) {
+      // The last escape that ends at or before the index.
+      let low = 0;
+      let high = behind.length;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((behind[middle] ?? 0) <= index) low = middle + 1;
+        else high = middle;
+      }
+      if (low === 0) return index;
+      return (original[low - 1] ?? 0) + index - (behind[low - 1] ?? 0);
+    },
+  };
+}
+
+const minRun = 12;
+/** Of a line that is not the last of its run: shorter lines are not wrapped base64. */
+const minWrapped = 16;
+const base64Run = /[A-Za-z0-9+/_-]+/g;
+/** Between the lines of wrapped base64: a line feed, as it is or as JSON has it, and what an output puts before. */
+const wrap = /(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n|\\\r?\n)(?:[ \t]{0,16}\d{1,7}(?:→|\t|[:|] ?))?[ \t+>#]{0,64}/y;
+
+interface Base64Run {
+  readonly characters: string;
+  /** The place in the text of a character of the run. */
+  place(index: number): number;
+  /** The place behind a character of the run, or behind the padding if it is the last. */
+  end(index: number): number;
+}
+
+/** Runs of base64, in either alphabet, with wrapped lines joined. */
+function* base64Runs(text: string): Generator<Base64Run> {
+  base64Run.lastIndex = 0;
+  let match = base64Run.exec(text);
+  while (match !== null) {
+    /** By line: the place in the text and in the run. */
+    const places: number[] = [match.index];
+    const starts: number[] = [0];
+    const lines = [match[0]];
+    let length = match[0].length;
+    let at = match.index + length;
+    let line = match[0];
+    while (line.length >= minWrapped) {
+      wrap.lastIndex = at;
+      if (wrap.exec(text) === null) break;
+      const start = wrap.lastIndex;
+      base64Run.lastIndex = start;
+      const next = base64Run.exec(text);
+      if (next === null || next.index !== start) break;
+      line = next[0];
+      places.push(start);
+      starts.push(length);
+      lines.push(line);
+      length += line.length;
+      at = start + line.length;
+    }
+    if (length >= minRun) {
+      const stop = at;
+      const place = (index: number): number => {
+        let low = 0;
+        let high = starts.length;
+        while (low < high) {
+          const middle = (low + high) >>> 1;
+          if ((starts[middle] ?? 0) <= index) low = middle + 1;
+          else high = middle;
+        }
+        return (places[low - 1] ?? 0) + index - (starts[low - 1] ?? 0);
+      };
+      const padded = stop + (/^={1,2}/.exec(text.slice(stop, stop + 2))?.[0].length ?? 0);
+      const last = length - 1;
+      yield {
+        characters: lines.join(""),
+        place,
+        end: (index) => (index >= last ? padded : place(index) + 1),
+      };
+    }
+    base64Run.lastIndex = at;
+    match = base64Run.exec(text);
+  }
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const values = new Uint8Array(128);
+for (const [value, character] of [...alphabet].entries()) values[character.charCodeAt(0)] = value;
+values["-".charCodeAt(0)] = 62;
+values["_".charCodeAt(0)] = 63;
+
+/** Shorter parts hold no secret, and eight random bytes are rarely printable. */
+const minPart = 8;
+/** Printable ASCII and white space. */
+const printable = new Uint8Array(256);
+for (let byte = 0; byte < 256; byte++) {
+  if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) printable[byte] = 1;
+}
+const ascii = new TextDecoder("latin1");
+
+/** The parts of decoded base64 that are printable, with their places among the bytes. */
+function* printableParts(
+  characters: string,
+  offset: number,
+): Generator<{ readonly text: string; readonly from: number }> {
+  const bytes = decoded(characters, offset);
+  let from = 0;
+  for (let at = 0; at <= bytes.length; at++) {
+    if (at < bytes.length && printable[bytes[at] ?? 0] === 1) continue;
+    if (at - from >= minPart) yield { text: ascii.decode(bytes.subarray(from, at)), from };
+    from = at + 1;
+  }
+}
+
+/** The bytes of base64 without padding, from a character on. */
+function decoded(characters: string, offset: number): Uint8Array {
+  const bytes = new Uint8Array(Math.max(0, Math.floor(((characters.length - offset) * 3) / 4)));
+  let bits = 0;
+  let at = 0;
+  for (let index = offset; index < characters.length; index++) {
+    bits = ((bits << 6) | (values[characters.charCodeAt(index)] ?? 0)) & 0xffffff;
+    const rest = (index - offset) % 4;
+    // The second character of four completes the first byte.
+    if (rest > 0) bytes[at++] = bits >> (6 - rest * 2);
+  }
+  return bytes;
+}

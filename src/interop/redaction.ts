@@ -1,0 +1,73 @@
+/** Redactions: functions of text that replace secrets by the names of their rules, and count them. */
+
+import { describe } from "../internal/arguments.js";
+import { secretFinder } from "./find-secrets.js";
+import { commonSecrets, homeDirectory, patternRule, type SecretRule } from "./secret-rules.js";
+
+/** A redaction of rules. An option `redact` of an import or of `redactSession`. */
+export interface SecretRedaction {
+  (text: string): string;
+  /** The number of replaced secrets by name of the rule, so far. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+const known: ReadonlyMap<string, SecretRule> = new Map(
+  [...commonSecrets, homeDirectory].map((rule) => [rule.name, rule]),
+);
+
+/**
+ * Makes a redaction: a text in which `[redacted: NAME]` stands for each secret. Secrets are found as they stand,
+ * behind escapes of JSON, in base64 of text, and in base64 and PEM that is wrapped over lines. It guarantees
+ * nothing: only known forms are found, and a password in a sentence has no form.
+ *
+ * @param rules rules; names of them, such as `github-token` or `home-directory`; or expressions of your own,
+ *   which are named `custom` and take the time that they take. @default commonSecrets
+ * @throws TypeError for an unknown name
+ * @example
+ * ```ts
+ * const redact = secretRedaction([...commonSecrets, "home-directory", /ACME-\d{6}/]);
+ * const imported = await importSession(files, { from: claudeCode, redact });
+ * console.log(redact.counts); // { "github-token": 2 }
+ * ```
+ */
+export function secretRedaction(
+  rules: readonly (SecretRule | RegExp | string)[] = commonSecrets,
+): SecretRedaction {
+  if (!Array.isArray(rules)) throw new TypeError(`rules: expected a list, got ${describe(rules)}`);
+  const chosen = rules.map(ruleOf);
+  const find = secretFinder(chosen);
+  const counts: Record<string, number> = Object.create(null);
+  const redact = (text: string): string => {
+    const found = find(text);
+    if (found.length === 0) return text;
+    let out = "";
+    let from = 0;
+    for (const { start, end, rule } of found) {
+      const name = chosen[rule]?.name ?? "custom";
+      counts[name] = (counts[name] ?? 0) + 1;
+      out += `${text.slice(from, start)}[redacted: ${name}]`;
+      from = end;
+    }
+    return out + text.slice(from);
+  };
+  return Object.assign(redact, { counts });
+}
+
+function ruleOf(rule: SecretRule | RegExp | string, index: number): SecretRule {
+  if (rule instanceof RegExp) return patternRule("custom", rule, "of the caller");
+  if (typeof rule === "string") {
+    const named = known.get(rule);
+    if (named !== undefined) return named;
+    throw new TypeError(
+      `rules[${index}]: expected one of ${[...known.keys()].join(", ")}, got ${describe(rule)}`,
+    );
+  }
+  if (
+    typeof rule?.name === "string" &&
+    /^[A-Za-z0-9-]+$/.test(rule.name) &&
+    typeof rule.find === "function"
+  ) {
+    if (rule.has?.every((text) => /^[\0-\x7f]{2}/.test(text)) !== false) return rule;
+  }
+  throw new TypeError(`rules[${index}]: expected a rule, an expression or a name, got ${describe(rule)}`);
+}
