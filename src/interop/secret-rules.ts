@@ -27,7 +27,7 @@ const gitleaks = (id: string): string =>
 
 /**
  * A form that begins with a literal has a bounded length, so that a repeated beginning costs linear time. A
- * literal without a character outside base64 needs a boundary before it: images have any four letters.
+ * literal without a character outside base64 has boundaries: an image has any four letters somewhere.
  */
 const forms: Readonly<Record<string, Form>> = {
   "anthropic-key": {
@@ -62,7 +62,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "aws-access-key-id": {
     has: ["AKIA", "ASIA", "ABIA", "ACCA"],
-    form: /(?<![A-Za-z0-9+/])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9+/])/g,
+    form: /(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])/g,
     source: gitleaks("aws-access-token"),
   },
   "aws-secret-key": {
@@ -72,7 +72,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "google-api-key": {
     has: ["AIza"],
-    form: /(?<![A-Za-z0-9+/])AIza[\w-]{35}(?![\w+/=-])/g,
+    form: /(?<![A-Za-z0-9])AIza[\w-]{35}(?![\w-])/g,
     source: gitleaks("gcp-api-key"),
   },
   "google-oauth-secret": {
@@ -92,7 +92,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "alibaba-access-key-id": {
     has: ["LTAI"],
-    form: /(?<![A-Za-z0-9+/])LTAI[A-Za-z0-9]{20}(?![A-Za-z0-9+/])/g,
+    form: /(?<![A-Za-z0-9])LTAI[A-Za-z0-9]{20}(?![A-Za-z0-9])/g,
     source: gitleaks("alibaba-access-key-id"),
   },
   "digitalocean-token": {
@@ -102,7 +102,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "databricks-token": {
     has: ["dapi"],
-    form: /(?<![A-Za-z0-9+/])dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9+/])/g,
+    form: /(?<![A-Za-z0-9])dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])/g,
     source: gitleaks("databricks-api-token"),
   },
   "heroku-key": {
@@ -192,7 +192,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "twilio-key": {
     has: ["SK"],
-    form: /(?<![A-Za-z0-9+/])SK[0-9a-f]{32}(?![A-Za-z0-9+/])/g,
+    form: /(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])/g,
     source: gitleaks("twilio-api-key"),
   },
   "sendgrid-key": {
