@@ -43,12 +43,12 @@ const forms: Readonly<Record<string, Form>> = {
   "openrouter-key": {
     has: ["sk-or-v1-"],
     form: /sk-or-v1-[0-9A-Fa-f]{32,128}/g,
-    source: "https://openrouter.ai/docs/api-reference/authentication",
+    source: "https://nango.dev/docs/api-integrations/openrouter/connect",
   },
   "groq-key": {
     has: ["gsk_"],
     form: /gsk_[A-Za-z0-9]{32,128}/g,
-    source: "https://console.groq.com/docs/quickstart",
+    source: "https://mcp.directory/skills/groq-security-basics",
   },
   "perplexity-key": {
     has: ["pplx-"],
@@ -78,7 +78,7 @@ const forms: Readonly<Record<string, Form>> = {
   "google-oauth-secret": {
     has: ["GOCSPX-", "ya29."],
     form: /GOCSPX-[\w-]{20,64}|ya29\.[\w-]{20,2048}/g,
-    source: "https://developers.google.com/identity/protocols/oauth2",
+    source: "https://docs.gitguardian.com/secrets-detection/secrets-detection-engine/detectors/specifics/google_oauth2_keys",
   },
   "azure-client-secret": {
     has: ["Q~"],
@@ -153,7 +153,7 @@ const forms: Readonly<Record<string, Form>> = {
   "docker-token": {
     has: ["dckr_"],
     form: /dckr_(?:pat|oat)_[\w-]{27,64}/g,
-    source: "https://docs.docker.com/security/access-tokens/",
+    source: "https://docs.docker.com/reference/api/hub/latest/operations/AuthCreateAccessToken.md",
   },
   "slack-token": {
     has: ["xox", "xapp-"],
@@ -168,12 +168,12 @@ const forms: Readonly<Record<string, Form>> = {
   "discord-webhook": {
     has: ["discord"],
     form: /discord(?:app)?\.com\/api\/webhooks\/(\d{17,20}\/[\w-]{60,100})/g,
-    source: "https://docs.discord.com/developers/resources/webhook",
+    source: "https://docs.rs/twilight-util/0.7.0/twilight_util/link/webhook/fn.parse.html",
   },
   "telegram-token": {
     has: [":AA"],
     form: /(?<![\w-])\d{8,12}:AA[\w-]{33}(?![\w-])/g,
-    source: "https://core.telegram.org/bots/api#authorizing-your-bot",
+    source: gitleaks("telegram-bot-api-token"),
   },
   "stripe-key": {
     has: ["k_live_", "k_test_", "k_prod_", "whsec_"],

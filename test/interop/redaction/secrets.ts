@@ -107,7 +107,7 @@ export const planted: Readonly<Record<string, fc.Arbitrary<Planted>>> = {
   "age-key": alone(after("AGE-SECRET-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
   "1password-token": alone(after("ops_eyJ", alphanumeric, 250, 300)),
   "authorization-header": within(of(alphanumeric, 20, 60), (token) => `Authorization: Bearer ${token}`),
-  "url-password": within(of(`${alphanumeric}!$%`, 8, 40), (word) => `postgres://app:${word}@db.example/app`),
+  "url-password": within(of(`${alphanumeric}!$%`, 20, 40), (word) => `postgres://app:${word}@db.example/app`),
   "json-web-token": alone(
     fc
       .tuple(of(urlSafe, 20, 40), of(urlSafe, 20, 80), of(urlSafe, 43))
