@@ -1,6 +1,6 @@
 /**
- * The places of secrets in a text: as they stand there, behind escapes of JSON, and in base64, also wrapped over
- * lines. Each view of the text has a map back to the text, and views are searched in views.
+ * The places of secrets in a text: as they stand there, behind escapes of JSON, and in base64, also wrapped
+ * over lines. Each view of the text has a map back to the text, and views are searched in views.
  */
 
 import type { SecretRule } from "./secret-rules.js";
@@ -20,7 +20,7 @@ const minText = 8;
 /** Texts up to this length, such as names of members, are often the same. */
 const maxRemembered = 48;
 
-/** Makes a search by rules. Its result is ordered, without overlaps; a place of several rules has the first. */
+/** Makes a search by rules. Its result is ordered, without overlaps; the first rule of a place counts. */
 export function secretFinder(rules: readonly SecretRule[]): (text: string) => readonly FoundSecret[] {
   const candidates = candidateFinder(rules);
   const clean = new Set<string>();
@@ -76,8 +76,8 @@ function* search(
 const fold = (code: number): number => (code >= 65 && code <= 90 ? code + 32 : code < 128 ? code : 0);
 
 /**
- * The rules whose literals a text has, and those without literals, in order. One pass over pairs of characters
- * takes a tenth of the time of a search for each literal.
+ * The rules whose literals a text has, and those without literals, in order. One pass over pairs of
+ * characters takes a tenth of the time of a search for each literal.
  */
 function candidateFinder(rules: readonly SecretRule[]): (text: string) => Iterable<number> {
   const always = rules.flatMap(({ has = [] }, rule) => (has.length === 0 ? [rule] : []));
@@ -153,7 +153,7 @@ const minRun = 12;
 /** Of a line that is not the last of its run: shorter lines are not wrapped base64. */
 const minWrapped = 16;
 const base64Run = /[A-Za-z0-9+/_-]+/g;
-/** Between the lines of wrapped base64: a line feed, as it is or as JSON has it, and what an output puts before. */
+/** Between lines of wrapped base64: a line feed, as it is or as JSON has it, and the number of a line. */
 const wrap = /(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n|\\\r?\n)(?:[ \t]{0,16}\d{1,7}(?:→|\t|[:|] ?))?[ \t+>#]{0,64}/y;
 
 interface Base64Run {

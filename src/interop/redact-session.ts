@@ -8,8 +8,8 @@ import type { ExportableSession, Redaction } from "./types.js";
 
 export interface RedactSessionOptions {
   /**
-   * Inline images and references to stored attachments: `drop` puts a text in their place. A stored attachment
-   * itself is never redacted. @default "drop"
+   * Inline images and references to stored attachments: `drop` puts a text in their place. The bytes of an
+   * attachment are never redacted. @default "drop"
    */
   readonly attachments?: "drop" | "keep";
 }
@@ -23,8 +23,8 @@ export interface RedactedSession {
 
 /**
  * Copies a session with a redaction of each string, keys of objects included. Types, times and ids of entries
- * stay, so that the tree is the same; an entry that is invalid after its redaction becomes a custom entry. The
- * original bytes of an import are no longer named: they are not redacted.
+ * stay, so that the tree is the same; an entry that is invalid after its redaction becomes a custom entry.
+ * The original bytes of an import are no longer named: they are not redacted.
  *
  * @param source a `ParsedSession` or an `ImportedSession`
  * @throws TypeError for invalid arguments, and for a session without a header

@@ -16,9 +16,9 @@ const known: ReadonlyMap<string, SecretRule> = new Map(
 );
 
 /**
- * Makes a redaction: a text in which `[redacted: NAME]` stands for each secret. Secrets are found as they stand,
- * behind escapes of JSON, in base64 of text, and in base64 and PEM that is wrapped over lines. It guarantees
- * nothing: only known forms are found, and a password in a sentence has no form.
+ * Makes a redaction: a function that puts `[redacted: NAME]` in place of each secret. Secrets are found as
+ * they stand, behind escapes of JSON, in base64 of text, and in base64 and PEM that is wrapped over lines. It
+ * guarantees nothing: only known forms are found, and a password in a sentence has no form.
  *
  * @param rules rules; names of them, such as `github-token` or `home-directory`; or expressions of your own,
  *   which are named `custom` and take the time that they take. @default commonSecrets

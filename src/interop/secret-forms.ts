@@ -20,8 +20,8 @@ const endOfString = /^\s{0,16}["'`,;\\+]{0,8}\s{0,16}$/;
 const minLastLine = 16;
 
 /**
- * Private keys in PEM, from their header to their footer; without a footer, to the last line of the body. Each
- * character between two runs of dashes is read once.
+ * Private keys in PEM, from their header to their footer; without a footer, to the last line of the body.
+ * Each character between two runs of dashes is read once.
  */
 export function* findPrivateKeys(text: string): Generator<Range> {
   for (const { 0: begin, index } of text.matchAll(header)) {
@@ -75,8 +75,10 @@ function endOfRun(text: string, from: number): number {
   return tokenCharacters.lastIndex;
 }
 
-const assigned =
-  /(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|credential)[\w-]{0,30}["'\\]{0,4}\s{0,8}(?:=|:|=>|:=)\s{0,8}["'`\\]{0,4}([\w+/=.~!@#%^&-]{8,200})/dgi;
+const secretName =
+  /passw(?:or)?d|passphrase|secret|(?:api|access|private)[_-]?key|(?:auth|access)[_-]?token|credential/;
+const assignment = /[\w-]{0,30}["'\\]{0,4}\s{0,8}(?:=|:|=>|:=)\s{0,8}["'`\\]{0,4}/;
+const assigned = new RegExp(`(?:${secretName.source})${assignment.source}([\\w+/=.~!@#%^&-]{8,200})`, "dgi");
 const minEntropy = 3;
 
 /**

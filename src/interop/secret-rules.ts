@@ -25,6 +25,12 @@ interface Form {
 const gitleaks = (id: string): string =>
   `https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml, rule ${id}`;
 
+/** Between a name and its value: quotes, as they are or escaped, and a sign. */
+const assigns = /["'\\]{0,4}\s{0,8}[:=]\s{0,8}["'\\]{0,4}/.source;
+
+/** A part of a path. */
+const segment = /[^\s\\/"'`:;,<>|()[\]{}*?$-][^\s\\/"'`:;,<>|()[\]{}*?$-]{0,63}/.source;
+
 /**
  * A form that begins with a literal has a bounded length, so that a repeated beginning costs linear time. A
  * literal without a character outside base64 has boundaries: an image has any four letters somewhere.
@@ -67,7 +73,7 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "aws-secret-key": {
     has: ["secret"],
-    form: /secret[_-]?access[_-]?key["'\\]{0,4}\s{0,8}[:=]\s{0,8}["'\\]{0,4}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/gi,
+    form: RegExp(`secret[_-]?access[_-]?key${assigns}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])`, "gi"),
     source: "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html",
   },
   "google-api-key": {
@@ -78,7 +84,7 @@ const forms: Readonly<Record<string, Form>> = {
   "google-oauth-secret": {
     has: ["GOCSPX-", "ya29."],
     form: /GOCSPX-[\w-]{20,64}|ya29\.[\w-]{20,2048}/g,
-    source: "https://docs.gitguardian.com/secrets-detection/secrets-detection-engine/detectors/specifics/google_oauth2_keys",
+    source: "https://docs.gitguardian.com/secrets-detection/, detector google_oauth2_keys",
   },
   "azure-client-secret": {
     has: ["Q~"],
@@ -249,7 +255,10 @@ const forms: Readonly<Record<string, Form>> = {
   },
   "authorization-header": {
     has: ["authorization"],
-    form: /authorization["'\\]{0,4}\s{0,8}[:=]\s{0,8}["'\\]{0,4}(?:(?:bearer|basic|token|digest)\s{1,8})?([\w.~+/=-]{8,4096})/gi,
+    form: RegExp(
+      `authorization${assigns}(?:(?:bearer|basic|token|digest) {1,8})?([\\w.~+/=-]{8,4096})`,
+      "gi",
+    ),
     source: "https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2",
   },
   "url-password": {
@@ -262,7 +271,7 @@ const forms: Readonly<Record<string, Form>> = {
 /** The directory of a user below the usual parents of homes, and in the names that agents make of paths. */
 const homes: Form = {
   has: ["/home/", "/users/", "\\users\\", "-home-", "-users-"],
-  form: /(?:[\\/]{1,2}(?:home|users)[\\/]{1,2}|[\\/]-(?:home|users)-)([^\s\\/"'`:;,<>|()[\]{}*?$-][^\s\\/"'`:;,<>|()[\]{}*?$-]{0,63})/gi,
+  form: RegExp(`(?:[\\\\/]{1,2}(?:home|users)[\\\\/]{1,2}|[\\\\/]-(?:home|users)-)(${segment})`, "gi"),
   source: "https://refspecs.linuxfoundation.org/FHS_3.0/fhs/ch03s08.html",
 };
 
