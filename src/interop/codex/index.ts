@@ -1,14 +1,22 @@
 /**
- * The sessions of Codex.
+ * The sessions of Codex: rollouts of every version, their forks, subagents and names.
  *
  * @module interop/codex
  */
 
 import type { ForeignFormat } from "../types.js";
+import { readCodex } from "./read.js";
 
-/** The format of Codex. */
+/**
+ * The format of Codex.
+ *
+ * @example
+ * ```ts
+ * const imported = await importSession([{ path: "rollout.jsonl", bytes }], { from: codex });
+ * ```
+ */
 export const codex: ForeignFormat = {
   name: "codex",
-  read() {},
+  read: readCodex,
   write: () => ({ files: [], resume: [] }),
 };

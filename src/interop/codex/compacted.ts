@@ -1,0 +1,101 @@
+/** The history behind a compaction: which entries stay, and which items are new. */
+
+import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { initialContextType, objectsIn, textsOf } from "./content.js";
+import { plainItem } from "./replies.js";
+import type { HistoryItem } from "./thread-state.js";
+import type { Draft } from "./timeline.js";
+
+/** The words in front of a summary that Codex gives to a model, of 0.58 to 0.169 (2026-11-23). */
+export const summaryPrefix =
+  "Another language model started to solve this problem and produced a summary of its thinking process. " +
+  "You also have access to the state of the tools that were used by that language model. " +
+  "Use this to build on the work that has already been done and avoid duplicating work. " +
+  "Here is the summary produced by the other language model, use the information in this summary to assist " +
+  "with your own analysis:";
+
+/** An item of the new history: one of before, or a new one. */
+export type ReplacedItem =
+  | { readonly kind: "kept"; readonly item: ForeignObject; readonly drafts: readonly Draft[] }
+  | { readonly kind: "new"; readonly item: ForeignObject };
+
+/** A compaction as its line tells it. */
+export interface ReadCompaction {
+  readonly summary: string;
+  /** The new history in order, without the summary and the instructions. */
+  readonly items: readonly ReplacedItem[];
+  /** Whether the line has no new history: early versions kept what users wrote. */
+  readonly isGuessed: boolean;
+}
+
+/** Reads the payload of a `compacted` line against the history before it. */
+export function readCompacted(payload: ForeignObject, history: readonly HistoryItem[]): ReadCompaction {
+  const message = textOf(payload.message) ?? "";
+  const summary = withoutPrefix(message);
+  if (!Array.isArray(payload.replacement_history)) {
+    const users = history.filter(({ item, drafts }) => isUser(item) && drafts.every(isKeptUser));
+    return { summary, items: users.map((each) => ({ kind: "kept", ...each })), isGuessed: true };
+  }
+  const replaced = objectsIn(payload.replacement_history);
+  const isSummary = (item: ForeignObject) => {
+    if (!isUser(item)) return false;
+    const text = textsOf(item.content);
+    return text.startsWith(summaryPrefix) || (message !== "" && text === message);
+  };
+  const shown = replaced.filter((item) => !isSummary(item) && !isInstruction(item));
+  const last = replaced.findLast(isSummary);
+  const text = summary === "" && last !== undefined ? withoutPrefix(textsOf(last.content)) : summary;
+  return { summary: text, items: matched(shown, history), isGuessed: false };
+}
+
+function withoutPrefix(message: string): string {
+  return message.startsWith(summaryPrefix) ? message.slice(summaryPrefix.length).replace(/^\n/, "") : message;
+}
+
+function isUser({ type, role }: ForeignObject): boolean {
+  return type === "message" && role === "user";
+}
+
+function isInstruction({ type, role }: ForeignObject): boolean {
+  return type === "message" && (role === "developer" || role === "system");
+}
+
+/** Messages of the harness are kept only if it gives them at the beginning. */
+function isKeptUser({ entry }: Draft): boolean {
+  if (typeof entry === "function" || entry.type !== "custom_message") return true;
+  return entry.customType === initialContextType;
+}
+
+/** Finds items of the old history again, in order. A reply is kept if all its items are. */
+function matched(items: readonly ForeignObject[], history: readonly HistoryItem[]): readonly ReplacedItem[] {
+  const known = new Map<string, HistoryItem[]>();
+  const itemCounts = new Map<Draft, number>();
+  for (const each of history.toReversed()) {
+    const key = keyOf(each.item);
+    const same = known.get(key);
+    if (same === undefined) known.set(key, [each]);
+    else same.push(each);
+    for (const draft of each.drafts) itemCounts.set(draft, (itemCounts.get(draft) ?? 0) + 1);
+  }
+  const found = items.map((item) => known.get(keyOf(item))?.pop());
+  for (const each of found) {
+    for (const draft of each?.drafts ?? []) itemCounts.set(draft, (itemCounts.get(draft) ?? 0) - 1);
+  }
+  return items.map((item, at): ReplacedItem => {
+    const drafts = found[at]?.drafts;
+    return drafts?.every((draft) => itemCounts.get(draft) === 0) === true
+      ? { kind: "kept", item, drafts }
+      : { kind: "new", item };
+  });
+}
+
+/** Equal for an item and its copy in a later line. */
+function keyOf(item: ForeignObject): string {
+  if (item.type === "message") {
+    const { content, role } = item;
+    const parts = arrayOf(content).map((part) => objectOf(part)?.text ?? objectOf(part)?.image_url ?? part);
+    return JSON.stringify([role, typeof content === "string" ? [content] : parts]);
+  }
+  const { id: _id, status: _status, ...rest } = plainItem(item);
+  return JSON.stringify(rest);
+}

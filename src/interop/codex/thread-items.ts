@@ -1,0 +1,247 @@
+/** The items of a thread as entries: replies, messages of users and of the harness, results of tools. */
+
+import type { AssistantMessage, ToolResultMessage } from "../../content/index.js";
+import { type ForeignObject, textOf } from "../shared/values.js";
+import type { DraftEntry, ForeignRecord, ForeignSource } from "../types.js";
+import {
+  asContent,
+  blocksOf,
+  directoryOf,
+  initialContextType,
+  outputBlocks,
+  textsOf,
+  userPieces,
+} from "./content.js";
+import { type Outcome, outputFailed, spawnedThread } from "./outcomes.js";
+import { modelItems, outputItems, type ReadCall, readReply } from "./replies.js";
+import { ReplyUsage } from "./reply-usage.js";
+import type { ThreadState } from "./thread-state.js";
+import type { Draft, DraftPlace, Timeline } from "./timeline.js";
+
+export type MessageDraft = Draft<Extract<DraftEntry, { readonly type: "message" }>>;
+
+/** An item with its place. `behind`: it is part of the history behind a compaction. */
+export interface ItemLine {
+  readonly item: ForeignObject;
+  readonly place: DraftPlace & { readonly timestamp: number };
+  readonly record: ForeignRecord;
+  readonly behind?: boolean;
+}
+
+/** Adds the items of a thread to its timeline. */
+export class ThreadItems {
+  readonly usage = new ReplyUsage<MessageDraft>((draft, usage) => changeMessage(draft, { usage }));
+  readonly #source: ForeignSource;
+  readonly #timeline: Timeline;
+  readonly #state: ThreadState;
+  provider = "openai";
+  model = "unknown";
+  /** Called for a directory that the environment names. */
+  onDirectory: (cwd: string, record: ForeignRecord) => void = () => undefined;
+  /** The latest reply of the turn. */
+  turnReply: MessageDraft | undefined;
+  /** Whether a user's message came as an item, not only as an event. */
+  hasUserItems = false;
+  hasReplies = false;
+  #open: { readonly items: ForeignObject[]; readonly place: ItemLine["place"] } | undefined;
+  readonly #calls = new Map<string, ReadCall>();
+  readonly #results = new Map<string, { readonly draft: MessageDraft; readonly output: unknown }>();
+  readonly outcomes = new Map<string, Outcome>();
+  /** Threads of subagents that calls started. */
+  readonly spawned = new Set<string>();
+
+  constructor(source: ForeignSource, timeline: Timeline, state: ThreadState) {
+    this.#source = source;
+    this.#timeline = timeline;
+    this.#state = state;
+  }
+
+  /** Adds an item. Returns whether its type is known. */
+  add(line: ItemLine): boolean | "unknown" {
+    const { item } = line;
+    const type = textOf(item.type) ?? "";
+    if (type === "message" && item.role === "assistant") return this.#ownItem(line);
+    if (modelItems.has(type)) {
+      if (encryptedItems.has(type)) this.#find("encryptedSummary", line, "only its provider can read it");
+      return this.#ownItem(line);
+    }
+    if (type === "message" || type === "agent_message" || outputItems.has(type)) this.endReply();
+    if (type === "message") {
+      if (item.role === "user") this.#userMessage(line);
+      else this.instructions(line, textsOf(item.content));
+      return true;
+    }
+    if (type === "agent_message") {
+      this.#harness(line, "codex.agent_message", asContent(blocksOf(item.content)), 0);
+      return true;
+    }
+    if (outputItems.has(type)) return this.#output(line);
+    return knownOthers.has(type) ? false : "unknown";
+  }
+
+  /** Whether a reply is open: its items came, its end did not. */
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** Ends the reply whose items came so far. */
+  endReply(): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    this.#open = undefined;
+    const maker = { provider: this.provider, model: this.model };
+    const { message, calls } = readReply(open.items, maker, open.place.timestamp);
+    if (message.content.length === 0) return;
+    for (const [callId, call] of calls) this.#calls.set(callId, call);
+    const draft: MessageDraft = this.#timeline.add({ type: "message", message }, open.place);
+    for (const item of open.items) this.#state.see(item, draft);
+    this.usage.begin(draft);
+    this.turnReply = draft;
+    this.hasReplies = true;
+  }
+
+  /** Instructions for the model: outside the context, unless they are wanted there. */
+  instructions({ item, place }: Pick<ItemLine, "item" | "place">, text: string): void {
+    if (text === "") return;
+    if (this.#source.instructions) {
+      const message = { role: "system", content: text, timestamp: place.timestamp } as const;
+      this.#timeline.add({ type: "message", message }, place);
+      return;
+    }
+    const data = { role: textOf(item.role) ?? "developer", text };
+    this.#timeline.add({ type: "custom", customType: "sessile.foreign_instructions", data }, place);
+  }
+
+  /** Completes the results by what events told, which may come later than they. */
+  finish(): void {
+    this.endReply();
+    for (const [callId, { draft, output }] of this.#results) {
+      const outcome = this.outcomes.get(callId);
+      const isError = outcome?.isError ?? outputFailed(output);
+      const details = outcome?.details ?? {};
+      changeMessage(draft, { isError, ...(Object.keys(details).length === 0 ? {} : { details }) });
+    }
+  }
+
+  #find(
+    code: "encryptedSummary" | "orphanResult" | "duplicateResult",
+    { record }: ItemLine,
+    text: string,
+  ): void {
+    this.#source.find({ code, file: record.file, line: record.line, text });
+  }
+
+  #ownItem({ item, place }: ItemLine): true {
+    this.#open ??= { items: [], place };
+    this.#open.items.push(item);
+    return true;
+  }
+
+  #userMessage(line: ItemLine): void {
+    const { item, place, behind } = line;
+    this.usage.separate();
+    const drafts: Draft[] = [];
+    for (const [at, { harness, content }] of userPieces(item).entries()) {
+      if (harness !== undefined) {
+        drafts.push(this.#harnessEntry(line, harness, content, at));
+        continue;
+      }
+      this.hasUserItems = true;
+      this.#state.beginTurn(this.#timeline.cursor);
+      this.turnReply = undefined;
+      const part = partOf(place, at);
+      // What a compaction repeats in another form is no message that the user sent.
+      const entry =
+        behind === true
+          ? ({ type: "custom_message", customType: "codex.user_message", content, display: true } as const)
+          : ({ type: "message", message: { role: "user", content, timestamp: place.timestamp } } as const);
+      drafts.push(this.#timeline.add(entry, { ...place, part }));
+    }
+    this.#state.see(item, ...drafts);
+  }
+
+  #harness(line: ItemLine, customType: string, content: ReturnType<typeof asContent>, at: number): void {
+    this.#state.see(line.item, this.#harnessEntry(line, customType, content, at));
+  }
+
+  #harnessEntry(
+    { place, record }: ItemLine,
+    customType: string,
+    content: ReturnType<typeof asContent>,
+    at: number,
+  ): Draft {
+    if (customType === initialContextType && typeof content === "string") {
+      const cwd = directoryOf(content);
+      if (cwd !== undefined) this.onDirectory(cwd, record);
+    }
+    const entry = { type: "custom_message", customType, content, display: false } as const;
+    return this.#timeline.add(entry, { ...place, part: partOf(place, at) });
+  }
+
+  #output(line: ItemLine): boolean {
+    const { item, place } = line;
+    const callId = textOf(item.call_id) ?? textOf(item.id) ?? "";
+    const call = this.#calls.get(callId);
+    if (call === undefined) {
+      this.#find("orphanResult", line, `a result of no call: ${callId}`);
+      return false;
+    }
+    if (this.#results.has(callId)) {
+      this.#find("duplicateResult", line, `a second result of the call ${callId}`);
+      return false;
+    }
+    const output = item.output ?? item.result ?? item.tools ?? "";
+    const content =
+      item.type === "tool_search_output"
+        ? ([{ type: "text", text: JSON.stringify(output) }] as const)
+        : outputBlocks(output);
+    const message: ToolResultMessage = {
+      role: "toolResult",
+      toolCallId: call.storedId,
+      toolName: call.name,
+      content,
+      isError: false,
+      timestamp: place.timestamp,
+    };
+    const draft: MessageDraft = this.#timeline.add({ type: "message", message }, place);
+    this.#results.set(callId, { draft, output });
+    this.#state.see(item, draft);
+    const told = this.outcomes.get(callId)?.threads[0];
+    const sessionId = told ?? (call.name === "spawn_agent" ? spawnedThread(output) : undefined);
+    if (sessionId !== undefined && !this.spawned.has(sessionId)) {
+      this.spawned.add(sessionId);
+      const data = { toolCallId: call.storedId, sessionId };
+      const entry = { type: "custom", customType: "sessile.subagent", data } as const;
+      this.#timeline.add(entry, { ...place, part: "subagent" });
+    }
+    return true;
+  }
+}
+
+const encryptedItems: ReadonlySet<string> = new Set([
+  "compaction",
+  "compaction_summary",
+  "context_compaction",
+]);
+
+/** Items that are state, not of the conversation. */
+const knownOthers: ReadonlySet<string> = new Set([
+  "ghost_snapshot",
+  "configuration_update",
+  "compaction_trigger",
+  "other",
+]);
+
+function partOf({ part }: DraftPlace, at: number): string | number {
+  if (part === undefined) return at === 0 ? "" : at;
+  return at === 0 ? part : `${part}.${at}`;
+}
+
+/** Changes members of a message that was added. */
+export function changeMessage(
+  draft: MessageDraft,
+  fields: Partial<AssistantMessage> | Partial<ToolResultMessage>,
+): void {
+  if (typeof draft.entry === "function") return;
+  draft.entry.message = { ...draft.entry.message, ...fields } as typeof draft.entry.message;
+}

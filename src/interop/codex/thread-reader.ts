@@ -1,0 +1,296 @@
+/** Reads the lines of a thread: items, and the events that change what the model sees. */
+
+import { digestOf } from "../shared/ids.js";
+import { type ForeignObject, millisecondsOf, numberOf, objectOf, textOf } from "../shared/values.js";
+import type { EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
+import { readCompacted } from "./compacted.js";
+import { outcomeOf, type usageOf } from "./outcomes.js";
+import type { Rollout, RolloutLine, RolloutMeta } from "./rollout.js";
+import { changeMessage, type ItemLine, ThreadItems } from "./thread-items.js";
+import { ThreadState } from "./thread-state.js";
+import { type Draft, Timeline } from "./timeline.js";
+
+/** Reads one thread: the files of which it consists, one after the other. */
+export class ThreadReader {
+  readonly timeline = new Timeline();
+  readonly #state: ThreadState;
+  readonly #items: ThreadItems;
+  readonly #source: ForeignSource;
+  readonly #id: string;
+  #prefix = "";
+  #time: number;
+  #cwd: string | undefined;
+  #effort: string | undefined;
+  /** The name that the thread has at its end. */
+  name: string | undefined;
+  #isCompacting = false;
+  #compactionUsage: ReturnType<typeof usageOf>;
+  readonly #fromEvents: Draft[] = [];
+  readonly #newer = new Set<string>();
+
+  /** @param keepsStates whether a file goes on from a line of an earlier one */
+  constructor(
+    source: ForeignSource,
+    builder: EntryBuilder,
+    meta: RolloutMeta | undefined,
+    keepsStates: boolean,
+  ) {
+    this.#source = source;
+    this.#id = meta?.id ?? "";
+    this.#time = builder.time(meta?.timestamp);
+    this.#cwd = meta?.cwd;
+    this.#state = new ThreadState(keepsStates);
+    this.#items = new ThreadItems(source, this.timeline, this.#state);
+    this.#items.provider = meta?.provider ?? "openai";
+    this.#items.onDirectory = (cwd, record) => this.#moveTo(cwd, record);
+  }
+
+  /** The threads that calls started. */
+  get spawned(): ReadonlySet<string> {
+    return this.#items.spawned;
+  }
+
+  /** Reads the lines of a file up to an ordinal. Its record ids begin with the prefix. */
+  read(rollout: Rollout, { prefix = "", end = Number.POSITIVE_INFINITY } = {}): void {
+    this.#prefix = prefix;
+    for (const line of rollout.lines()) {
+      if (line.ordinal >= end) break;
+      this.#time = millisecondsOf(line.timestamp) ?? this.#time;
+      const inner =
+        line.type === "response_item" || line.type === "event_msg" ? line.payload.type : undefined;
+      const type = inner === undefined ? line.type : `${line.type}/${textOf(inner) ?? ""}`;
+      this.#source.count(type, this.#line(line) ? "mapped" : "unmapped", line.record);
+      this.#state.note(line.ordinal, this.timeline.cursor);
+    }
+    this.#items.endReply();
+  }
+
+  /** Goes back to the state before a line, from which a file goes on. What came behind it is a branch. */
+  revertTo(end: number, recordId: string): void {
+    this.#items.usage.forget();
+    this.#items.turnReply = undefined;
+    const target = this.#state.revertTo(end);
+    this.timeline.moveTo(target, { recordId, part: "revert", timestamp: this.#time });
+  }
+
+  /** Adds the entries to a builder. */
+  finish(builder: EntryBuilder): void {
+    const items = this.#items;
+    items.finish();
+    if (items.hasUserItems) for (const draft of this.#fromEvents) draft.isDropped = true;
+    if (items.hasReplies && !items.usage.isExact) {
+      this.#source.find({
+        code: "guessed",
+        text: "usage and ends of replies follow from the order of the lines",
+      });
+    }
+    this.timeline.flush(builder);
+  }
+
+  /** Returns whether the line became entries, or a part of them. */
+  #line(line: RolloutLine): boolean {
+    const { type, payload } = line;
+    switch (type) {
+      case "response_item": {
+        if (line.metadata.compaction_output === true) {
+          this.#items.endReply();
+          this.#isCompacting = true;
+          return true;
+        }
+        const known = this.#items.add(this.#itemLine(line));
+        if (known === "unknown") this.#isNewer(line, textOf(payload.type) ?? "");
+        return known === true;
+      }
+      case "event_msg":
+        return this.#event(line);
+      case "compacted":
+        this.#compacted(line);
+        return true;
+      case "turn_context":
+        this.#turnContext(line);
+        return true;
+      case "token_usage_record":
+        return this.#usageRecord(payload);
+      case "session_meta": {
+        const text = textOf(objectOf(payload.base_instructions)?.text) ?? textOf(payload.instructions) ?? "";
+        if (textOf(payload.id) === this.#id) this.#items.instructions(this.#itemLine(line), text);
+        return true;
+      }
+      default:
+        if (!stateTypes.has(type)) this.#isNewer(line, type);
+        return false;
+    }
+  }
+
+  #place({ recordId }: RolloutLine, part?: string) {
+    const place = { recordId: this.#prefix + recordId, timestamp: this.#time };
+    return part === undefined ? place : { ...place, part };
+  }
+
+  #itemLine(line: RolloutLine): ItemLine {
+    return { item: line.payload, place: this.#place(line), record: line.record };
+  }
+
+  #isNewer({ record: { file, line } }: RolloutLine, type: string): void {
+    if (this.#newer.has(type) || this.#newer.size >= 100) return;
+    this.#newer.add(type);
+    this.#source.find({ code: "newer", file, line, text: `unknown type ${type}` });
+  }
+
+  #event(line: RolloutLine): boolean {
+    const { payload } = line;
+    const told = outcomeOf(payload);
+    if (told !== undefined) {
+      this.#items.outcomes.set(told.callId, told.outcome);
+      return true;
+    }
+    switch (payload.type) {
+      case "token_count": {
+        const usage = this.#items.usage.count(objectOf(payload.info));
+        if (usage === undefined) return false;
+        this.#items.endReply();
+        this.#items.usage.assign(usage);
+        return true;
+      }
+      case "user_message":
+        this.#userEvent(line);
+        return true;
+      case "thread_rolled_back":
+        return this.#rollBack(line, numberOf(payload.num_turns) ?? 0);
+      case "turn_aborted": {
+        this.#items.endReply();
+        const { turnReply } = this.#items;
+        if (turnReply !== undefined) changeMessage(turnReply, { stopReason: "aborted" });
+        return turnReply !== undefined;
+      }
+      case "thread_name_updated": {
+        const name = textOf(payload.thread_name) ?? textOf(payload.name);
+        if (name === undefined) return false;
+        this.name = name;
+        this.timeline.add({ type: "session_info", name }, this.#place(line));
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  /** In files without items of users, an event is all that there is of their messages. */
+  #userEvent(line: RolloutLine): void {
+    const content = textOf(line.payload.message) ?? "";
+    if (this.#items.hasUserItems || content === "") return;
+    this.#items.endReply();
+    const message = { role: "user", content, timestamp: this.#time } as const;
+    this.#fromEvents.push(this.timeline.add({ type: "message", message }, this.#place(line)));
+  }
+
+  #usageRecord(payload: ForeignObject): boolean {
+    const usage = this.#items.usage.record(payload);
+    if (usage === undefined) return false;
+    if (this.#isCompacting) {
+      this.#compactionUsage = usage;
+      return true;
+    }
+    this.#items.usage.contextTokens = usage.totalTokens ?? 0;
+    this.#items.endReply();
+    this.#items.usage.assign(usage);
+    return true;
+  }
+
+  #rollBack(line: RolloutLine, count: number): boolean {
+    this.#items.endReply();
+    const found = count >= 1 ? this.#state.rollBack(Math.trunc(count)) : undefined;
+    if (found === undefined) return false;
+    if (found.dropped < count) {
+      const { file, line: number } = line.record;
+      this.#source.find({ code: "guessed", file, line: number, text: `${found.dropped} of ${count} turns` });
+    }
+    this.#items.usage.forget();
+    this.#items.turnReply = undefined;
+    this.timeline.moveTo(found.before, this.#place(line));
+    return true;
+  }
+
+  #turnContext(line: RolloutLine): void {
+    const { payload } = line;
+    const items = this.#items;
+    items.endReply();
+    items.usage.separate();
+    const settings = objectOf(objectOf(payload.collaboration_mode)?.settings);
+    const model = textOf(payload.model) ?? textOf(settings?.model) ?? "";
+    if (model !== "" && model !== items.model) {
+      items.model = model;
+      const entry = { type: "model_change", provider: items.provider, modelId: model } as const;
+      this.timeline.add(entry, this.#place(line, "model"));
+    }
+    const effort = textOf(payload.effort) ?? textOf(settings?.reasoning_effort);
+    if (effort !== undefined && effort !== this.#effort) {
+      this.#effort = effort;
+      const thinkingLevel = effort === "none" ? "off" : effort;
+      this.timeline.add({ type: "thinking_level_change", thinkingLevel }, this.#place(line, "effort"));
+    }
+    const cwd = textOf(payload.cwd);
+    if (cwd !== undefined) this.#moveTo(cwd, line.record);
+  }
+
+  #moveTo(cwd: string, { file, line }: ForeignRecord): void {
+    if (this.#cwd !== undefined && this.#cwd !== cwd) {
+      this.#source.find({ code: "moved", file, line, text: `the working directory is ${cwd}` });
+    }
+    this.#cwd = cwd;
+  }
+
+  #compacted(line: RolloutLine): void {
+    const items = this.#items;
+    items.endReply();
+    const usage = this.#compactionUsage ?? items.usage.takeHeld();
+    this.#compactionUsage = undefined;
+    this.#isCompacting = false;
+    const { payload, record } = line;
+    const { summary, items: replaced, isGuessed } = readCompacted(payload, this.#state.history);
+    if (isGuessed) {
+      const text = "the line has no history: what users wrote is taken to stay";
+      this.#source.find({ code: "guessed", file: record.file, line: record.line, text });
+    }
+    const retained = replaced.flatMap((each) => (each.kind === "kept" ? each.drafts : []));
+    const place = this.#place(line);
+    const tokensBefore = items.usage.contextTokens;
+    const draft = this.timeline.add(
+      (idOf) => ({
+        type: "compaction",
+        summary,
+        // An own id keeps nothing: what stays is named one by one.
+        firstKeptEntryId: digestOf("codex", this.#id, place.recordId, "").slice(0, 8),
+        tokensBefore,
+        strategy: "codex",
+        ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(idOf))] }),
+        ...(usage === undefined ? {} : { usage }),
+      }),
+      place,
+    );
+    this.#state.restart();
+    for (const [at, { item, ...kept }] of replaced.entries()) {
+      if (kept.kind === "kept") {
+        items.endReply();
+        if (item.role === "user") this.#state.beginTurn(draft);
+        this.#state.see(item, ...kept.drafts);
+      } else
+        items.add({
+          item,
+          place: this.#place(line, `history.${at}`) as ItemLine["place"],
+          record,
+          behind: true,
+        });
+    }
+    items.endReply();
+    items.usage.forget();
+  }
+}
+
+/** Lines that are state, of which no model sees anything that items do not have. */
+const stateTypes: ReadonlySet<string> = new Set([
+  "world_state",
+  "state",
+  "inter_agent_communication",
+  "inter_agent_communication_metadata",
+]);

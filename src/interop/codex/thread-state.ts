@@ -1,0 +1,91 @@
+/** The history that the model of a thread sees, and its turns: what rollbacks and compactions change. */
+
+import type { ForeignObject } from "../shared/values.js";
+import type { Draft } from "./timeline.js";
+
+/** An item that the model sees, and its entries. Several items may share the entry of a reply. */
+export interface HistoryItem {
+  readonly item: ForeignObject;
+  readonly drafts: readonly Draft[];
+}
+
+/** A turn that a person began. */
+interface Turn {
+  /** The entry before it. */
+  readonly before: Draft | null;
+  /** Items of the history before it. */
+  readonly historyCount: number;
+}
+
+/** The state behind a line. Both arrays only grow, or are replaced. */
+interface State {
+  readonly ordinal: number;
+  readonly cursor: Draft | null;
+  readonly turns: readonly Turn[];
+  readonly turnCount: number;
+  readonly history: readonly HistoryItem[];
+  readonly historyCount: number;
+}
+
+/** The history and the turns of one thread. */
+export class ThreadState {
+  #turns: Turn[] = [];
+  #history: HistoryItem[] = [];
+  readonly #states: State[] | undefined;
+
+  /** @param keepsStates whether a file goes on from a line of an earlier one */
+  constructor(keepsStates: boolean) {
+    this.#states = keepsStates ? [] : undefined;
+  }
+
+  get history(): readonly HistoryItem[] {
+    return this.#history;
+  }
+
+  /** Adds an item that the model sees. */
+  see(item: ForeignObject, ...drafts: readonly Draft[]): void {
+    this.#history.push({ item, drafts });
+  }
+
+  /** Begins a turn behind an entry. */
+  beginTurn(before: Draft | null): void {
+    this.#turns.push({ before, historyCount: this.#history.length });
+  }
+
+  /** Begins a history with none of the items before. */
+  restart(): void {
+    this.#history = [];
+    this.#turns = [];
+  }
+
+  /** Drops the last turns. Returns the entry before them; undefined if there is no turn. */
+  rollBack(count: number): { readonly before: Draft | null; readonly dropped: number } | undefined {
+    const at = Math.max(0, this.#turns.length - count);
+    const turn = this.#turns[at];
+    if (turn === undefined) return undefined;
+    const dropped = this.#turns.length - at;
+    this.#turns = this.#turns.slice(0, at);
+    this.#history = this.#history.slice(0, turn.historyCount);
+    return { before: turn.before, dropped };
+  }
+
+  /** Remembers the state behind a line. */
+  note(ordinal: number, cursor: Draft | null): void {
+    this.#states?.push({
+      ordinal,
+      cursor,
+      turns: this.#turns,
+      turnCount: this.#turns.length,
+      history: this.#history,
+      historyCount: this.#history.length,
+    });
+  }
+
+  /** Goes back to the state before a line. Returns the last entry of that state. */
+  revertTo(ordinal: number): Draft | null {
+    const state = this.#states?.findLast((each) => each.ordinal < ordinal);
+    this.#turns = state?.turns.slice(0, state.turnCount) ?? [];
+    this.#history = state?.history.slice(0, state.historyCount) ?? [];
+    return state?.cursor ?? null;
+  }
+}

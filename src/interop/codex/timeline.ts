@@ -1,0 +1,86 @@
+/**
+ * Entries before they have ids. Later lines of a rollout change earlier entries: usage, exit codes, aborted
+ * turns. So the entries are collected first, and added in order at the end.
+ */
+
+import type { DraftEntry, EntryBuilder } from "../types.js";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** An entry that may still change. */
+export interface Draft<T extends DraftEntry = DraftEntry> {
+  /** A function is called when all earlier entries have their ids. */
+  entry: Mutable<T> | ((idOf: (draft: Draft) => string) => DraftEntry);
+  readonly parent: Draft | null;
+  readonly recordId: string;
+  readonly part: string;
+  readonly timestamp: unknown;
+  /** Left out in the end. */
+  isDropped?: boolean;
+}
+
+/** The place of a draft: its record, its time. */
+export interface DraftPlace {
+  readonly recordId: string;
+  readonly part?: string | number;
+  readonly timestamp?: unknown;
+}
+
+/** The entries of one session in the order of its lines. */
+export class Timeline {
+  readonly #drafts: Draft[] = [];
+  #cursor: Draft | null = null;
+
+  /** The entry that the next one follows. */
+  get cursor(): Draft | null {
+    return this.#cursor;
+  }
+
+  /** Adds an entry behind the cursor. */
+  add<T extends DraftEntry>(entry: T | Draft["entry"], place: DraftPlace): Draft<T> {
+    const { recordId, part = "", timestamp } = place;
+    const draft: Draft = {
+      entry: entry as Draft["entry"],
+      parent: this.#cursor,
+      recordId,
+      part: String(part),
+      timestamp,
+    };
+    this.#drafts.push(draft);
+    this.#cursor = draft;
+    return draft as unknown as Draft<T>;
+  }
+
+  /** Moves the leaf to an earlier entry, or before the first. The next entry follows that one. */
+  moveTo(target: Draft | null, place: DraftPlace): void {
+    if (target === this.#cursor) return;
+    this.#cursor = target;
+    const { recordId, part = "leaf", timestamp } = place;
+    const entry: Draft["entry"] = (idOf) => ({
+      type: "leaf",
+      targetId: target === null ? null : idOf(target),
+    });
+    this.#drafts.push({ entry, parent: target, recordId, part: String(part), timestamp });
+  }
+
+  /** Adds all entries to a builder, and sets the leaf. */
+  flush(builder: EntryBuilder): void {
+    const ids = new Map<Draft, string>();
+    const present = (draft: Draft | null): Draft | null => {
+      let at = draft;
+      while (at?.isDropped === true) at = at.parent;
+      return at;
+    };
+    const idOf = (draft: Draft | null): string | null => {
+      const at = present(draft);
+      return at === null ? null : (ids.get(at) ?? null);
+    };
+    for (const draft of this.#drafts) {
+      if (draft.isDropped === true) continue;
+      const { entry, recordId, part, timestamp } = draft;
+      const made = typeof entry === "function" ? entry((other) => idOf(other) ?? "") : entry;
+      ids.set(draft, builder.add(made, { recordId, part, timestamp, parentId: idOf(draft.parent) }));
+    }
+    builder.setLeaf(idOf(this.#cursor));
+  }
+}
