@@ -24,7 +24,7 @@ export interface ReadCompaction {
   readonly summary: string;
   /** The new history in order, without the summary and the instructions. */
   readonly items: readonly ReplacedItem[];
-  /** Whether the line has no new history: early versions kept what users wrote. */
+  /** Whether the line has no new history: early versions kept all messages of users. */
   readonly isGuessed: boolean;
 }
 

@@ -16,13 +16,13 @@ interface Part {
 
 /** A message of a person, or of the harness in a person's place. */
 export interface UserPiece {
-  /** The `customType` of a harness text; undefined for what a person wrote. */
+  /** The `customType` of a harness text; undefined for a person's words. */
   readonly harness: string | undefined;
   readonly content: string | readonly ContentBlock[];
 }
 
 /**
- * The pieces of a message of the role `user`: runs of what a person wrote and of the harness's texts. The
+ * The pieces of a message of the role `user`: runs of a person's words and of the harness's texts. The
  * `<image>` texts around an image fold into it.
  */
 export function userPieces(item: ForeignObject): readonly UserPiece[] {
@@ -102,7 +102,7 @@ function textBlock(text: string): TextBlock {
 
 const dataUrl = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64,/i;
 
-/** An image in base64 is an image; what is only named stays text. */
+/** An image in base64 is an image; an address stays text. */
 function mediaBlock(part: ForeignObject): ContentBlock {
   const { image_url: image, type } = part;
   const url = textOf(image) ?? textOf(objectOf(image)?.url) ?? "";
@@ -116,7 +116,7 @@ function mediaBlock(part: ForeignObject): ContentBlock {
   return textBlock(url === "" ? `[${name}]` : `[${name} ${url.slice(0, 2048)}]`);
 }
 
-/** The `customType` of what a harness tells the model at the beginning, and after a compaction again. */
+/** The `customType` of initial context, which a harness repeats after a compaction. */
 export const initialContextType = "sessile.initial_context";
 
 /** Openings of initial context, from rollouts of 0.29 to 0.169 (2026-11-23). */

@@ -126,7 +126,7 @@ function readThread(
   return reader.spawned;
 }
 
-/** Reads what a fork goes on from: the lines of its base up to the place of the fork. */
+/** Reads the beginning of a fork: the lines of its base up to the place of the fork. */
 function readBases(
   file: Rollout,
   id: string,
@@ -149,7 +149,7 @@ function readBases(
   seen.add(base.threadId);
   for (const [at, each] of files.entries()) {
     const started = each.meta?.base?.end;
-    // A file of a later revert is no part of what the fork saw.
+    // A file of a later revert is no part of the fork.
     if (at > 0 && (started === undefined || isLater(each, file))) break;
     if (at === 0) readBases(each, base.threadId, context, seen);
     else if (started !== undefined) reader.revertTo(started, `${fileName(each)}:`);

@@ -1,6 +1,6 @@
 /**
- * Which usage belongs to which reply. Since 0.169 a record behind the reply tells it. Before, token counts have
- * sums, are repeated, and in 0.58 stand in front of their reply.
+ * The usage of each reply. Since 0.169 a record behind the reply has it. Earlier token counts are sums, are
+ * repeated, and in 0.58 precede their reply.
  */
 
 import type { Usage } from "../../content/index.js";
@@ -16,7 +16,7 @@ export class ReplyUsage<Reply extends object> {
   #held: Usage | undefined;
   /** The latest sum. A count with the same sum tells nothing new. */
   #sum: string | undefined;
-  /** A reply without a count before it continues the last one: 0.58 writes parallel calls with their results. */
+  /** A reply without a count before it continues the last one, as 0.58 writes parallel calls. */
   #isContinued = false;
   #hasRecords = false;
   /** Tokens of the latest request and reply. */

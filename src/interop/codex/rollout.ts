@@ -1,6 +1,6 @@
 /**
- * The lines of a rollout in one shape, for every era of Codex: bare items of 0.29, lines with a `payload` since
- * 0.50, and lines with an `ordinal` in 0.169. The first CLI's one JSON object becomes such lines too.
+ * The lines of a rollout in one shape, for every era of Codex: bare items of 0.29, lines with a `payload`
+ * since 0.50, and lines with an `ordinal` in 0.169. The first CLI's one JSON object becomes such lines too.
  */
 
 import { isRecord } from "../../internal/shape.js";

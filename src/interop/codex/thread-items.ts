@@ -112,7 +112,7 @@ export class ThreadItems {
     this.#timeline.add({ type: "custom", customType: "sessile.foreign_instructions", data }, place);
   }
 
-  /** Completes the results by what events told, which may come later than they. */
+  /** Completes the results by the outcomes in events, which may come later. */
   finish(): void {
     this.endReply();
     for (const [callId, { draft, output }] of this.#results) {

@@ -1,4 +1,4 @@
-/** Reads the lines of a thread: items, and the events that change what the model sees. */
+/** Reads the lines of a thread: items, and the events that change the model's history. */
 
 import { digestOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf, numberOf, objectOf, textOf } from "../shared/values.js";
@@ -249,7 +249,7 @@ export class ThreadReader {
     const { payload, record } = line;
     const { summary, items: replaced, isGuessed } = readCompacted(payload, this.#state.history);
     if (isGuessed) {
-      const text = "the line has no history: what users wrote is taken to stay";
+      const text = "the line has no history: all messages of users are taken to stay";
       this.#source.find({ code: "guessed", file: record.file, line: record.line, text });
     }
     const retained = replaced.flatMap((each) => (each.kind === "kept" ? each.drafts : []));
@@ -259,7 +259,7 @@ export class ThreadReader {
       (idOf) => ({
         type: "compaction",
         summary,
-        // An own id keeps nothing: what stays is named one by one.
+        // An own id keeps nothing: entries that stay are named one by one.
         firstKeptEntryId: digestOf("codex", this.#id, place.recordId, "").slice(0, 8),
         tokensBefore,
         strategy: "codex",

@@ -1,4 +1,4 @@
-/** The history that the model of a thread sees, and its turns: what rollbacks and compactions change. */
+/** The history that the model of a thread sees, and its turns. Rollbacks and compactions change both. */
 
 import type { ForeignObject } from "../shared/values.js";
 import type { Draft } from "./timeline.js";
