@@ -29,7 +29,7 @@ export const outputItems: ReadonlySet<string> = new Set([
   "mcp_tool_call_output",
 ]);
 
-/** An item without what Codex adds for itself, of which the API knows nothing. */
+/** An item without the members that Codex adds for itself. */
 export function plainItem(item: ForeignObject): ForeignObject {
   const { internal_chat_message_metadata_passthrough: _passed, metadata: _metadata, ...plain } = item;
   return plain;

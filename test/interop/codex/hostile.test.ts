@@ -54,7 +54,7 @@ test("members of any type, and lines of any type, are sessions all the same", as
   const members = [...new Set(lines.join("").match(/"[a-z_]+":/g))].map((key) => key.slice(1, -2));
   const value = fc.oneof(
     fc.jsonValue({ maxDepth: 2 }),
-    fc.constantFrom(null, "__proto__", "../../../etc/passwd", -1, 1e999, [], {}, "x".repeat(5000)),
+    fc.constantFrom(null, "__proto__", "../../../etc/passwd", -1, Number.MAX_VALUE, [], {}, "x".repeat(5000)),
   );
   await fc.assert(
     fc.asyncProperty(
