@@ -1,6 +1,6 @@
 /**
  * Snapshots of the files beside a session, by git: one before each turn that changes files, and the way back.
- * Copy this folder; it needs `sessile` and git 2.31 or later.
+ * Copy this folder; it needs `sessile` and git 2.32 or later.
  */
 import { realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";

@@ -34,6 +34,12 @@ export interface Restored<R> {
   readonly deleted: readonly string[];
 }
 
+interface Commit {
+  readonly name: string;
+  readonly tree: string;
+  readonly message: string;
+}
+
 /** How long an update of the ref waits for other processes. */
 const refTimeoutMs = 20_000;
 /** A lock of the ref that is older belongs to a dead process: git holds it for milliseconds. */
@@ -51,7 +57,7 @@ export class SavedFiles {
 
   /** Saves the files of the working tree. */
   save(): Promise<Saved> {
-    return this.#withIndex((git) => this.#save(git));
+    return this.#withIndex((git, newest) => this.#save(git, newest));
   }
 
   /**
@@ -65,23 +71,25 @@ export class SavedFiles {
     const message = await this.#messageOf(commit);
     if (message === undefined) throw new Error(`${commit} is no snapshot of a session's files`);
     const then = await this.#treeOf(commit);
-    return this.#withIndex(async (git) => {
+    return this.#withIndex(async (git, newest) => {
       const wanted = [...then.keys()].filter((path) => !this.#rules.isExcluded(path));
-      const saved = await this.#save(git, wanted);
+      const saved = await this.#save(git, newest, wanted);
       const recorded = await record(saved);
       const now = await this.#treeOf(saved.commit);
       const { files, added } = planRestore(now, then, message.leftOut, this.#rules.isExcluded);
       const kept = await this.#ignoredBy(then, commit, added);
       const next = new Map([...files, ...[...now].filter(([path]) => kept.has(path))]);
       // Refuses, before it writes, to replace or delete a file that differs from the saved one.
-      await git(["read-tree", "-m", "-u", saved.commit, await this.#writeTree(next)]);
+      const { written, deleted } = changesOf(then, next);
+      const isWhole = written.length === 0 && deleted.length === 0;
+      await git(["read-tree", "-m", "-u", saved.commit, isWhole ? commit : await this.#writeTree(next)]);
       const restored = wanted.map((path) => [path, then.get(path)?.mode] as const);
       applyPermissions(this.#rules.root, restored, message.permissions);
       return { recorded, ...changesOf(now, next) };
     });
   }
 
-  async #save(git: Git, wanted?: Iterable<string>): Promise<Saved> {
+  async #save(git: Git, newest: Commit | undefined, wanted?: Iterable<string>): Promise<Saved> {
     const files = await listWorkTree(this.#shadow.user, this.#rules, wanted);
     const gone = fieldsOf(await git(["ls-files", "-z"])).filter((path) => !files.paths.has(path));
     if (gone.length > 0) {
@@ -91,39 +99,41 @@ export class SavedFiles {
       input: inputOf(files.paths),
     });
     const tree = lineOf(await git(["write-tree"]));
-    return { commit: await this.#commit(tree, printMessage(messageOf(files))), leftOut: files.leftOut };
+    return {
+      commit: await this.#commit(tree, printMessage(messageOf(files)), newest),
+      leftOut: files.leftOut,
+    };
   }
 
   /** Adds a commit to the ref by compare-and-swap. Returns the newest commit if it has the same files. */
-  async #commit(tree: string, message: string): Promise<string> {
+  async #commit(tree: string, message: string, newest: Commit | undefined): Promise<string> {
     const deadline = Date.now() + refTimeoutMs;
-    for (;;) {
-      const parent = await this.#newest();
-      if (parent !== undefined) {
-        const [newestTree, newestMessage] = await this.#read(parent);
-        if (newestTree === tree && newestMessage === message) return parent;
-      }
-      const parents = parent === undefined ? [] : ["-p", parent];
+    for (let parent = newest; ; ) {
+      if (parent?.tree === tree && parent.message === message) return parent.name;
+      const parents = parent === undefined ? [] : ["-p", parent.name];
       const commit = lineOf(
         await this.#shadow.git(["commit-tree", tree, ...parents, "-F", "-"], { input: message }),
       );
       try {
         // An empty old value: the ref must not exist.
-        await this.#shadow.user(["update-ref", "--no-deref", this.#shadow.ref, commit, parent ?? ""]);
+        await this.#shadow.user(["update-ref", "--no-deref", this.#shadow.ref, commit, parent?.name ?? ""]);
         return commit;
       } catch (error) {
-        const isRace = (await this.#newest()) !== parent || (await this.#isLocked());
+        const found = await this.#newest();
+        const isRace = found?.name !== parent?.name || (await this.#isLocked());
         if (!isRace || Date.now() > deadline) throw error;
+        parent = found;
         await setTimeout(10 + Math.random() * 40);
       }
     }
   }
 
-  async #newest(): Promise<string | undefined> {
-    const found = await this.#shadow.user(["rev-parse", "--verify", "--quiet", this.#shadow.ref], {
-      answers: [1],
-    });
-    return lineOf(found) || undefined;
+  /** The commit of the ref. */
+  async #newest(): Promise<Commit | undefined> {
+    const format = "--format=%(objectname) %(tree)%0a%(contents)";
+    const found = (await this.#shadow.user(["for-each-ref", format, this.#shadow.ref])).toString();
+    const [, name, tree, message] = /^(\w+) (\w+)\n(.*)\n$/s.exec(found) ?? [];
+    return name && tree && message ? { name, tree, message } : undefined;
   }
 
   /** Whether another process is updating the ref. Removes the lock of a dead one. */
@@ -141,15 +151,10 @@ export class SavedFiles {
     return lock !== undefined;
   }
 
-  /** The tree and the message of a commit. */
-  async #read(commit: string): Promise<readonly [tree: string, message: string]> {
-    const text = (await this.#shadow.git(["cat-file", "commit", commit])).toString();
-    return [text.slice("tree ".length, text.indexOf("\n")), text.slice(text.indexOf("\n\n") + 2)];
-  }
-
   async #messageOf(commit: string): Promise<SnapshotMessage | undefined> {
     if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)) return undefined;
-    return parseMessage((await this.#read(commit))[1]);
+    const text = (await this.#shadow.git(["cat-file", "commit", commit])).toString();
+    return parseMessage(text.slice(text.indexOf("\n\n") + 2));
   }
 
   async #treeOf(commit: string): Promise<Tree> {
@@ -203,21 +208,22 @@ export class SavedFiles {
    * Works on a copy of the index, which caches the state of unchanged files. Two processes need no lock, and
    * a process that dies leaves none.
    */
-  async #withIndex<T>(work: (git: Git) => Promise<T>): Promise<T> {
+  async #withIndex<T>(work: (git: Git, newest: Commit | undefined) => Promise<T>): Promise<T> {
     const index = this.#temporary("index");
     const cache = join(this.#shadow.dir, "index");
     const git: Git = (args, command) =>
       this.#shadow.git(args, { ...command, env: { ...command?.env, GIT_INDEX_FILE: index } });
     try {
       // Without the ref, objects of the cached index may be collected.
-      if ((await this.#newest()) !== undefined && existsSync(cache)) {
+      const newest = await this.#newest();
+      if (newest !== undefined && existsSync(cache)) {
         const { mtimeMs } = await stat(cache);
         await copyFile(cache, index);
         // An index that is newer than a changed file would hide the change. An older one costs a comparison.
         const seconds = Math.floor(mtimeMs / 1000);
         await utimes(index, seconds, seconds);
       }
-      const result = await work(git);
+      const result = await work(git, newest);
       if (existsSync(index)) await rename(index, cache);
       return result;
     } finally {

@@ -37,7 +37,7 @@ export interface WorkTreeFiles {
 
 /**
  * Lists tracked files, and untracked ones that are not ignored. A restore is about to write `wanted`: the
- * files there now are listed too, whatever their size and the rules, because the restore replaces them.
+ * files there now are listed too, of any size and ignored or not, because the restore replaces them.
  */
 export async function listWorkTree(
   git: Git,
@@ -98,6 +98,7 @@ class Listing {
 
   /** Adds everything that writing a file to this path would replace. */
   addReplaced(path: string): void {
+    if (this.paths.has(path)) return;
     for (const parent of [...this.#parentsOf(path), path]) {
       if (this.paths.has(parent)) return;
       const stats = this.#stats(parent);
@@ -179,7 +180,7 @@ class Listing {
   }
 }
 
-/** A restore needs the rules of its snapshot, whatever their size. */
+/** A restore needs the rules of its snapshot, of any size. */
 export function isRules(path: string): boolean {
   return /(^|\/)\.gitignore$/.test(path);
 }
