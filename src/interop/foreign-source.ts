@@ -45,8 +45,6 @@ export class Source implements ForeignSource {
   readonly #byPath: ReadonlyMap<string, LoadedFile>;
   readonly #sessions = new Map<string, SessionEntries>();
   readonly #databases = new Map<string, Promise<SqliteReader | undefined>>();
-  /** Bytes of the lines that are records without a home may be kept. */
-  readonly #lines = new WeakMap<ForeignRecord, Uint8Array>();
   readonly #unmapped = new Map<string, { count: number; first: ForeignRecord | undefined }>();
   agentVersion: string | undefined;
 
@@ -75,13 +73,8 @@ export class Source implements ForeignSource {
     for (const found of readLines(file.bytes, maxLineBytes)) {
       const { line } = found;
       if (found.kind === "record") {
-        const record: ForeignRecord = {
-          file: path,
-          line,
-          value: redact === undefined ? found.value : redactedRecord(found.value, redact),
-        };
-        if (this.#init.keepsLines) this.#lines.set(record, found.bytes);
-        yield record;
+        const value = redact === undefined ? found.value : redactedRecord(found.value, redact);
+        yield new LineRecord(path, line, value, found.bytes);
       } else if (found.kind === "tooLong") {
         const text = `the line has ${found.length} bytes, at most ${maxLineBytes}`;
         this.find({ code: "tooLong", file: path, line, text });
@@ -190,12 +183,27 @@ export class Source implements ForeignSource {
   /** Keeps the line of a record in the session. Returns whether it did. */
   #keep(record: ForeignRecord): boolean {
     if (!this.#init.keepsLines) return false;
-    const bytes = this.#lines.get(record) ?? encodeUtf8(JSON.stringify(record.value));
+    const bytes = record instanceof LineRecord ? record.bytes : encodeUtf8(JSON.stringify(record.value));
     const [main] = this.#sessions.values();
     if (main === undefined || bytes.length > maxKeptBytes) return false;
     const text = decodeUtf8(bytes) ?? "";
     main.addLine({ file: record.file, line: record.line, text });
     return true;
+  }
+}
+
+/** A record with the bytes of its line, which may be kept. */
+class LineRecord implements ForeignRecord {
+  readonly file: string;
+  readonly line: number;
+  readonly value: ForeignRecord["value"];
+  readonly bytes: Uint8Array;
+
+  constructor(file: string, line: number, value: ForeignRecord["value"], bytes: Uint8Array) {
+    this.file = file;
+    this.line = line;
+    this.value = value;
+    this.bytes = bytes;
   }
 }
 
