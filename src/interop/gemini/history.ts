@@ -73,6 +73,11 @@ export class ChatLog {
     return this.#compaction;
   }
 
+  /** Whether a compaction keeps a message, or made it. */
+  isKept(turn: Turn): boolean {
+    return this.#kept.has(turn);
+  }
+
   /** A record with an id: a new message, or a later state of one. */
   put(id: string, value: ForeignObject): void {
     this.finish();

@@ -99,6 +99,11 @@ export class Conversation {
     return this.#lastEntries.get(turn) ?? null;
   }
 
+  /** The last entry; null for before the first. */
+  get leaf(): string | null {
+    return this.#parent;
+  }
+
   /** Continues at an earlier entry. */
   moveTo(targetId: string | null, recordId: string): void {
     if (targetId === this.#parent) return;
@@ -139,13 +144,10 @@ export class Conversation {
         : custom;
     const { responses, others } = responsesOf(parts);
     for (const [at, response] of responses.entries()) this.#addResponse(turn, response, at);
-    const blocks = blocksOf(others);
+    const blocks = blocksOf(withoutGuard(others));
     if (blocks.length === 0) return;
-    const [first, ...rest] = blocks;
-    const shown =
-      first?.type === "text" ? [{ ...first, text: withoutGuard(first.text) }, ...rest] : [...blocks];
-    const [only] = shown;
-    const body = shown.length === 1 && only?.type === "text" ? only.text : shown;
+    const [only] = blocks;
+    const body = blocks.length === 1 && only?.type === "text" ? only.text : blocks;
     if (customType !== undefined) {
       const display = objectOf(sessile)?.display === true;
       this.addOf(turn, { type: "custom_message", customType, content: body, display });

@@ -49,17 +49,23 @@ const guard = "\u200b";
 const guarded = /^\u200b+\s*(?:[/?]|<(?:session|hook)_context>|<state_snapshot>)/;
 
 /**
- * The text of a user message so that the agent takes it for one: after a resume it drops messages that begin
+ * The parts of a user message so that the agent reads them as one: after a resume it drops messages that begin
  * like a command or a context of its own. Inverse to {@link withoutGuard}.
  */
-export function withGuard(text: string): string {
-  const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot([{ text }]) || guarded.test(text);
-  return needsGuard ? guard + text : text;
+export function withGuard(parts: readonly Part[]): readonly Part[] {
+  const text = shownText(parts);
+  const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot(parts) || guarded.test(text);
+  const [first, ...rest] = parts;
+  return needsGuard ? [{ text: `${guard}${textOf(first?.text) ?? ""}` }, ...rest] : parts;
 }
 
-/** The text of a message without the guard of {@link withGuard}. */
-export function withoutGuard(text: string): string {
-  return guarded.test(text) ? text.slice(1) : text;
+/** The parts of a message without the guard of {@link withGuard}. */
+export function withoutGuard(parts: readonly Part[]): readonly Part[] {
+  const [first, ...rest] = parts;
+  const text = textOf(first?.text);
+  return text?.startsWith(guard) && guarded.test(shownText(parts))
+    ? [{ text: text.slice(1) }, ...rest]
+    : parts;
 }
 
 /** Text and inline media of parts as blocks. Parts with neither are described. */

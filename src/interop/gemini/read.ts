@@ -6,8 +6,14 @@ import type { Anchor, CompactionStep, Step, Turn } from "./history.js";
 import { Conversation } from "./messages.js";
 import { partsOf, shownText } from "./parts.js";
 
+/** The chat of a session, and the entries of its messages. */
+export interface MainChat {
+  readonly chat: Chat;
+  readonly conversation: Conversation;
+}
+
 /** Reads a session into builders: the chat that was updated last, and the chats of its subagents. */
-export function readGemini(source: ForeignSource): void {
+export function readGemini(source: ForeignSource): MainChat | undefined {
   let projects: Readonly<Record<string, unknown>> | undefined;
   const chats: Chat[] = [];
   for (const { path } of source.files) {
@@ -19,7 +25,7 @@ export function readGemini(source: ForeignSource): void {
     }
   }
   const { main, subagents, others } = chooseChats(source, chats);
-  if (main === undefined) return;
+  if (main === undefined) return undefined;
   const cwd = directoryOf(main, projects);
   const builder = beginSession(source, main, { cwd });
   const ids = new Map(subagents.map((chat) => [chat.sessionId, chat]));
@@ -29,26 +35,23 @@ export function readGemini(source: ForeignSource): void {
     const place = { cwd: directoryOf(chat, projects) || cwd, parentSession: parent.sessionId };
     builders.set(chat, beginSession(source, chat, place));
   }
+  let result: MainChat | undefined;
   for (const [chat, entries] of builders) {
     const subagentOf = (id: string): string | undefined => {
       const child = ids.get(id);
       return child === undefined ? undefined : builders.get(child)?.sessionId;
     };
-    addChat(
-      source,
-      chat,
-      new Conversation(source, entries, {
-        foreignId: chat.sessionId,
-        file: chat.path,
-        subagentOf,
-      }),
-    );
+    const { sessionId: foreignId, path: file } = chat;
+    const conversation = new Conversation(source, entries, { foreignId, file, subagentOf });
+    addChat(source, chat, conversation);
+    if (chat === main) result = { chat, conversation };
   }
   for (const { path, sessionId } of others) {
     const text =
       sessionId === main.sessionId ? "another file of the session is newer" : `another session: ${sessionId}`;
     source.find({ code: sessionId === main.sessionId ? "superseded" : "unmapped", file: path, text });
   }
+  return result;
 }
 
 function registryOf(value: unknown): Readonly<Record<string, unknown>> | undefined {

@@ -1,0 +1,138 @@
+/** Continues a chat: lines behind the original bytes, and a rewind for a leaf that moved back. */
+
+import { concatBytes } from "../../internal/bytes.js";
+import type { SessionEntry } from "../../session/index.js";
+import { readLines } from "../shared/lines.js";
+import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import type { AppendSource, EntryBuilder, ForeignRecord, ForeignSource, WrittenSession } from "../types.js";
+import type { Turn } from "./history.js";
+import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
+import { type MainChat, readGemini } from "./read.js";
+import { ChatLines, encodeRecords, resumeWords } from "./write.js";
+
+/**
+ * Appends the steps behind `from`. Undefined if the chat is one JSON object, or if `from` is not the last entry
+ * of a message that is still in force.
+ */
+export async function appendGemini(source: AppendSource): Promise<WrittenSession | undefined> {
+  const main = readAgain(source);
+  if (main === undefined || !main.chat.path.endsWith(".jsonl")) return undefined;
+  const { log, path, sessionId } = main.chat;
+  const rewind = rewindTo(main, source.from);
+  if (rewind === undefined) return undefined;
+  const { length = log.current.length, records } = rewind;
+  const kept = log.current.slice(0, length);
+  const turns = new Map<string, Turn>();
+  for (const turn of log.current) for (const id of main.conversation.entriesOf(turn)) turns.set(id, turn);
+  const existing = (entryId: string): readonly MessageRecord[] | undefined => {
+    const turn = turns.get(entryId);
+    return turn === undefined ? undefined : [{ ...turn.value, id: turn.id }];
+  };
+  const added = new Set(source.added.map(({ id }) => id));
+  const find: AppendSource["find"] = (finding) => {
+    if (finding.entryId === undefined || added.has(finding.entryId)) source.find(finding);
+  };
+  const made = new ChatRecords({ ...source, find });
+  const lines = new ChatLines(made, kept[0]?.id, existing);
+  lines.records.push(...records);
+  for (const step of stepsOf({ ...source, find }, geminiRules)) {
+    if (added.has(step.entryId)) await lines.add(step);
+    else {
+      for (const result of lateResults(step, added))
+        lines.addLate(step.entryId, await made.lateResult(result));
+    }
+  }
+  lines.records.push({ $set: { lastUpdated: isoOf(source.now()) } });
+  const files = source.files.map((file) =>
+    file.path === path ? { path, bytes: behind(file.bytes, encodeRecords(lines.records)) } : file,
+  );
+  return { files, resume: resumeWords(sessionId) };
+}
+
+/** Results that were added to a reply of the original. */
+function lateResults(step: WriteStep, added: ReadonlySet<string>) {
+  if (step.kind !== "reply") return [];
+  return step.results.filter(({ entryId, interrupted }) => interrupted !== true && added.has(entryId));
+}
+
+/** How the chat goes back to an entry: the messages that stay, and the record that says so. */
+function rewindTo(
+  { chat, conversation }: MainChat,
+  from: string | null,
+): { readonly length?: number; readonly records: readonly { readonly $rewindTo: string }[] } | undefined {
+  const { log } = chat;
+  if (from === conversation.leaf) return { records: [] };
+  const { current } = log;
+  if (from === null) {
+    const [first] = current;
+    return { length: 0, records: first === undefined ? [] : [{ $rewindTo: first.id }] };
+  }
+  // A place among messages that a compaction kept is not in the tree.
+  const at = current.findLastIndex((turn) => conversation.lastEntryOf(turn) === from && !log.isKept(turn));
+  const compaction = log.compaction?.summary;
+  const isCompaction = compaction !== undefined && conversation.lastEntryOf(compaction) === from;
+  const last = at < 0 && isCompaction ? current.findLastIndex((turn) => log.isKept(turn)) : at;
+  const next = current[last + 1];
+  if (last < 0 || next === undefined) return undefined;
+  return { length: last + 1, records: [{ $rewindTo: next.id }] };
+}
+
+/** Bytes behind others, on a line of their own. */
+function behind(bytes: Uint8Array, more: Uint8Array): Uint8Array {
+  const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
+  return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);
+}
+
+/** Reads the original again, for the messages that its entries are of. */
+function readAgain({ files, original, header }: AppendSource): MainChat | undefined {
+  const sessions = [original, ...original.children];
+  const builders = new Map<string, EntryBuilder>();
+  const source: ForeignSource = {
+    files: files.map(({ path }) => ({ path })),
+    sessionId: header.id,
+    instructions: false,
+    records: (path) => recordsOf(files, path),
+    json: () => undefined,
+    sqlite: () => Promise.resolve(undefined),
+    find: () => {},
+    count: () => {},
+    session: ({ id }) => {
+      const known = builders.get(id) ?? builderOf(sessions[builders.size]?.entries ?? [], id);
+      builders.set(id, known);
+      return known;
+    },
+  };
+  return readGemini(source);
+}
+
+function* recordsOf(files: AppendSource["files"], path: string): Generator<ForeignRecord> {
+  const bytes = files.find((file) => file.path === path)?.bytes ?? new Uint8Array();
+  for (const found of readLines(bytes, bytes.length + 1))
+    if (found.kind === "record") yield { file: path, line: found.line, value: found.value };
+}
+
+/** A builder that gives the ids of entries that were made before, in their order. */
+function builderOf(entries: readonly SessionEntry[], sessionId: string): EntryBuilder {
+  const ids = new Map<string, string>();
+  const known = new Set<string>();
+  const keyOf = (recordId: string, part: string | number = "") => `${recordId}\0${part}`;
+  let last: string | null = null;
+  return {
+    get last() {
+      return last;
+    },
+    sessionId,
+    time: (timestamp) => (typeof timestamp === "number" ? timestamp : 0),
+    add: (_draft, { recordId, part }) => {
+      const key = keyOf(recordId, part);
+      const id = ids.get(key) ?? entries[ids.size]?.id ?? "";
+      ids.set(key, id);
+      known.add(id);
+      last = id;
+      return id;
+    },
+    idOf: (recordId, part) => ids.get(keyOf(recordId, part)),
+    has: (id) => known.has(id),
+    setLeaf: () => {},
+  };
+}

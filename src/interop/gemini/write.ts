@@ -1,0 +1,150 @@
+/** Writes a session as a chat of Gemini CLI, in the JSON Lines of version 0.39 and later. */
+
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { digestOf, uuidOf } from "../shared/ids.js";
+import { type ForeignObject, millisecondsOf } from "../shared/values.js";
+import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import type { WriteSource, WrittenSession } from "../types.js";
+import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
+
+/** The words that resume a chat. The agent looks for it in the project of the working directory. */
+export function resumeWords(sessionId: string): readonly string[] {
+  return ["gemini", "--resume", sessionId];
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** The agent deletes chats at its start that were not updated for so long. */
+const keptFor = 30 * 24 * 60 * 60 * 1000;
+
+/** Writes a session and those of its subagents. */
+export async function writeGemini(source: WriteSource): Promise<WrittenSession> {
+  const id = idOf(source);
+  const folder = `tmp/${slugOf(source.cwd)}/chats`;
+  const started = isoOf(millisecondsOf(source.header.timestamp) ?? source.now());
+  const minute = started.slice(0, 16).replace(":", "-");
+  const path = `${folder}/session-${minute}-${id.slice(0, 8)}.jsonl`;
+  const files = [{ path, bytes: await chatBytes(source, { id, started, kind: "main" }) }];
+  for (const child of source.children) {
+    // The link in the parent names this id.
+    const childId = child.header.id;
+    const begun = isoOf(millisecondsOf(child.header.timestamp) ?? source.now());
+    const bytes = await chatBytes(child, { id: childId, started: begun, kind: "subagent" });
+    files.push({ path: `${folder}/${id}/${childId}.jsonl`, bytes });
+  }
+  return { files, resume: resumeWords(id) };
+}
+
+/** The id of the chat. The agent takes a number for a place in its list. */
+function idOf({ header, find }: WriteSource): string {
+  if (uuid.test(header.id)) return header.id;
+  const id = uuidOf("gemini", header.id);
+  find({ code: "id", text: `session ${header.id} has the id ${id}` });
+  return id;
+}
+
+/** The name that the agent gives a project whose folder is the first of that name. */
+function slugOf(cwd: string): string {
+  const name = cwd.split(/[\\/]/).findLast((part) => part !== "") ?? "";
+  const slug = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+  return slug === "" ? "project" : slug;
+}
+
+async function chatBytes(
+  source: WriteSource,
+  { id, started, kind }: { readonly id: string; readonly started: string; readonly kind: string },
+): Promise<Uint8Array> {
+  const { cwd } = source;
+  const now = source.now();
+  const steps = stepsOf(source, geminiRules);
+  const last = steps.reduce((time, step) => Math.max(time, step.time), 0);
+  if (steps.length > 0 && last < now - keptFor) {
+    const text = `the last update, ${isoOf(last)}, is now: the agent deletes what is older than 30 days`;
+    source.find({ code: "retimed", text });
+  }
+  const head = {
+    sessionId: id,
+    projectHash: digestOf(cwd),
+    startTime: started,
+    lastUpdated: isoOf(now),
+    kind,
+    ...(kind === "subagent" ? { directories: [cwd] } : {}),
+    sessile: { cwd },
+  };
+  const lines = new ChatLines(new ChatRecords(source));
+  await lines.addAll(steps);
+  return encodeRecords([head, ...lines.records]);
+}
+
+/** Records as lines. */
+export function encodeRecords(records: readonly ForeignObject[]): Uint8Array {
+  return encodeUtf8(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+}
+
+/** The lines of steps. A compaction drops all messages, and puts those that it keeps behind its summary. */
+export class ChatLines {
+  readonly records: ForeignObject[] = [];
+  readonly #made: ChatRecords;
+  /** The first message in force. */
+  #first: string | undefined;
+  /** Records of messages that are in the file already, by their entries. */
+  readonly #existing: (entryId: string) => readonly MessageRecord[] | undefined;
+
+  /** Records of results that were added behind such messages. */
+  readonly #late = new Map<string, MessageRecord[]>();
+
+  constructor(
+    made: ChatRecords,
+    first?: string,
+    existing: (entryId: string) => readonly MessageRecord[] | undefined = () => undefined,
+  ) {
+    this.#made = made;
+    this.#first = first;
+    this.#existing = existing;
+  }
+
+  /** Adds the record of a result behind that of its reply, which is in the file already. */
+  addLate(reply: string, record: MessageRecord): void {
+    const known = this.#late.get(reply);
+    if (known === undefined) this.#late.set(reply, [record]);
+    else known.push(record);
+    this.#put([record]);
+  }
+
+  async addAll(steps: readonly WriteStep[]): Promise<void> {
+    for (const step of steps) await this.add(step);
+  }
+
+  async add(step: WriteStep): Promise<void> {
+    if (step.kind === "compaction") return this.#compact(step);
+    if (step.kind !== "other") return this.#put(await this.#recordsOf(step));
+    const record = this.#made.other(step);
+    if (record === undefined) return;
+    if (typeof record.id === "string") this.#put([record as MessageRecord]);
+    else this.records.push(record);
+  }
+
+  async #compact(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
+    if (this.#first !== undefined) this.records.push({ $rewindTo: this.#first });
+    this.#first = undefined;
+    if (step.summary !== "") this.#put([this.#made.summary(step)]);
+    for (const kept of step.kept) {
+      if (kept.kind === "user" || kept.kind === "reply") this.#put(await this.#recordsOf(kept));
+    }
+  }
+
+  async #recordsOf(step: WriteStep & { readonly kind: "user" | "reply" }): Promise<readonly MessageRecord[]> {
+    const existing = this.#existing(step.entryId);
+    if (existing === undefined) return this.#made.of(step);
+    return [...existing, ...(this.#late.get(step.entryId) ?? [])];
+  }
+
+  #put(records: readonly MessageRecord[]): void {
+    for (const record of records) {
+      this.#first ??= record.id;
+      this.records.push(record);
+    }
+  }
+}
