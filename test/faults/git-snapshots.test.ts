@@ -234,7 +234,7 @@ describe("a process that is killed with its git", () => {
     ["read-tree -m -u", "0.003"],
     ["check-ignore", ""],
     ["commit-tree", ""],
-    ["read-tree -m -u", "0.015"],
+    ["read-tree -m -u", "0.3"],
     ["read-tree -m -u", ""],
     ["write-tree", ""],
     // It may leave a lock, which is removed after five seconds.

@@ -160,15 +160,15 @@ export async function gitSnapshot(session: Session, options: GitSnapshotOptions)
     const own = ownCommit(entry);
     if (own !== undefined) return own;
     const found: { readonly commit: string; readonly timestamp: string }[] = [];
-    const open = [...session.tree.children(entryId)];
+    const open = session.tree.children(entryId).toReversed();
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
       const { id, type, timestamp } = node;
       const next = type === "custom" || type === "revert" ? await session.entry(id) : undefined;
       const commit = next && ownCommit(next);
-      if (commit === undefined) open.push(...session.tree.children(id));
+      if (commit === undefined) open.push(...session.tree.children(id).toReversed());
       else if (!(await isChangedBetween(entryId, id))) found.push({ commit, timestamp });
     }
-    // Several branches may begin here. The first snapshot is the nearest in time.
+    // Several branches may begin here. The first snapshot is the nearest in time, and siblings are in order.
     const [first] = found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1));
     if (first !== undefined) return first.commit;
     const isAbove = session.tree.path(session.leafId).some(({ id }) => id === entryId);

@@ -246,6 +246,17 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
       expect(filesIn(dir)).toEqual(second);
     });
 
+    it("takes the first of the snapshots behind an entry", async () => {
+      const [, , , common] = await turn(session, saveBefore, () => write(dir, { "a.txt": "common\n" }));
+      const shared = filesIn(dir);
+      for (const text of ["left", "middle", "right"]) {
+        session.branch(common);
+        await turn(session, saveBefore, () => write(dir, { "a.txt": text }));
+      }
+      await snapshots.restore(common);
+      expect(filesIn(dir)).toEqual(shared);
+    });
+
     it("has nothing to do if no call since the entry may have changed files", async () => {
       const [question] = await turn(session, saveBefore, () => {}, call("read", { path: "README.md" }));
       const size = session.tree.size;
@@ -267,6 +278,8 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
       await expect(snapshots.restore(middle.id)).rejects.toThrow(
         `no snapshot has the files of entry ${middle.id}`,
       );
+      await snapshots.take();
+      await expect(snapshots.restore(middle.id)).rejects.toThrow("in the middle of a turn");
       await expect(snapshots.restore("none")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
       expect(filesIn(dir)).toEqual(present);
       // All calls of that turn had ended.
@@ -315,6 +328,7 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
 
     it("does not write behind a link that took the place of a directory", async () => {
       write(dir, { "lib/x": "x\n" });
+      git(dir, "add", ".");
       const { id } = await taken();
       rmSync(join(dir, "lib"), { recursive: true });
       const outside = mkdtempSync(join(scratch, "outside-"));
@@ -491,7 +505,7 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
     });
 
     // @covers R106
-    it("with two sessions at once, and with two processes of one session", async () => {
+    it("with two sessions at once, and with two handles of one session", async () => {
       const other = await sessionFor(dir);
       const [a, b] = await Promise.all([snapshots, gitSnapshot(other, { repo: dir })]);
       const again = await gitSnapshot(session, { repo: dir });
@@ -507,7 +521,7 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
       expect(kept(b.ref)).toContain(commits[1]?.commit);
     });
 
-    it("while another process moves its ref between the read and the update", async () => {
+    it("while another handle moves its ref between the read and the update", async () => {
       await snapshots.take();
       const stores = await Promise.all([1, 2, 3].map(() => gitSnapshot(session, { repo: dir })));
       const all: string[] = [];
