@@ -97,6 +97,10 @@ describe("redactSession", () => {
       { message: { content: [{ type: "text", text: "Look." }, text] } },
       { data: { agent: "codex", files: [] } },
     ]);
+    const named = { type: "custom", customType: "note", data: { [token]: { [`a ${token}`]: 1 } } } as const;
+    const [entry] = await session.append([named]);
+    const renamed = redactSession({ ...source, entries: [entry as SessionEntry] }, redact).entries;
+    expect(renamed).toMatchObject([{ data: { [marker]: { [`a ${marker}`]: 1 } } }]);
     expect(JSON.stringify(dropped)).not.toMatch(/iVBOR|res_0123/);
     const kept = redactSession(source, redact, { attachments: "keep" }).entries;
     expect(kept.slice(0, 2)).toEqual(source.entries.slice(0, 2));

@@ -26,6 +26,7 @@ const forms: Readonly<Record<string, (text: string) => string>> = {
   "base64url in JSON": (text) => JSON.stringify({ data: Buffer.from(text).toString("base64url") }),
   "base64 of JSON": (text) => base64(JSON.stringify({ n: 1, text })),
   "base64 of base64": (text) => base64(`Basic ${base64(text)}`),
+  "base64 of JSON in JSON": (text) => base64(JSON.stringify({ a: JSON.stringify({ b: text }) })),
   "base64 behind a path": (text) => `cat/etc/keys/${base64(text)}`,
   "wrapped base64": (text) => wrapped(base64(`first line\n${text}\nlast line`), 76, "\n"),
   "wrapped base64 in JSON": (text) => JSON.stringify({ out: wrapped(base64(`a\n${text}\n`), 64, "\r\n") }),
@@ -134,11 +135,23 @@ describe("secretRedaction", () => {
     expect(secretRedaction()(`${key}The output was cut here.`)).toBe(
       `${marker("private-key")}\nThe output was cut here.`,
     );
+    const whole = "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\n-----END PRIVATE KEY-----";
+    expect(secretRedaction()(`a ${whole} b`)).toBe(`a ${marker("private-key")} b`);
     const inJson = JSON.stringify({ key: key.trim() });
     expect(JSON.parse(secretRedaction()(inJson))).toEqual({ key: marker("private-key") });
     expect(secretRedaction()("starts with -----BEGIN PRIVATE KEY----- and so on")).toBe(
       `starts with ${marker("private-key")} and so on`,
     );
+  });
+
+  it("takes for a secret what is assigned to such a name, if it looks random", () => {
+    const redact = secretRedaction(["assigned-secret"]);
+    expect(redact(`DB_PASSWORD=q8Zr2LwX9t api_key: 'k3JtQ0vB'`)).toBe(
+      `DB_PASSWORD=${marker("assigned-secret")} api_key: '${marker("assigned-secret")}'`,
+    );
+    const plain =
+      "const token: string = read(token); password = aaaa1111aaaa; secret: undefined; api_key=YOUR_KEY";
+    expect(redact(plain)).toBe(plain);
   });
 
   it("takes rules by name, of one's own, and expressions, and counts by rule", () => {
