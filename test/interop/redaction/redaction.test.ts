@@ -26,7 +26,7 @@ const forms: Readonly<Record<string, (text: string) => string>> = {
   "base64url in JSON": (text) => JSON.stringify({ data: Buffer.from(text).toString("base64url") }),
   "base64 of JSON": (text) => base64(JSON.stringify({ n: 1, text })),
   "base64 of base64": (text) => base64(`Basic ${base64(text)}`),
-  "base64 of JSON in JSON": (text) => base64(JSON.stringify({ a: JSON.stringify({ b: text }) })),
+  "base64 in base64 in base64": (text) => base64(`a ${base64(`b ${base64(text)}`)}`),
   "base64 behind a path": (text) => `cat/etc/keys/${base64(text)}`,
   "wrapped base64": (text) => wrapped(base64(`first line\n${text}\nlast line`), 76, "\n"),
   "wrapped base64 in JSON": (text) => JSON.stringify({ out: wrapped(base64(`a\n${text}\n`), 64, "\r\n") }),
@@ -150,7 +150,7 @@ describe("secretRedaction", () => {
       `DB_PASSWORD=${marker("assigned-secret")} api_key: '${marker("assigned-secret")}'`,
     );
     const plain =
-      "const token: string = read(token); password = aaaa1111aaaa; secret: undefined; api_key=YOUR_KEY";
+      "const token: string = read(token); password = abab1212abab; secret: undefined; api_key=YOUR_KEY";
     expect(redact(plain)).toBe(plain);
   });
 
