@@ -151,7 +151,7 @@ export class SessionEntries implements EntryBuilder {
     const time = this.time(timestamp);
     this.#time = time;
     this.#created ??= millisecondsOf(timestamp);
-    const { type, ...fields } = draft;
+    const { type, ...fields } = withOwnId(draft, id);
     const place = { id, parentId, timestamp: new Date(time).toISOString() };
     const entry = { type, ...place, ...fields } as SessionEntry;
     const problem = entryProblem(entry) ?? jsonProblem(entry, defaultLimits.maxDepth);
@@ -165,6 +165,13 @@ export class SessionEntries implements EntryBuilder {
     this.#init.find({ code: "unreadable", entryId: id, text });
     return { type: "custom", ...place, customType: "sessile.unreadable", data: { text } };
   }
+}
+
+/** The draft of a compaction that keeps nothing, with its own id. */
+function withOwnId(draft: DraftEntry, id: string): DraftEntry {
+  return draft.type === "compaction" && draft.firstKeptEntryId === ""
+    ? { ...draft, firstKeptEntryId: id }
+    : draft;
 }
 
 /** The directory of a header: text that a path can be. */

@@ -237,7 +237,8 @@ export interface EntryBuilder {
   /**
    * Adds an entry and returns its id: a digest of agent, session, record id and part, so that equal input has
    * equal ids. A repeated `recordId` with the same part returns the id of the first and adds nothing.
-   * Inline images of messages move to the blob store later. A draft of an invalid shape becomes a custom
+   * A compaction with an empty `firstKeptEntryId` gets its own id there: it keeps nothing but `retain`. Inline
+   * images of messages move to the blob store later. A draft of an invalid shape becomes a custom
    * entry `sessile.unreadable`, with a finding.
    * @param place `parentId`: default `last`; an unknown one counts as `last`, with a finding. `timestamp`:
    *   ISO 8601 or milliseconds; default that of the entry before

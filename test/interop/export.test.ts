@@ -1,7 +1,7 @@
 import { memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
+import { type Message, messageText, userMessage } from "sessile/content";
 import { exportSession, importSession } from "sessile/interop";
-import { memorySessionStore, parseSession, type SessionEntry } from "sessile/session";
+import { memorySessionStore, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { lines, plain } from "./plain-format.js";
@@ -30,8 +30,14 @@ async function textsOf(files: Parameters<typeof importSession>[0]) {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const texts: unknown[] = [];
   for (let at = byId.get(leafId ?? ""); at !== undefined; at = byId.get(at.parentId ?? ""))
-    texts.unshift((at as SessionEntry & { message: { content: unknown } }).message.content);
+    texts.unshift(at.type === "message" ? textOrData(at.message) : at.type);
   return texts;
+}
+
+/** The text of a message; the data of one that is an image. */
+function textOrData(message: Message): string {
+  const [only] = "content" in message && typeof message.content !== "string" ? message.content : [];
+  return only?.type === "image" ? only.data : messageText(message);
 }
 
 describe("exportSession to the agent of the import", () => {

@@ -27,6 +27,13 @@ export const plain: ForeignFormat = {
           source.count("rewind", "mapped", record);
           continue;
         }
+        if (kind === "compact") {
+          const retain = (record.value.keep as string[]).flatMap((kept) => session?.idOf(kept) ?? []);
+          const summary = { summary: text as string, firstKeptEntryId: "", tokensBefore: 0, retain };
+          session.add({ type: "compaction", ...summary }, { recordId: String(id), timestamp: time });
+          source.count("compact", "mapped", record);
+          continue;
+        }
         if (kind !== "say") {
           source.count(String(kind), "unmapped", record);
           continue;
@@ -47,8 +54,21 @@ export const plain: ForeignFormat = {
   async write(source) {
     const records: unknown[] = [{ kind: "start", id: source.header.id, cwd: source.cwd }];
     for (const step of stepsOf(source)) {
+      const { entryId: id } = step;
       if (step.kind === "user") records.push(await said(source, step));
-      else source.find({ code: "entry", entryId: step.entryId, text: step.kind });
+      else if (step.kind === "compaction")
+        records.push({
+          kind: "compact",
+          id,
+          text: step.summary,
+          keep: step.kept.map(({ entryId }) => entryId),
+        });
+      else
+        for (const entryId of [
+          id,
+          ...(step.kind === "reply" ? step.results.map((result) => result.entryId) : []),
+        ])
+          source.find({ code: "entry", entryId, text: step.kind });
     }
     return { files: [{ path: "new.jsonl", bytes: lines(records) }], resume: ["plain", source.header.id] };
   },
@@ -73,6 +93,8 @@ export const plain: ForeignFormat = {
 
 async function said(source: WriteSource, { entryId, content, time }: WriteStep & { readonly kind: "user" }) {
   const blocks = await writeBlocks(source, entryId, content);
-  const text = blocks.map((block) => (block.type === "text" ? block.text : block.base64)).join("\n");
+  const text = blocks.map((block) =>
+    block.type === "text" ? block : { type: "image", data: block.base64, mimeType: block.mediaType },
+  );
   return { kind: "say", id: entryId, text, time };
 }

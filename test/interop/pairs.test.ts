@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { type BlobStore, memoryBlobStore } from "sessile/blobs";
+import {
+  type ExportableSession,
+  exportSession,
+  type ForeignFormat,
+  type InteropReport,
+  importSession,
+} from "sessile/interop";
+import { claudeCode } from "sessile/interop/claude-code";
+import { codex } from "sessile/interop/codex";
+import { gemini } from "sessile/interop/gemini";
+import { opencode } from "sessile/interop/opencode";
+import { describe, expect, it } from "vitest";
+import { plainHeader } from "../arbitraries/entries.js";
+import { type HazardMaker, hazardousSession } from "../arbitraries/hazards.js";
+import { rounds } from "../support/rounds.js";
+import { plain } from "./plain-format.js";
+import { type Token, tokensOf } from "./transcript-tokens.js";
+
+const makers: readonly HazardMaker[] = [
+  {
+    provider: "anthropic",
+    model: "claude-sonnet-4-5",
+    api: "anthropic-messages",
+    signed: (word) => Buffer.from(word).toString("base64"),
+    opaque: (word) => ({ type: "server_tool_use", id: word, name: "web_search", input: {} }),
+  },
+  { provider: "openai", model: "gpt-5", api: "openai-responses" },
+  { provider: "google", model: "gemini-2.5-pro", api: "google-generative-ai" },
+];
+
+const formats: readonly (readonly [string, ForeignFormat])[] = [
+  ["a plain format", { ...plain, name: "pi" }],
+  ["Claude Code", claudeCode],
+  ["Codex", codex],
+  ["Gemini CLI", gemini],
+  ["opencode", opencode],
+];
+
+/** A session through a format: what comes back, and the report of what was lost on the way. */
+async function through(session: ExportableSession, to: ForeignFormat, blobs: BlobStore) {
+  const { files, report } = await exportSession(session, { to, blobs, now: () => 1_767_225_600_000 });
+  const back = memoryBlobStore();
+  const imported = await importSession(files, { from: to, blobs: back });
+  return { imported, report, blobs: back };
+}
+
+/** The tokens of entries that a report names. */
+function reported(tokens: readonly Token[], { findings }: InteropReport): ReadonlySet<string> {
+  const ids = new Set(findings.map(({ entryId }) => entryId));
+  return new Set(tokens.filter(({ entryId }) => ids.has(entryId)).map(({ token }) => token));
+}
+
+/** Fails unless what came back is what was there, in order, but for what may be lost. */
+function sameButFor(before: readonly Token[], after: readonly Token[], lost: ReadonlySet<string>): void {
+  const there = new Set(after.map(({ token }) => token));
+  const known = new Set(before.map(({ token }) => token));
+  expect(before.filter(({ token }) => !there.has(token) && !lost.has(token))).toEqual([]);
+  expect(after.filter(({ token }) => !known.has(token))).toEqual([]);
+  const kept = (list: readonly Token[]) =>
+    list.flatMap(({ token }) => (there.has(token) && known.has(token) && !lost.has(token) ? [token] : []));
+  expect(kept(after)).toEqual(kept(before));
+}
+
+const sessions = hazardousSession(12, makers).map(({ entries, blobs }) => ({
+  session: { header: plainHeader, entries, leafId: entries.at(-1)?.id ?? null },
+  blobs: blobs as BlobStore,
+}));
+
+/** Formats whose writer is there. */
+const written = new Set<string>();
+for (const [name, to] of formats) {
+  const session = { header: plainHeader, entries: [], leafId: null };
+  if ((await exportSession(session, { to })).files.length > 0) written.add(name);
+}
+
+describe.each(formats)("%s", (name, format) => {
+  it.skipIf(!written.has(name))("loses of a session what its report says, and nothing else", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, async ({ session, blobs }) => {
+        const { imported, report, blobs: back } = await through(session, format, blobs);
+        const before = await tokensOf(session, blobs);
+        sameButFor(before, await tokensOf(imported, back), reported(before, report));
+      }),
+      { numRuns: rounds(40, 400) },
+    );
+  });
+});
+
+const pairs = formats.flatMap(([a, from]) =>
+  formats.flatMap(([b, to]) =>
+    from === to || from.name === "pi" || to.name === "pi" ? [] : [[a, b, from, to] as const],
+  ),
+);
+
+describe.each(pairs)("%s to %s and back", (a, b, from, to) => {
+  it.skipIf(!written.has(a) || !written.has(b))("loses what the reports say, and nothing else", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, async ({ session, blobs }) => {
+        const first = await through(session, from, blobs);
+        const there = await through(first.imported, to, first.blobs);
+        const back = await through(there.imported, from, there.blobs);
+        const before = await tokensOf(first.imported, first.blobs);
+        const between = await tokensOf(there.imported, there.blobs);
+        const lost = new Set([...reported(before, there.report), ...reported(between, back.report)]);
+        sameButFor(before, await tokensOf(back.imported, back.blobs), lost);
+      }),
+      { numRuns: rounds(5, 60) },
+    );
+  });
+});

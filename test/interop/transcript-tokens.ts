@@ -1,0 +1,68 @@
+import type { BlobStore } from "sessile/blobs";
+import { digest } from "sessile/blobs";
+import type { ImageBlock, TextBlock } from "sessile/content";
+import type { ExportableSession } from "sessile/interop";
+import { loadSession, writeSource } from "../../src/interop/export-source.js";
+import { ReportBuilder } from "../../src/interop/report.js";
+import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
+import type { WriteSource } from "../../src/interop/types.js";
+import { plain } from "./plain-format.js";
+
+/** A word or the bytes of a medium in the context of a session, and the entry that has it. */
+export interface Token {
+  readonly entryId: string;
+  readonly token: string;
+}
+
+/**
+ * The words of the form `w12w` and the media of a session's context, in the order in which an agent sees them:
+ * results behind their calls.
+ */
+export async function tokensOf(
+  session: ExportableSession,
+  blobs: Pick<BlobStore, "get"> | undefined,
+): Promise<readonly Token[]> {
+  const options = { to: plain, ...(blobs === undefined ? {} : { blobs: blobs as BlobStore }) };
+  const source = writeSource(await loadSession(session), [], options, new ReportBuilder());
+  const steps = stepsOf(source);
+  const at = steps.findLastIndex(({ kind }) => kind === "compaction");
+  const compaction = steps[at];
+  const shown = [...(compaction?.kind === "compaction" ? compaction.kept : []), ...steps.slice(at + 1)];
+  const tokens: Token[] = [];
+  if (compaction?.kind === "compaction") tokens.push(...wordsIn(compaction.entryId, compaction.summary));
+  for (const step of shown) tokens.push(...(await stepTokens(source, step)));
+  return tokens;
+}
+
+async function stepTokens(source: WriteSource, step: WriteStep): Promise<readonly Token[]> {
+  if (step.kind === "user") return blockTokens(source, step.entryId, step.content);
+  if (step.kind !== "reply") return [];
+  const tokens: Token[] = [];
+  for (const block of step.message.content) {
+    if (block.type === "text") tokens.push(...wordsIn(step.entryId, block.text));
+    if (block.type === "thinking") tokens.push(...wordsIn(step.entryId, block.thinking));
+    if (block.type === "toolCall") tokens.push(...wordsIn(step.entryId, JSON.stringify(block.arguments)));
+  }
+  for (const result of step.results)
+    tokens.push(...(await blockTokens(source, result.entryId, result.content)));
+  return tokens;
+}
+
+async function blockTokens(
+  source: WriteSource,
+  entryId: string,
+  content: readonly (TextBlock | ImageBlock)[],
+): Promise<readonly Token[]> {
+  const tokens: Token[] = [];
+  for (const block of content) {
+    const media = await source.media(block, entryId);
+    if (media !== undefined) tokens.push({ entryId, token: digest(media.bytes) });
+    else if (block.type === "text" && (block.resource ?? { kind: "link" }).kind === "link")
+      tokens.push(...wordsIn(entryId, block.text));
+  }
+  return tokens;
+}
+
+function wordsIn(entryId: string, text: string | undefined): readonly Token[] {
+  return Array.from(text?.matchAll(/w\d+w/g) ?? [], ([token]) => ({ entryId, token }));
+}
