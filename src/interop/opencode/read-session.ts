@@ -1,0 +1,372 @@
+/** One session's messages as entries, in the order in which opencode sends them to a model. */
+
+import { digestOf, sessionIdOf } from "../shared/ids.js";
+import { countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
+import { type EntryMark, markOf, messageMark, sessionMark } from "./marks.js";
+import { replyOf, stepsOf, toolOutcome, usageOf } from "./reply.js";
+import type { StoredMessage, StoredSession } from "./stored-sessions.js";
+import { markedDraft, userRuns } from "./user-parts.js";
+
+export interface SessionReaderInit {
+  readonly source: ForeignSource;
+  readonly builder: EntryBuilder;
+  readonly session: StoredSession;
+  readonly messages: readonly StoredMessage[];
+  /** The session and its children. */
+  readonly family: ReadonlyMap<string, StoredSession>;
+}
+
+/** A tool's output that opencode no longer sends. */
+interface Pruned {
+  readonly at: number;
+  readonly recordId: string;
+  readonly part: string;
+}
+
+const prunedText = "[Old tool result content cleared]";
+
+export class SessionReader {
+  readonly #init: SessionReaderInit;
+  readonly #source: ForeignSource;
+  readonly #builder: EntryBuilder;
+  /** Messages by id, with the entries before and at the start of each. */
+  readonly #places = new Map<
+    string,
+    { readonly message: StoredMessage; readonly before: string | null; first?: string }
+  >();
+  /** The completed summary of each compaction, by the id of the message that asked for it. */
+  readonly #summaries = new Map<string, StoredMessage>();
+  readonly #pruned: readonly Pruned[];
+  #nextPruned = 0;
+  readonly #latePruned: Pruned[] = [];
+  #tokens = 0;
+
+  constructor(init: SessionReaderInit) {
+    this.#init = init;
+    this.#source = init.source;
+    this.#builder = init.builder;
+    for (const message of init.messages) {
+      const { value } = message.info;
+      const parent = textOf(value.parentID);
+      if (isSummary(value) && parent !== undefined) this.#summaries.set(parent, message);
+    }
+    this.#pruned = init.messages
+      .flatMap((message, index) => this.#prunedOf(message, index))
+      .toSorted((a, b) => a.at - b.at);
+  }
+
+  /** Adds all messages. */
+  read(): void {
+    for (const [index, message] of this.#init.messages.entries()) {
+      const { info, parts } = message;
+      const id = this.#idOf(message, index);
+      const role = textOf(info.value.role) ?? "message";
+      if (this.#places.has(id)) {
+        const text = `message ${id}: a second copy is left out`;
+        this.#source.find({ code: "superseded", file: info.file, line: info.line, text });
+        this.#source.count(role, "unmapped", info);
+        continue;
+      }
+      const created = numberOf(objectOf(info.value.time)?.created);
+      if (created !== undefined) this.#addPruned(created);
+      this.#places.set(id, { message, before: this.#builder.last });
+      const mark = messageMark(message);
+      if (mark?.kept === true && this.#builder.has(mark.entry)) {
+        for (const record of [info, ...parts]) this.#source.count(kindOf(record.value), "mapped");
+      } else if (role === "user") this.#addUser(message, id, created);
+      else if (role === "assistant") this.#addAssistant(message, this.#recordId(message, index), id, created);
+      else {
+        this.#source.count(role, "unmapped", info);
+        this.#findNewer(message, `a message of role ${role}`);
+      }
+    }
+    this.#addPruned(Number.POSITIVE_INFINITY);
+    for (const pruned of this.#latePruned) this.#addEdit(pruned);
+  }
+
+  /**
+   * Where the session goes on after an undo: before a message, or before a part of it. Then the parts before it
+   * are a message of their own. Undefined for an unknown message.
+   */
+  undo(
+    messageId: string,
+    partId: string | undefined,
+  ): { readonly leaf: string | null; readonly firstUndone: string } | undefined {
+    const place = this.#places.get(messageId);
+    if (place?.first === undefined) return undefined;
+    const { message, before, first } = place;
+    const at = message.parts.findIndex(({ value }) => value.id === partId);
+    if (partId === undefined || at <= 0) return { leaf: before, firstUndone: first };
+    const kept = { info: message.info, parts: message.parts.slice(0, at) };
+    const id = `${messageId} before ${partId}`;
+    const created = numberOf(objectOf(message.info.value.time)?.created);
+    this.#places.set(id, { message: kept, before });
+    this.#parent = before;
+    if (message.info.value.role === "user") this.#addUser(kept, id, created);
+    else this.#addAssistant(kept, id, id, created);
+    const isEmpty = this.#places.get(id)?.first === undefined;
+    return { leaf: isEmpty ? before : this.#builder.last, firstUndone: first };
+  }
+
+  /** The parent of the next entry, if it is not the last one. */
+  #parent: string | null | undefined;
+
+  #add(
+    draft: DraftEntry,
+    place: {
+      readonly id: string;
+      readonly recordId: string;
+      readonly part: string | number;
+      readonly time: unknown;
+      readonly entry?: string | undefined;
+    },
+  ): string {
+    const { id, recordId, part, time: timestamp, entry } = place;
+    const parent = this.#parent === undefined ? {} : { parentId: this.#parent };
+    this.#parent = undefined;
+    const added = this.#builder.add(draft, { recordId, part, timestamp, ...parent, id: entry });
+    const known = this.#places.get(id);
+    if (known !== undefined) known.first ??= added;
+    return added;
+  }
+
+  #idOf({ info }: StoredMessage, index: number): string {
+    return textOf(info.value.id) ?? `#${index}`;
+  }
+
+  /** The last reply may still be running: its later state is another entry, on a branch of its own. */
+  #recordId(message: StoredMessage, index: number): string {
+    const id = this.#idOf(message, index);
+    const { time, error, role } = message.info.value;
+    const isOpen = role === "assistant" && objectOf(time)?.completed === undefined && error === undefined;
+    if (!isOpen || index !== this.#init.messages.length - 1) return id;
+    return `${id} ${digestOf(JSON.stringify(message.parts.map(({ value }) => value))).slice(0, 16)}`;
+  }
+
+  #addUser(message: StoredMessage, id: string, created: unknown): void {
+    const { info, parts } = message;
+    const summary = this.#summaries.get(id);
+    const mark = messageMark(message);
+    const model = objectOf(info.value.model);
+    const runs = userRuns(parts, summary !== undefined);
+    this.#source.count("user", runs.length > 0 || summary !== undefined ? "mapped" : "unmapped", info);
+    for (const { record, outcome, isNew } of runs.records) {
+      this.#source.count(kindOf(record.value), outcome, record);
+      if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
+    }
+    const whole = mark?.draft === undefined ? undefined : markedDraft(mark.draft, runs.content);
+    const place = { id, recordId: id, time: created };
+    if (whole !== undefined) {
+      this.#add(whole, { ...place, part: 0, entry: mark?.entry });
+      return;
+    }
+    let isMarked = false;
+    for (const { customType, content, part } of runs) {
+      if (customType !== undefined) {
+        this.#add({ type: "custom_message", customType, content, display: false }, { ...place, part });
+        continue;
+      }
+      const provider = textOf(model?.providerID);
+      const modelId = textOf(model?.modelID);
+      const variant = textOf(info.value.variant) ?? textOf(model?.variant);
+      const draft: DraftEntry = {
+        type: "message",
+        message: {
+          role: "user",
+          content,
+          ...(provider === undefined || modelId === undefined ? {} : { model: { provider, modelId } }),
+          ...(variant === undefined ? {} : { variant }),
+          timestamp: this.#builder.time(created),
+        },
+      };
+      this.#add(draft, { ...place, part, entry: isMarked ? undefined : mark?.entry });
+      isMarked = true;
+    }
+  }
+
+  #addAssistant(message: StoredMessage, recordId: string, id: string, created: unknown): void {
+    const { info, parts } = message;
+    const place = { id, recordId, time: created };
+    const asked = textOf(info.value.parentID);
+    if (asked !== undefined && this.#summaries.get(asked)?.info === info) {
+      this.#addCompaction(message, asked, place);
+      return;
+    }
+    if (isUnsent(message)) {
+      const error = objectOf(info.value.error) ?? {};
+      this.#source.count("assistant", "unmapped", info);
+      for (const record of parts) this.#source.count(kindOf(record.value), "unmapped", record);
+      this.#add({ type: "custom", customType: "opencode.error", data: error }, { ...place, part: "error" });
+      return;
+    }
+    this.#source.count("assistant", "mapped", info);
+    const calls = new Set<string>();
+    const steps = stepsOf(message, (callId, record) => {
+      if (calls.has(callId)) {
+        const text = `call ${callId}: a second call or result of this id in one message is left out`;
+        this.#source.find({ code: "duplicateResult", file: record.file, line: record.line, text });
+        return false;
+      }
+      calls.add(callId);
+      return true;
+    });
+    let isMarked = false;
+    const mark = messageMark(message);
+    for (const [index, step] of steps.entries()) {
+      for (const { record, outcome, isNew } of step.records) {
+        this.#source.count(kindOf(record.value), outcome, record);
+        if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
+      }
+      const timestamp = this.#builder.time(created);
+      const reply = replyOf(message, step, steps.length, timestamp, mark);
+      if (reply !== undefined) {
+        this.#add(
+          { type: "message", message: reply },
+          { ...place, part: index, entry: isMarked ? undefined : mark?.entry },
+        );
+        isMarked = true;
+      }
+      for (const record of step.tools) this.#addOutcome(record.value, place);
+    }
+    const { tokens } = info.value;
+    const usage = usageOf(tokens, 0);
+    if (usage !== undefined) this.#tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  }
+
+  #addOutcome(
+    part: ForeignObject,
+    place: { readonly id: string; readonly recordId: string; readonly time: unknown },
+  ): void {
+    const state = objectOf(part.state) ?? {};
+    const time = objectOf(state.time);
+    const ended = numberOf(time?.end) ?? numberOf(time?.start) ?? place.time;
+    const message = toolOutcome(part, this.#builder.time(ended));
+    const partId = partIdOf(part);
+    const entry = markOf(state.metadata)?.entry;
+    if (message !== undefined)
+      this.#add({ type: "message", message }, { ...place, part: `${partId} result`, time: ended, entry });
+    const child = textOf(objectOf(state.metadata)?.sessionId);
+    if (child === undefined) return;
+    const session = this.#init.family.get(child);
+    if (session === undefined) {
+      if (part.tool !== "task") return;
+      this.#source.find({ code: "missingChild", text: `session ${child} of a task is not in the files` });
+      return;
+    }
+    const foreignId = sessionMark(child, session.info, session.messages()) ?? child;
+    const data = { toolCallId: textOf(part.callID) ?? partId, sessionId: sessionIdOf("opencode", foreignId) };
+    this.#add(
+      { type: "custom", customType: "sessile.subagent", data },
+      { ...place, part: `${partId} subagent`, time: ended },
+    );
+  }
+
+  #addCompaction(
+    message: StoredMessage,
+    asked: string,
+    place: { readonly id: string; readonly recordId: string; readonly time: unknown },
+  ): void {
+    const { info, parts } = message;
+    const request = this.#places.get(asked)?.message;
+    const compaction = request?.parts.find(({ value }) => value.type === "compaction");
+    this.#source.count("assistant", "mapped", info);
+    for (const record of parts)
+      this.#source.count(kindOf(record.value), record.value.type === "text" ? "mapped" : "unmapped", record);
+    const texts = parts.flatMap(({ value }) => (value.type === "text" ? (textOf(value.text) ?? []) : []));
+    const tail = textOf(compaction?.value.tail_start_id);
+    const first = tail === undefined ? undefined : this.#places.get(tail)?.first;
+    if (tail !== undefined && first === undefined) {
+      const text = `a compaction keeps all from message ${tail}, which is not before it`;
+      this.#source.find({ code: "missingParent", file: info.file, line: info.line, text });
+    }
+    const mark = request === undefined ? undefined : messageMark(request);
+    const own = mark === undefined ? {} : keptOf(mark, this.#builder);
+    const provider = textOf(info.value.providerID);
+    const modelId = textOf(info.value.modelID);
+    const usage = usageOf(info.value.tokens, info.value.cost);
+    const draft: DraftEntry = {
+      type: "compaction",
+      summary: texts.join("\n\n"),
+      // The id of a message is none of an entry: nothing is kept.
+      firstKeptEntryId: first ?? asked,
+      tokensBefore: this.#tokens,
+      ...own,
+      ...(usage === undefined ? {} : { usage }),
+      ...(provider === undefined || modelId === undefined ? {} : { model: { provider, modelId } }),
+    };
+    const known = this.#places.get(asked);
+    const id = this.#add(draft, { ...place, part: "compaction", entry: mark?.entry });
+    if (known !== undefined) known.first ??= id;
+  }
+
+  #prunedOf(message: StoredMessage, index: number): readonly Pruned[] {
+    if (message.info.value.role !== "assistant") return [];
+    const recordId = this.#recordId(message, index);
+    return message.parts.flatMap(({ value }) => {
+      const at = numberOf(objectOf(objectOf(value.state)?.time)?.compacted);
+      if (value.type !== "tool" || at === undefined || at === 0) return [];
+      return [{ at, recordId, part: `${partIdOf(value)} result` }];
+    });
+  }
+
+  /** Adds the edits of outputs that were pruned before a time, so that what follows has them on its path. */
+  #addPruned(before: number): void {
+    for (let next = this.#pruned[this.#nextPruned]; next !== undefined && next.at < before; ) {
+      if (!this.#addEdit(next)) this.#latePruned.push(next);
+      next = this.#pruned[++this.#nextPruned];
+    }
+  }
+
+  #addEdit({ at, recordId, part }: Pruned): boolean {
+    const targetId = this.#builder.idOf(recordId, part);
+    if (targetId === undefined) return false;
+    const content = [{ type: "text", text: prunedText }] as const;
+    this.#builder.add(
+      { type: "context_edit", targetId, replacement: { content } },
+      { recordId, part: `${part} pruned`, timestamp: at },
+    );
+    return true;
+  }
+
+  #findNewer({ info }: StoredMessage, text: string): void {
+    this.#source.find({ code: "newer", file: info.file, line: info.line, text });
+  }
+}
+
+/** A record's type, for the counts. */
+function kindOf(value: ForeignObject): string {
+  return textOf(value.type) ?? textOf(value.role) ?? "part";
+}
+
+/** The id of a part; for one without an id a digest of it. */
+function partIdOf(part: ForeignObject): string {
+  return textOf(part.id) ?? digestOf(JSON.stringify(part)).slice(0, 16);
+}
+
+/** Whether a reply is a summary that opencode puts in the place of what is before it. */
+function isSummary({ role, summary, finish, error }: ForeignObject): boolean {
+  return role === "assistant" && summary === true && Boolean(finish) && !error;
+}
+
+/** Whether opencode leaves a reply out: it failed, or it was stopped before it had said anything. */
+function isUnsent({ info, parts }: StoredMessage): boolean {
+  const error = objectOf(info.value.error);
+  if (error === undefined) return false;
+  const said = parts.some(({ value }) => value.type !== "step-start" && value.type !== "reasoning");
+  return error.name !== "MessageAbortedError" || !said;
+}
+
+/** What the compaction of an own export kept. */
+function keptOf(
+  { members }: EntryMark,
+  builder: EntryBuilder,
+): { firstKeptEntryId?: string; retain?: readonly string[]; tokensBefore?: number } {
+  const first = textOf(members.firstKept);
+  const retain = Array.isArray(members.retain) ? members.retain.flatMap((id) => textOf(id) ?? []) : [];
+  return {
+    ...(first === undefined ? {} : { firstKeptEntryId: first }),
+    ...(retain.length === 0 ? {} : { retain: retain.filter((id) => builder.has(id)) }),
+    ...(members.tokensBefore === undefined ? {} : { tokensBefore: countOf(members.tokensBefore) }),
+  };
+}

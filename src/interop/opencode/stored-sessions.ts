@@ -1,0 +1,229 @@
+/** The sessions in the files of opencode: an exchange file, folders of JSON files, or a database. */
+
+import { arrayOf, type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
+import type { ForeignRecord, ForeignSource, SqliteReader } from "../types.js";
+
+/** A session as it is stored. */
+export interface StoredSession {
+  readonly id: string;
+  readonly info: ForeignObject;
+  /** Milliseconds since 1970. */
+  readonly created: number;
+  readonly updated: number;
+  /** The session that started this one. */
+  readonly parentId: string | undefined;
+  /** Its messages in the order of a request. Reads them on demand. */
+  messages(): readonly StoredMessage[];
+}
+
+/** A message with its parts. */
+export interface StoredMessage {
+  readonly info: ForeignRecord;
+  readonly parts: readonly ForeignRecord[];
+}
+
+/** Finds the sessions of all files, and counts the records that belong to none. */
+export async function storedSessions(source: ForeignSource): Promise<readonly StoredSession[]> {
+  const sessions: StoredSession[] = [];
+  const folders = new Folders(source);
+  for (const { path } of source.files) {
+    if (folders.add(path)) continue;
+    const database = await source.sqlite(path);
+    if (database !== undefined) sessions.push(...databaseSessions(source, path, database));
+    else if (/\.db-(?:wal|shm)$/.test(path)) findLog(source, path);
+    else sessions.push(...exchangeSessions(source, path));
+  }
+  return [...sessions, ...folders.sessions()];
+}
+
+/** Changes beside a database are not in it until opencode writes them there. */
+function findLog(source: ForeignSource, path: string): void {
+  if (!path.endsWith("-wal")) return;
+  const text = "changes that are not in the database yet: export the session, or end opencode first";
+  source.find({ code: "needsReader", file: path, text });
+}
+
+/** `{info, messages: [{info, parts}]}`, as `opencode export` prints it. */
+function exchangeSessions(source: ForeignSource, path: string): readonly StoredSession[] {
+  const value = source.json(path);
+  if (value === undefined) return [];
+  const whole = objectOf(value);
+  const info = objectOf(whole?.info);
+  if (whole === undefined || info === undefined || !Array.isArray(whole.messages)) {
+    source.count("file", "unmapped", { file: path, line: 1, value: whole ?? {} });
+    return [];
+  }
+  let line = 0;
+  const record = (member: ForeignObject): ForeignRecord => ({ file: path, line: ++line, value: member });
+  const messages = () =>
+    arrayOf(whole.messages).flatMap((item): readonly StoredMessage[] => {
+      const message = objectOf(item);
+      const head = record(objectOf(message?.info) ?? {});
+      if (message === undefined || objectOf(message.info) === undefined) {
+        source.find({ code: "unreadable", file: path, line: head.line, text: "a message without `info`" });
+        return [];
+      }
+      const parts = arrayOf(message.parts).flatMap((part) => {
+        const found = objectOf(part);
+        return found === undefined ? [] : [record(found)];
+      });
+      return [{ info: head, parts }];
+    });
+  return [stored(info, path, messages)];
+}
+
+function stored(
+  info: ForeignObject,
+  fallbackId: string,
+  messages: () => readonly StoredMessage[],
+): StoredSession {
+  const time = objectOf(info.time) ?? {};
+  const created = numberOf(time.created) ?? 0;
+  return {
+    id: textOf(info.id) ?? fallbackId,
+    info,
+    created,
+    updated: numberOf(time.updated) ?? created,
+    parentId: textOf(info.parentID),
+    messages,
+  };
+}
+
+const storedFile = /(?:^|\/)(session|message|part)\/([^/]+)\/([^/]+)\.json$/;
+
+/** `session/<project>/<id>.json`, `message/<session>/<id>.json`, `part/<message>/<id>.json` of 1.1. */
+class Folders {
+  readonly #source: ForeignSource;
+  readonly #sessions: string[] = [];
+  /** Paths by the folder that they are in. */
+  readonly #members = { message: new Map<string, string[]>(), part: new Map<string, string[]>() };
+
+  constructor(source: ForeignSource) {
+    this.#source = source;
+  }
+
+  /** Whether the file is of these folders. Others that lie beside them are counted. */
+  add(path: string): boolean {
+    const [, kind, folder = ""] = storedFile.exec(path) ?? [];
+    if (kind === "session") this.#sessions.push(path);
+    else if (kind === "message" || kind === "part") {
+      const paths = this.#members[kind].get(folder) ?? [];
+      if (paths.length === 0) this.#members[kind].set(folder, paths);
+      paths.push(path);
+    } else if (/(?:^|\/)storage\//.test(path)) {
+      const value = path.endsWith(".json") ? objectOf(this.#source.json(path)) : undefined;
+      const kindOfFile = /(?:^|\/)storage\/([^/]*)/.exec(path)?.[1] ?? "file";
+      this.#source.count(kindOfFile, "unmapped", value && { file: path, line: 1, value });
+    } else return false;
+    return true;
+  }
+
+  sessions(): readonly StoredSession[] {
+    const named = this.#sessions.flatMap((path) => {
+      const info = this.#object(path);
+      const id = nameOf(path);
+      return info === undefined ? [] : [stored({ ...info, id }, id, () => this.#messages(id))];
+    });
+    const known = new Set(named.map(({ id }) => id));
+    // Without its own file a session still has messages.
+    const others = [...this.#members.message.keys()].filter((id) => !known.has(id));
+    return [...named, ...others.map((id) => stored({ id }, id, () => this.#messages(id)))];
+  }
+
+  #messages(sessionId: string): readonly StoredMessage[] {
+    return this.#records("message", sessionId).map((info) => ({
+      info,
+      parts: this.#records("part", nameOf(info.file)),
+    }));
+  }
+
+  #records(kind: "message" | "part", folder: string): readonly ForeignRecord[] {
+    const paths = this.#members[kind].get(folder) ?? [];
+    return paths.toSorted(byText).flatMap((file) => {
+      const value = this.#object(file);
+      return value === undefined ? [] : [{ file, line: 1, value: { ...value, id: nameOf(file) } }];
+    });
+  }
+
+  #object(path: string): ForeignObject | undefined {
+    return objectOf(this.#source.json(path));
+  }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1, -".json".length);
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The tables `session`, `message` and `part` of opencode.db, from 1.2 on. */
+function databaseSessions(
+  source: ForeignSource,
+  path: string,
+  database: SqliteReader,
+): readonly StoredSession[] {
+  return database.all("SELECT * FROM session ORDER BY time_created, id").flatMap((row) => {
+    const id = textOf(row.id);
+    return id === undefined
+      ? []
+      : [stored(infoOfRow(row), id, () => rowMessages(source, path, database, id))];
+  });
+}
+
+/** A row as the object that `opencode export` prints. */
+function infoOfRow(row: ForeignObject): ForeignObject {
+  const json = (value: unknown) => objectOf(typeof value === "string" ? parseJson(value) : value);
+  const permission = typeof row.permission === "string" ? parseJson(row.permission) : row.permission;
+  return {
+    ...row,
+    parentID: row.parent_id,
+    permission,
+    metadata: json(row.metadata),
+    revert: json(row.revert),
+    share: typeof row.share_url === "string" ? { url: row.share_url } : undefined,
+    summary: {
+      additions: row.summary_additions,
+      deletions: row.summary_deletions,
+      files: row.summary_files,
+    },
+    time: { created: row.time_created, updated: row.time_updated, archived: row.time_archived },
+  };
+}
+
+function rowMessages(
+  source: ForeignSource,
+  path: string,
+  database: SqliteReader,
+  sessionId: string,
+): readonly StoredMessage[] {
+  // A text literal has no escape but the doubled quote; a NUL would end it.
+  const id = `'${sessionId.replaceAll("\0", "").replaceAll("'", "''")}'`;
+  const parts = new Map<string, ForeignRecord[]>();
+  let line = 0;
+  const recordOf = (row: ForeignObject): ForeignRecord | undefined => {
+    const value = objectOf(typeof row.data === "string" ? parseJson(row.data) : undefined);
+    line++;
+    if (value !== undefined) return { file: path, line, value: { ...value, id: row.id } };
+    const text = `${textOf(row.id) ?? "a row"}: its data is not a JSON object`;
+    source.find({ code: "unreadable", file: path, text });
+    return undefined;
+  };
+  const rows = database.all(
+    `SELECT id, message_id, data FROM part WHERE session_id = ${id} ORDER BY message_id, id`,
+  );
+  for (const row of rows) {
+    const part = recordOf(row);
+    const messageId = textOf(row.message_id) ?? "";
+    const list = parts.get(messageId) ?? [];
+    if (list.length === 0) parts.set(messageId, list);
+    if (part !== undefined) list.push(part);
+  }
+  return database
+    .all(`SELECT id, data FROM message WHERE session_id = ${id} ORDER BY time_created, id`)
+    .flatMap((row) => {
+      const info = recordOf(row);
+      return info === undefined ? [] : [{ info, parts: parts.get(textOf(row.id) ?? "") ?? [] }];
+    });
+}

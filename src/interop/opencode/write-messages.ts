@@ -1,0 +1,356 @@
+/** Entries of a path as messages of opencode, without their ids. */
+
+import type { AssistantMessage, Message, Usage } from "../../content/index.js";
+import { unreachable } from "../../internal/arguments.js";
+import type { SessionEntry } from "../../session/index.js";
+import { millisecondsOf } from "../shared/values.js";
+import type { WriteSource } from "../types.js";
+import { editedEntries } from "./edits.js";
+import { type DraftPart, PartWriter } from "./write-parts.js";
+import { ToolParts } from "./write-tools.js";
+
+export type { DraftPart } from "./write-parts.js";
+
+/** A message without its ids. */
+export interface DraftMessage {
+  /** Unique in the session. */
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly info: Readonly<Record<string, unknown>> & { readonly time: { readonly created: number } };
+  /** The key of the message that a reply answers. */
+  readonly asked?: string;
+  readonly parts: readonly DraftPart[];
+}
+
+type MessageEntry = SessionEntry & { readonly type: "message" };
+
+/** Entries that another entry or the session's own file has. */
+const silentTypes = new Set([
+  "context_edit",
+  "message_update",
+  "part_update",
+  "leaf",
+  "model_change",
+  "session_info",
+]);
+const silentCustomTypes = new Set(["sessile.foreign", "sessile.foreign_line", "sessile.subagent"]);
+
+export class MessageWriter {
+  readonly #source: WriteSource;
+  readonly #parts: PartWriter;
+  readonly #tools: ToolParts;
+  readonly #messages: DraftMessage[] = [];
+  /** The model that a question is put to, by its entry. */
+  readonly #asked: ReadonlyMap<string, Model>;
+  #time = 0;
+  #isRetimed = false;
+  #lastQuestion: string | undefined;
+  /** Distinguishes repeated entries. */
+  #round = "";
+
+  /** @param children ids of the children in opencode by those of their sessions here */
+  constructor(source: WriteSource, children: ReadonlyMap<string, string>) {
+    this.#source = source;
+    this.#parts = new PartWriter(source);
+    this.#tools = new ToolParts(source, this.#parts, children);
+    this.#asked = askedModels(source);
+  }
+
+  /** The messages of the whole path. Behind the last compaction what it keeps is repeated. */
+  async write(): Promise<readonly DraftMessage[]> {
+    const entries = editedEntries(this.#source);
+    const last = entries.findLastIndex(({ type }) => type === "compaction");
+    for (const [index, entry] of entries.entries()) {
+      await this.#add(entry, false);
+      if (index !== last) continue;
+      this.#round = entry.id;
+      for (const kept of keptEntries(entries, index)) await this.#add(kept, true);
+      this.#round = "";
+    }
+    this.#tools.finish();
+    return this.#messages;
+  }
+
+  async #add(entry: SessionEntry, kept: boolean): Promise<void> {
+    switch (entry.type) {
+      case "message":
+        return this.#addMessage(entry, kept);
+      case "custom_message": {
+        const { customType, content, display, details } = entry;
+        const draft = { type: "custom_message", customType, display, details };
+        return this.#addQuestion(entry, await this.#parts.shown(content, entry.id, { synthetic: true }), {
+          kept,
+          draft,
+        });
+      }
+      case "branch_summary": {
+        const { type, fromId, summary, details, usage } = entry;
+        const text = `A line of work that was tried and left, as a summary of it:\n\n${summary}`;
+        const parts = summary === "" ? [] : [{ type: "text", text, synthetic: true }];
+        return this.#addQuestion(entry, parts, { kept, draft: { type, fromId, summary, details, usage } });
+      }
+      case "compaction":
+        return this.#addCompaction(entry);
+      case "custom":
+        if (entry.customType === "sessile.subagent") this.#tools.addChild(entry.data);
+        if (!silentCustomTypes.has(entry.customType)) this.#leaveOut(entry, `custom ${entry.customType}`);
+        return undefined;
+      default:
+        if (!silentTypes.has(entry.type)) this.#leaveOut(entry, entry.type);
+        return undefined;
+    }
+  }
+
+  async #addMessage(entry: MessageEntry, kept: boolean): Promise<void> {
+    const { message } = entry;
+    switch (message.role) {
+      case "user": {
+        const name = message.name === undefined ? {} : { name: message.name };
+        const parts = await this.#parts.shown(message.content, entry.id, {});
+        return this.#addQuestion(entry, parts, { kept, ...name });
+      }
+      case "custom": {
+        const { customType, content, display, details } = message;
+        const draft = { type: "custom_message", customType, display, details };
+        const parts = await this.#parts.shown(content, entry.id, { synthetic: true });
+        return this.#addQuestion(entry, parts, { kept, draft });
+      }
+      case "bashExecution": {
+        const hidden = message.excludeFromContext === true ? { ignored: true } : {};
+        const parts = [{ type: "text", text: commandText(message), synthetic: true, ...hidden }];
+        return this.#addQuestion(entry, parts, { kept, draft: { type: "message", message } });
+      }
+      case "assistant":
+        return this.#addReply(entry, message, kept);
+      case "toolResult":
+        return this.#tools.addResult(entry, message);
+      case "system":
+        return this.#leaveOut(entry, "system message");
+      default:
+        return unreachable(message);
+    }
+  }
+
+  /** A message in the user's place. */
+  #addQuestion(
+    entry: SessionEntry,
+    parts: readonly DraftPart[],
+    members: { readonly kept: boolean; readonly draft?: object; readonly name?: string },
+  ): void {
+    const { kept, ...more } = members;
+    const mark = { entry: entry.id, ...(kept ? { kept } : {}), ...more };
+    const model = this.#asked.get(entry.id) ?? unknownModel;
+    this.#push(entry, { role: "user", agent: "build", model }, withMark(parts, mark));
+    this.#lastQuestion = this.#messages.at(-1)?.key;
+  }
+
+  async #addReply(entry: MessageEntry, message: AssistantMessage, kept: boolean): Promise<void> {
+    const { errorMessage, stopReason } = message;
+    const mark = {
+      entry: entry.id,
+      ...(kept ? { kept } : {}),
+      ...(errorMessage === undefined || stopReason === "aborted" ? {} : { error: errorMessage }),
+    };
+    const { parts } = this.#parts.reply(message, entry.id);
+    const error =
+      stopReason === "aborted"
+        ? { error: { name: "MessageAbortedError", data: { message: errorMessage ?? "aborted" } } }
+        : {};
+    const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
+    const marked = withMark(parts, mark, this.#hasMarkable(parts));
+    this.#push(entry, info, marked);
+    this.#tools.open(marked, this.#time);
+  }
+
+  /** A reply of reasoning alone has its mark there: an added text would be sent. */
+  #hasMarkable(parts: readonly DraftPart[]): readonly string[] {
+    return parts.some(({ type }) => type !== "reasoning") ? ["text", "tool"] : ["reasoning"];
+  }
+
+  #addCompaction(entry: SessionEntry & { readonly type: "compaction" }): void {
+    const { summary, firstKeptEntryId, retain, tokensBefore, usage, model } = entry;
+    const mark = { entry: entry.id, firstKept: firstKeptEntryId, retain, tokensBefore };
+    const parts = withMark([{ type: "compaction", auto: false }], mark);
+    const asked = this.#asked.get(entry.id) ?? unknownModel;
+    this.#push(entry, { role: "user", agent: "build", model: asked }, parts);
+    this.#lastQuestion = this.#messages.at(-1)?.key;
+    const by = model === undefined ? asked : this.#model(model.provider, model.modelId);
+    const info = {
+      ...this.#replyInfo(entry, { usage, provider: by.providerID, model: by.modelID }),
+      ...by,
+      mode: "compaction",
+      agent: "compaction",
+      summary: true,
+      finish: "stop",
+    };
+    this.#push(entry, info, [{ type: "text", text: summary }], " summary");
+  }
+
+  #replyInfo(
+    entry: SessionEntry,
+    reply: Pick<AssistantMessage, "provider" | "model" | "mode"> & { readonly usage?: Usage | undefined },
+  ): Readonly<Record<string, unknown>> {
+    const { usage, provider, model, mode = "build" } = reply;
+    const { cwd } = this.#source;
+    return {
+      role: "assistant",
+      ...this.#model(provider, model),
+      mode,
+      agent: mode,
+      path: { cwd, root: cwd },
+      cost: amount(usage?.cost?.total),
+      tokens: {
+        input: amount(usage?.input),
+        output: amount(usage?.output),
+        reasoning: 0,
+        cache: { read: amount(usage?.cacheRead), write: amount(usage?.cacheWrite) },
+      },
+      time: { completed: this.#timeOf(entry) },
+    };
+  }
+
+  #push(
+    entry: SessionEntry,
+    info: Readonly<Record<string, unknown>>,
+    parts: readonly DraftPart[],
+    suffix = "",
+  ): void {
+    const time = this.#timeOf(entry);
+    this.#time = time;
+    const isReply = info.role === "assistant";
+    if (isReply && this.#lastQuestion === undefined) this.#addPlaceholder(entry, time);
+    this.#messages.push({
+      key: `${entry.id} ${this.#round}${suffix}`,
+      time,
+      info: { ...info, time: { created: time, ...(info.time as object | undefined) } },
+      ...(isReply && this.#lastQuestion !== undefined ? { asked: this.#lastQuestion } : {}),
+      parts,
+    });
+  }
+
+  /** A reply has to answer a message. This one has nothing that a model is sent. */
+  #addPlaceholder(entry: SessionEntry, time: number): void {
+    const key = `${entry.id} question`;
+    const info = { role: "user", agent: "build", model: unknownModel, time: { created: time } };
+    const parts = [{ type: "text", text: "", synthetic: true, ignored: true }];
+    this.#messages.push({ key, time, info, parts });
+    this.#lastQuestion = key;
+  }
+
+  /** opencode orders messages by time: one that runs back, or ahead of the clock, is moved. */
+  #timeOf(entry: SessionEntry): number {
+    const own = millisecondsOf(entry.timestamp) ?? this.#time;
+    const time = Math.max(this.#time, 0, Math.min(own, this.#source.now()));
+    if (time !== own && this.#round === "" && !this.#isRetimed) {
+      this.#isRetimed = true;
+      const text = "times that run back or ahead of the clock are moved";
+      this.#source.find({ code: "retimed", entryId: entry.id, text });
+    }
+    return time;
+  }
+
+  #model(provider: string, model: string): Model {
+    return modelOf(this.#source, provider, model);
+  }
+
+  #leaveOut({ id }: SessionEntry, what: string): void {
+    this.#source.find({ code: "entry", entryId: id, text: `${what}: opencode has no place for it` });
+  }
+}
+
+interface Model {
+  readonly providerID: string;
+  readonly modelID: string;
+}
+
+const unknownModel: Model = { providerID: "unknown", modelID: "unknown" };
+
+/** `modelFor` names a model, with or without its provider before a slash. */
+function modelOf(source: WriteSource, provider: string, model: string): Model {
+  const named = source.modelFor({ provider, model });
+  if (named === undefined) return { providerID: provider, modelID: model };
+  const slash = named.indexOf("/");
+  if (slash < 0) return { providerID: provider, modelID: named };
+  return { providerID: named.slice(0, slash), modelID: named.slice(slash + 1) };
+}
+
+/** For each entry the model of the next reply, else of the last one. opencode resumes with the last of them. */
+function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
+  const asked = new Map<string, Model>();
+  let model: Model | undefined;
+  for (const entry of source.path.toReversed()) {
+    if (entry.type === "message" && entry.message.role === "assistant")
+      model = modelOf(source, entry.message.provider, entry.message.model);
+    if (model !== undefined) asked.set(entry.id, model);
+  }
+  for (const entry of source.path) {
+    if (entry.type === "model_change") model = modelOf(source, entry.provider, entry.modelId);
+    else if (entry.type === "message" && entry.message.role === "assistant")
+      model = modelOf(source, entry.message.provider, entry.message.model);
+    if (!asked.has(entry.id) && model !== undefined) asked.set(entry.id, model);
+  }
+  return asked;
+}
+
+/** What a compaction keeps of the entries before it, in the order of the context. */
+function keptEntries(entries: readonly SessionEntry[], index: number): readonly SessionEntry[] {
+  const compaction = entries[index];
+  if (compaction?.type !== "compaction") return [];
+  const before = entries.slice(0, index).filter(({ type }) => type !== "compaction" && type !== "custom");
+  const byId = new Map(before.map((entry) => [entry.id, entry]));
+  const retained = new Set(compaction.retain ?? []);
+  const first = entries.findIndex(({ id }) => id === compaction.firstKeptEntryId);
+  const tail = first < 0 ? [] : entries.slice(first, index).filter(({ id }) => byId.has(id));
+  const shown = [
+    ...[...retained].flatMap((id) => byId.get(id) ?? []),
+    ...tail.filter(({ id }) => !retained.has(id)),
+  ];
+  return shown.filter((entry) => ["message", "custom_message", "branch_summary"].includes(entry.type));
+}
+
+function finishOf({ stopReason, content }: AssistantMessage): string {
+  switch (stopReason) {
+    case "toolUse":
+      return "tool-calls";
+    case undefined:
+      return content.some(({ type }) => type === "toolCall") ? "tool-calls" : "stop";
+    default:
+      return stopReason;
+  }
+}
+
+/** The schema takes finite numbers. */
+function amount(value: number | undefined): number {
+  return value !== undefined && Number.isFinite(value) ? value : 0;
+}
+
+function commandText(message: Message & { readonly role: "bashExecution" }): string {
+  const { command, output, exitCode, cancelled, truncated } = message;
+  const notes = [
+    truncated ? "output cut short" : "",
+    cancelled ? "cancelled" : typeof exitCode === "number" && exitCode !== 0 ? `exit code ${exitCode}` : "",
+  ].filter((note) => note !== "");
+  const end = notes.length === 0 ? "" : `\n[${notes.join("; ")}]`;
+  return `The user ran a command:\n\n<command>\n$ ${command}\n${output}${end}\n</command>`;
+}
+
+/** Puts a mark on the first part that can have one, else on a part of its own that no model is sent. */
+function withMark(
+  parts: readonly DraftPart[],
+  mark: object,
+  types: readonly string[] = ["text"],
+): readonly DraftPart[] {
+  const at = parts.findIndex(({ type }) => types.includes(type));
+  const part = parts[at];
+  if (part === undefined) {
+    if (types.includes("reasoning")) return parts;
+    return [
+      ...parts,
+      { type: "text", text: "", synthetic: true, ignored: true, metadata: { sessile: mark } },
+    ];
+  }
+  const { sessile } = part.metadata ?? {};
+  const metadata = { ...part.metadata, sessile: { ...(sessile as object | undefined), ...mark } };
+  return parts.with(at, { ...part, metadata });
+}
