@@ -1,0 +1,101 @@
+// The viewer's application as one HTML file without a session: dist/viewer/app.html. `npm run build` runs it after tsup.
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "tsup";
+import { root } from "./entries.mjs";
+
+const source = join(root, "src", "viewer", "app");
+
+/**
+ * The application is compressed, because it holds the library with its targets: half the size. The first script
+ * decompresses it and adds it as an inline script, which the policy allows by its hash.
+ */
+const start = `"use strict";(async()=>{const c=document.getElementById("app-code").textContent;
+const b=Uint8Array.from(atob(c),x=>x.charCodeAt(0));
+const t=await new Response(new Blob([b]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+const s=document.createElement("script");
+s.text=globalThis.trustedTypes?trustedTypes.createPolicy("sessile",{createScript:()=>t}).createScript(""):t;
+document.body.append(s)})()`;
+
+/** Builds the application. @returns {Promise<string>} the text of the file */
+export async function buildViewer() {
+  const outDir = await mkdtemp(join(tmpdir(), "sessile-viewer-"));
+  try {
+    await build({
+      config: false,
+      silent: true,
+      entry: { app: join(source, "main.tsx"), style: join(source, "style.css") },
+      outDir,
+      format: "iife",
+      platform: "browser",
+      target: "es2023",
+      minify: true,
+      noExternal: [/./],
+      splitting: false,
+      define: { "process.env.NODE_ENV": '"production"' },
+      esbuildOptions(options) {
+        options.jsx = "automatic";
+        options.jsxImportSource = "preact";
+        options.legalComments = "none";
+        options.charset = "utf8";
+      },
+    });
+    const code = await readFile(join(outDir, "app.global.js"), "utf8");
+    const style = await readFile(join(outDir, "style.css"), "utf8");
+    return page(code.trim(), style.trim());
+  } finally {
+    await rm(outDir, { recursive: true, force: true });
+  }
+}
+
+/** @param {string} code @param {string} style */
+function page(code, style) {
+  const policy = [
+    "default-src 'none'",
+    `script-src '${hash(start)}' '${hash(code)}'`,
+    `style-src '${hash(style)}'`,
+    "img-src data: blob:",
+    "connect-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types sessile",
+  ].join("; ");
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<meta http-equiv="x-dns-prefetch-control" content="off">
+<meta name="color-scheme" content="light dark">
+<title>Session</title>
+<style>${style}</style>
+</head>
+<body>
+<div id="app"><p class="opening">Opening the session…</p></div>
+<noscript>This page shows the session with a script of its own, which needs JavaScript.</noscript>
+<!--session-data-->
+<script type="application/octet-stream" id="app-code">${gzipSync(code, { level: 9 }).toString("base64")}</script>
+<script>${start}</script>
+</body>
+</html>
+`;
+}
+
+/** @param {string} text */
+function hash(text) {
+  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const dir = join(root, "dist", "viewer");
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, "app.html"), await buildViewer());
+}

@@ -1,0 +1,114 @@
+/** The page: the bar, the outline, the conversation, the panel of a context, and the keys. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { ContextPanelView } from "./context-panel.js";
+import { Conversation } from "./conversation.js";
+import { FindBar } from "./find-bar.js";
+import { StateContext, useChanges } from "./hooks.js";
+import { handleKey, keys } from "./keys.js";
+import { Outline } from "./outline-view.js";
+import type { ViewerState } from "./viewer-state.js";
+
+export function App({ state }: { readonly state: ViewerState }) {
+  useChanges(state);
+  useEffect(() => {
+    const listener = (event: KeyboardEvent) => handleKey(event, state);
+    addEventListener("keydown", listener);
+    return () => removeEventListener("keydown", listener);
+  }, [state]);
+  const { view, model } = state;
+  const classes = ["page"];
+  if (view.outlineOpen) classes.push("outline-open");
+  if (view.panel !== undefined) classes.push("panel-open");
+  if (view.printing) classes.push("printing");
+  return (
+    <StateContext.Provider value={state}>
+      <div class={classes.join(" ")}>
+        <header class="bar">
+          <button
+            type="button"
+            class="outline-button"
+            aria-expanded={view.outlineOpen}
+            onClick={() => state.set({ outlineOpen: !view.outlineOpen })}
+          >
+            Tree
+          </button>
+          <span class="bar-title">{model.facts.title}</span>
+          {view.live !== "off" && (
+            <span class={`live ${view.live}`} role="status">
+              {view.live === "connected" ? "● live" : "○ connection lost"}
+            </span>
+          )}
+          <button type="button" onClick={() => state.set({ find: { words: "", hits: [], at: -1 } })}>
+            Find <kbd>/</kbd>
+          </button>
+          <button type="button" aria-label="Keys" onClick={() => state.set({ help: true })}>
+            <kbd>?</kbd>
+          </button>
+        </header>
+        {view.find !== undefined && <FindBar find={view.find} />}
+        <Outline />
+        <Conversation />
+        {view.panel !== undefined && <ContextPanelView panel={view.panel} />}
+        {view.help && <Help state={state} />}
+        {view.image !== undefined && <LargeImage state={state} image={view.image} />}
+      </div>
+    </StateContext.Provider>
+  );
+}
+
+/** A modal dialog, which the browser closes with Escape. */
+function Dialog(props: {
+  readonly title: string;
+  readonly class?: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} class={props.class ?? ""} aria-label={props.title} onClose={props.onClose}>
+      <div class="dialog-head">
+        <h2>{props.title}</h2>
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </div>
+      {props.children}
+    </dialog>
+  );
+}
+
+function Help({ state }: { readonly state: ViewerState }) {
+  return (
+    <Dialog title="Keys" onClose={() => state.set({ help: false })}>
+      <dl class="keys">
+        {keys.map(({ names, text }) => (
+          <div key={text}>
+            <dt>
+              {names.map((name) => (
+                <kbd key={name}>{name}</kbd>
+              ))}
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+function LargeImage(props: {
+  readonly state: ViewerState;
+  readonly image: { readonly src: string; readonly name: string };
+}) {
+  const { src, name } = props.image;
+  return (
+    <Dialog title={name} class="large-image" onClose={() => props.state.set({ image: undefined })}>
+      <img src={src} alt={name} />
+    </Dialog>
+  );
+}

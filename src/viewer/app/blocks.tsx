@@ -1,0 +1,131 @@
+/** The content of a message: text, thinking, tool calls, images and attachments. */
+
+import { isResource, type StoredResource } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import type { RowCall } from "../model/rows.js";
+import { bytesText, visibleText } from "../model/text.js";
+import { Fold } from "./fold.js";
+import { FoldedText } from "./folded-text.js";
+import { useViewer } from "./hooks.js";
+import { ToolCallView } from "./tool-call.js";
+
+interface BlocksProps {
+  readonly rowId: string;
+  readonly content: string | readonly unknown[];
+  readonly calls: readonly RowCall[];
+  /** The output of a tool: text as in a terminal, instead of Markdown. */
+  readonly isOutput?: boolean;
+  /** The file that a tool has read. */
+  readonly path?: string | undefined;
+  readonly place?: string;
+}
+
+export function Blocks({ rowId, content, calls, isOutput = false, path, place = "" }: BlocksProps) {
+  const blocks: readonly unknown[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  let call = 0;
+  return (
+    <>
+      {blocks.map((block, at) => {
+        const id = `${rowId}${place}/${at}`;
+        if (!isRecord(block)) return null;
+        if (block.type === "toolCall") {
+          const shown = calls[call++];
+          return shown === undefined ? null : <ToolCallView key={id} id={id} rowId={rowId} call={shown} />;
+        }
+        if (block.type === "thinking") return <Thinking key={id} id={id} rowId={rowId} block={block} />;
+        if (block.type === "image") return <InlineImage key={id} block={block} />;
+        if (block.type === "text" && typeof block.text === "string") {
+          const { resource } = block;
+          if (isResource(resource)) return <Attachment key={id} resource={resource} />;
+          if (block.text.trim() === "") return null;
+          const kind = !isOutput ? "markdown" : path === undefined ? "terminal" : "code";
+          return (
+            <FoldedText
+              key={id}
+              {...{ id, rowId, kind, text: block.text }}
+              {...(path && { language: path })}
+            />
+          );
+        }
+        const text = JSON.stringify(block, null, 2);
+        return (
+          <FoldedText key={id} id={id} rowId={rowId} text={text} kind="json" label="Provider's own block" />
+        );
+      })}
+    </>
+  );
+}
+
+function Thinking(props: {
+  readonly id: string;
+  readonly rowId: string;
+  readonly block: Readonly<Record<string, unknown>>;
+}) {
+  const { thinking, redacted } = props.block;
+  const text = typeof thinking === "string" ? thinking : "";
+  if (redacted === true || text === "") {
+    return <p class="small">Thinking, which the provider does not show</p>;
+  }
+  return (
+    <Fold
+      id={`${props.id}/thinking`}
+      rowId={props.rowId}
+      text={text}
+      class="thinking"
+      summary={`Thinking (${bytesText(text.length)})`}
+    >
+      <FoldedText id={props.id} rowId={props.rowId} text={text} kind="markdown" />
+    </Fold>
+  );
+}
+
+function InlineImage({ block }: { readonly block: Readonly<Record<string, unknown>> }) {
+  const type = typeof block.mimeType === "string" ? block.mimeType : "unknown type";
+  const key = typeof block.viewerKey === "string" ? block.viewerKey : undefined;
+  return <Picture imageKey={key} name={`image, ${type}`} />;
+}
+
+function Attachment({ resource }: { readonly resource: NonNullable<Parameters<typeof isResource>[0]> }) {
+  const stored = resource as StoredResource;
+  if (stored.kind === "image") {
+    const size = stored.width === undefined ? "" : `, ${stored.width} × ${stored.height}`;
+    return (
+      <Picture imageKey={stored.blob} name={`${stored.name ?? "image"}, ${bytesText(stored.size)}${size}`} />
+    );
+  }
+  const { kind, name, uri, mediaType, size } = resource as {
+    readonly kind: string;
+    readonly name?: string;
+    readonly uri?: string;
+    readonly mediaType?: string;
+    readonly size?: number;
+  };
+  const facts = [kind, name ?? uri ?? "", mediaType ?? "", size === undefined ? "" : bytesText(size)];
+  return <p class="attachment">{visibleText(facts.filter((fact) => fact !== "").join(", "))}</p>;
+}
+
+/** An image of the page, small; a click shows it large. An absent one is named. */
+function Picture({ imageKey, name }: { readonly imageKey: string | undefined; readonly name: string }) {
+  const state = useViewer();
+  const image = imageKey === undefined ? undefined : state.images.get(imageKey);
+  const shownName = visibleText(name);
+  if (image === undefined) {
+    const leftOut = state.images.leftOut.find(({ key }) => key === imageKey);
+    const reason =
+      leftOut === undefined || leftOut.reason === "budget"
+        ? "not in this page"
+        : `${leftOut.reason} in the store`;
+    return (
+      <p class="attachment">
+        {shownName} ({reason})
+      </p>
+    );
+  }
+  const src = `data:${image.mediaType};base64,${image.base64}`;
+  return (
+    <button type="button" class="thumbnail" onClick={() => state.set({ image: { src, name: shownName } })}>
+      <img src={src} alt={shownName} />
+    </button>
+  );
+}

@@ -1,0 +1,66 @@
+/** The search: a field, the number of messages that contain the words, and the way from one to the next. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { searchEntries } from "../model/search.js";
+import { pause, useViewer } from "./hooks.js";
+import { stepHit } from "./keys.js";
+import type { FindState } from "./viewer-state.js";
+
+const typingMs = 120;
+
+export function FindBar({ find }: { readonly find: FindState }) {
+  const state = useViewer();
+  const field = useRef<HTMLInputElement>(null);
+  const { version } = state.model;
+  useEffect(() => field.current?.focus(), []);
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      const hits = await searchEntries(state.model.entries, find.words, { pause, signal: abort.signal });
+      if (abort.signal.aborted) return;
+      state.set({ find: { words: find.words, hits, at: -1 } });
+      if (hits.length > 0) stepHit(state, 1, false);
+    }, typingMs);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [find.words, version]);
+  const { hits, at, words } = find;
+  return (
+    <search class="find">
+      <input
+        ref={field}
+        type="text"
+        aria-label="Find in the session"
+        placeholder="Find in all branches, folded text too"
+        value={words}
+        onInput={(event) =>
+          state.set({ find: { words: event.currentTarget.value, hits: undefined, at: -1 } })
+        }
+        onKeyDown={(event) => {
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          stepHit(state, event.shiftKey ? -1 : 1, false);
+        }}
+      />
+      <span role="status" class="find-count">
+        {words.trim() === "" ? "" : hits === undefined ? "searching…" : countOf(hits.length, at)}
+      </span>
+      <button type="button" disabled={!hits?.length} onClick={() => stepHit(state, -1)}>
+        Previous
+      </button>
+      <button type="button" disabled={!hits?.length} onClick={() => stepHit(state, 1)}>
+        Next
+      </button>
+      <button type="button" onClick={() => state.set({ find: undefined })}>
+        Close
+      </button>
+    </search>
+  );
+}
+
+function countOf(count: number, at: number): string {
+  if (count === 0) return "no match";
+  return at < 0 ? `${count} entries` : `${at + 1} of ${count} entries`;
+}

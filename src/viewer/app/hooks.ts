@@ -1,0 +1,108 @@
+/** Hooks that several views share: the state, and virtual lists. */
+
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  type VirtualItem,
+  Virtualizer,
+} from "@tanstack/virtual-core";
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import type { ViewerState } from "./viewer-state.js";
+
+/** The state of the page, for all views below the application. */
+export const StateContext = createContext<ViewerState | undefined>(undefined);
+
+export function useViewer(): ViewerState {
+  const state = useContext(StateContext);
+  if (state === undefined) throw new Error("a view outside the application");
+  return state;
+}
+
+/** Renders the component again on demand. */
+export function useUpdate(): () => void {
+  const [, update] = useReducer((count: number) => count + 1, 0);
+  return update as () => void;
+}
+
+/** Renders the component after each change of the state. */
+export function useChanges(state: ViewerState): void {
+  const update = useUpdate();
+  useEffect(() => state.listen(update), [state]);
+}
+
+/** False until the page was painted once: views that a reader does not need first wait for it. */
+export function useAfterPaint(): boolean {
+  const [isPainted, setPainted] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const frame = requestAnimationFrame(() => {
+      timer = setTimeout(() => setPainted(true));
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, []);
+  return isPainted;
+}
+
+/** Lets the page handle events, between slices of long work. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/** A list of which only the visible part is in the document. */
+export interface VirtualList {
+  readonly items: readonly VirtualItem[];
+  /** Pixels before the first and behind the last item. */
+  readonly before: number;
+  readonly after: number;
+  /** For the `ref` of each item, which has its index in `data-index`. */
+  measure(element: Element | null): void;
+  scrollTo(index: number, align: "start" | "center" | "auto"): void;
+}
+
+/** Options of {@link useVirtualList}. */
+export interface VirtualListOptions {
+  readonly count: number;
+  readonly scroller: { readonly current: HTMLElement | null };
+  /** Pixels between the start of the scrolled content and the list. */
+  readonly margin?: number;
+  readonly overscan?: number;
+  estimate(index: number): number;
+  keyOf(index: number): string;
+}
+
+export function useVirtualList(options: VirtualListOptions): VirtualList {
+  const update = useUpdate();
+  const made = useRef<Virtualizer<HTMLElement, Element> | undefined>(undefined);
+  const { count, scroller, margin = 0, overscan = 4, estimate, keyOf } = options;
+  const settings = {
+    count,
+    overscan,
+    scrollMargin: margin,
+    estimateSize: estimate,
+    getItemKey: keyOf,
+    getScrollElement: () => scroller.current,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: update,
+  };
+  made.current ??= new Virtualizer<HTMLElement, Element>(settings);
+  const virtualizer = made.current;
+  virtualizer.setOptions(settings);
+  useLayoutEffect(() => virtualizer._didMount(), []);
+  useLayoutEffect(() => virtualizer._willUpdate());
+  const items = virtualizer.getVirtualItems();
+  const [first, last] = [items[0], items.at(-1)];
+  return {
+    items,
+    before: first === undefined ? 0 : first.start - margin,
+    after: last === undefined ? 0 : Math.max(0, virtualizer.getTotalSize() - (last.end - margin)),
+    measure: (element) => virtualizer.measureElement(element),
+    scrollTo: (index, align) => virtualizer.scrollToIndex(index, { align }),
+  };
+}

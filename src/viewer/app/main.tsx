@@ -1,0 +1,25 @@
+/** The start of the page: reads the session, shows it, and follows it if it is live. */
+
+import { render } from "preact";
+import { SessionModel } from "../model/session-model.js";
+import { App } from "./app.js";
+import { followSession } from "./live.js";
+import { readPage } from "./page-source.js";
+import { ViewerState } from "./viewer-state.js";
+
+const { data, entries, images } = readPage(document);
+const state = new ViewerState(new SessionModel(data, entries), images);
+document.title = state.model.facts.title;
+const place = document.getElementById("app") ?? document.body;
+place.replaceChildren();
+render(<App state={state} />, place);
+state.readAddress();
+addEventListener("hashchange", () => state.readAddress());
+addEventListener("popstate", () => state.readAddress());
+// A render from the root is synchronous, so that the whole conversation is there before it is printed.
+addEventListener("beforeprint", () => {
+  state.set({ printing: true });
+  render(<App state={state} />, place);
+});
+addEventListener("afterprint", () => state.set({ printing: false }));
+if (data.live !== undefined) followSession(data.live, data.count, state);

@@ -1,0 +1,310 @@
+/** A row of the conversation: a message with its calls, a summary, or a note. */
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { messageText } from "../../content/index.js";
+import type { Row } from "../model/rows.js";
+import { searchPattern } from "../model/search.js";
+import { costText, countText, timeText, visibleText } from "../model/text.js";
+import { contextTokens, costOfReply } from "../model/timeline.js";
+import { Blocks } from "./blocks.js";
+import { FoldedText } from "./folded-text.js";
+import { highlightMatches } from "./highlight-matches.js";
+import { useViewer } from "./hooks.js";
+import { memo } from "./memo.js";
+import { NoteText } from "./note-text.js";
+import { addressOf, type ViewerState } from "./viewer-state.js";
+
+interface MessageRowProps {
+  readonly row: Row;
+  readonly index: number;
+  readonly count: number;
+  readonly leafId: string | null;
+  readonly isFocused: boolean;
+  /** Its context is in the panel. */
+  readonly isInPanel: boolean;
+  readonly isPrinting: boolean;
+  /** The words of the search, if the row is its current hit. */
+  readonly words: string | undefined;
+  /** The same function throughout. */
+  readonly measure: (element: Element | null) => void;
+}
+
+/** Renders only if its properties changed: a scroll renders the list many times. */
+export const MessageRow = memo(Message, (before, after) =>
+  Object.entries(after).every(([name, value]) => before[name as keyof MessageRowProps] === value),
+);
+
+function Message(props: MessageRowProps) {
+  const { row, index, count, isFocused, isInPanel, words, measure } = props;
+  const state = useViewer();
+  const element = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    measure(element.current);
+    return () => measure(null);
+  }, []);
+  useLayoutEffect(() => {
+    if (words === undefined) return;
+    highlightMatches(element.current, searchPattern(words));
+    return () => highlightMatches(null, undefined);
+  }, [words]);
+  return (
+    <article
+      ref={element}
+      class={`row ${row.kind}`}
+      data-index={index}
+      data-entry={row.id}
+      tabIndex={isFocused ? 0 : -1}
+      aria-posinset={index + 1}
+      aria-setsize={count}
+      aria-label={`${nameOf(row)}, ${timeText(row.time)}`}
+      onFocus={(event) => {
+        if (event.target === event.currentTarget && !isFocused) state.set({ focusId: row.id });
+      }}
+    >
+      <RowHead row={row} state={state} isInPanel={isInPanel} />
+      <RowBody row={row} state={state} isPrinting={props.isPrinting} words={words} />
+    </article>
+  );
+}
+
+function nameOf(row: Row): string {
+  switch (row.kind) {
+    case "user":
+      return row.message.name === undefined ? "User" : `User ${visibleText(row.message.name)}`;
+    case "assistant":
+      return row.message.summary === true ? "Summary by the assistant" : "Assistant";
+    case "result":
+      return "Result without a call";
+    case "bash":
+      return "Shell command of the user";
+    case "custom":
+      return visibleText(row.message.customType);
+    case "system":
+      return "System";
+    case "compaction":
+      return "Compaction";
+    case "branchSummary":
+      return "Summary of another branch";
+    case "note":
+      return "Note";
+    case "unknown":
+      return "Entry of unknown type";
+  }
+}
+
+interface RowHeadProps {
+  readonly row: Row;
+  readonly state: ViewerState;
+  readonly isInPanel: boolean;
+}
+
+function RowHead({ row, state, isInPanel }: RowHeadProps) {
+  const { view, model } = state;
+  const { branches } = row;
+  const isNote = row.kind === "note" || row.kind === "unknown";
+  const to = (by: number) => {
+    const id = branches?.ids[branches.at + by];
+    if (id !== undefined) state.go(id, { leafId: model.newestBelow(id) });
+  };
+  return (
+    <header class="row-head">
+      {!isNote && <h3>{nameOf(row)}</h3>}
+      {row.kind === "assistant" && <AssistantFacts row={row} state={state} />}
+      {row.updated && <span class="tag">updated later</span>}
+      {row.label !== undefined && <span class="tag label">{visibleText(row.label)}</span>}
+      {branches !== undefined && (
+        // biome-ignore lint/a11y/useSemanticElements: a group of buttons, not of fields
+        <span class="branches" role="group" aria-label="Branches">
+          <button
+            type="button"
+            aria-label="Previous branch"
+            disabled={branches.at === 0}
+            onClick={() => to(-1)}
+          >
+            ‹
+          </button>
+          <span>
+            branch {branches.at + 1}/{branches.ids.length}
+          </span>
+          <button
+            type="button"
+            aria-label="Next branch"
+            disabled={branches.at === branches.ids.length - 1}
+            onClick={() => to(1)}
+          >
+            ›
+          </button>
+        </span>
+      )}
+      <span class="row-end">
+        {row.kind === "assistant" && (
+          <button
+            type="button"
+            class="quiet"
+            aria-label="What the model saw here"
+            aria-expanded={isInPanel}
+            onClick={() => state.set({ panel: { entryId: row.id, tab: "seen" } })}
+          >
+            context
+          </button>
+        )}
+        <a
+          class="time"
+          href={addressOf(row.id, view.leafId === model.leafId ? null : view.leafId)}
+          title={`Entry ${visibleText(row.id)}`}
+          onClick={(event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            state.go(row.id);
+          }}
+        >
+          {timeText(row.time)}
+        </a>
+      </span>
+    </header>
+  );
+}
+
+function AssistantFacts({
+  row,
+  state,
+}: {
+  readonly row: Row & { readonly kind: "assistant" };
+  readonly state: ViewerState;
+}) {
+  const { message } = row;
+  const { usage, stopReason, errorMessage } = message;
+  const context = contextTokens(usage);
+  const cost = costOfReply(message, state.model.data.prices);
+  const stops: Readonly<Record<string, string>> = {
+    error: "failed",
+    aborted: "aborted",
+    length: "cut off at the token limit",
+  };
+  const stop = stopReason === undefined ? undefined : stops[stopReason];
+  return (
+    <span class="facts">
+      <bdi>{visibleText(message.responseModel ?? message.model)}</bdi>
+      {context !== undefined && (
+        <span
+          title={`${context} tokens in the request, ${usage?.cacheRead ?? 0} of them from a cache; ${usage?.output ?? 0} in the reply`}
+        >
+          {countText(context)} in, {countText(usage?.output ?? 0)} out
+        </span>
+      )}
+      {cost !== undefined && cost > 0 && <span>{costText(cost)}</span>}
+      {stop !== undefined && (
+        <span class="tag failed" title={errorMessage ?? ""}>
+          {stop}
+        </span>
+      )}
+    </span>
+  );
+}
+
+interface RowBodyProps {
+  readonly row: Row;
+  readonly state: ViewerState;
+  readonly isPrinting: boolean;
+  readonly words: string | undefined;
+}
+
+/** The focus and the panel do not render the content again; a search and a print open its folds. */
+const RowBody = memo(
+  function RowBody({ row, state }: RowBodyProps) {
+    switch (row.kind) {
+      case "user":
+      case "custom":
+        return <Blocks rowId={row.id} content={row.message.content} calls={[]} />;
+      case "assistant":
+        return (
+          <>
+            <Blocks rowId={row.id} content={row.message.content} calls={row.calls} />
+            {row.message.errorMessage !== undefined && (
+              <p class="error-text">
+                <bdi>{visibleText(row.message.errorMessage.slice(0, 4000))}</bdi>
+              </p>
+            )}
+          </>
+        );
+      case "result":
+        return (
+          <>
+            <p class="tool-name">{visibleText(row.message.toolName)}</p>
+            <Blocks rowId={row.id} content={row.message.content} calls={[]} isOutput />
+          </>
+        );
+      case "bash":
+        return (
+          <>
+            <FoldedText
+              id={`${row.id}/command`}
+              rowId={row.id}
+              text={`$ ${row.message.command}`}
+              kind="terminal"
+            />
+            <FoldedText id={`${row.id}/output`} rowId={row.id} text={row.message.output} kind="terminal" />
+            <p class="small">
+              {row.message.cancelled ? "cancelled" : `exit code ${row.message.exitCode ?? "unknown"}`}
+              {row.message.excludeFromContext === true && ", not shown to the model"}
+            </p>
+          </>
+        );
+      case "system":
+        return <FoldedText id={`${row.id}/system`} rowId={row.id} text={systemText(row)} kind="text" />;
+      case "compaction":
+        return (
+          <>
+            <p class="small">
+              {countText(row.entry.tokensBefore)} tokens before.{" "}
+              <button type="button" class="link" onClick={() => state.go(row.entry.firstKeptEntryId)}>
+                The first kept entry
+              </button>
+              {row.entry.retain !== undefined &&
+                row.entry.retain.length > 0 &&
+                `, and ${row.entry.retain.length} earlier ones`}
+              {row.entry.strategy !== undefined && ` (${visibleText(row.entry.strategy)})`}
+            </p>
+            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
+          </>
+        );
+      case "branchSummary":
+        return (
+          <>
+            <p class="small">
+              <button type="button" class="link" onClick={() => state.go(row.entry.fromId)}>
+                The branch that was left
+              </button>
+            </p>
+            <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />
+          </>
+        );
+      case "note":
+        return <NoteText entry={row.entry} />;
+      case "unknown":
+        return (
+          <>
+            <p class="small">
+              Entry of unknown type <code>{visibleText(row.entry.entryType)}</code>
+            </p>
+            <FoldedText id={`${row.id}/raw`} rowId={row.id} text={row.entry.raw} kind="json" />
+          </>
+        );
+    }
+  },
+  (before, after) =>
+    before.row === after.row && before.isPrinting === after.isPrinting && before.words === after.words,
+);
+
+function systemText(row: Row & { readonly kind: "system" }): string {
+  const { sections, toolsAdded, toolsRemoved } = row.message as {
+    readonly sections?: Readonly<Record<string, string | null>>;
+    readonly toolsAdded?: readonly unknown[];
+    readonly toolsRemoved?: readonly unknown[];
+  };
+  const texts = [messageText(row.message)];
+  for (const [name, text] of Object.entries(sections ?? {})) texts.push(`[${name}]\n${text ?? "(removed)"}`);
+  if (toolsAdded !== undefined) texts.push(`Tools: ${JSON.stringify(toolsAdded, null, 2)}`);
+  if (toolsRemoved !== undefined) texts.push(`Tools removed: ${JSON.stringify(toolsRemoved)}`);
+  return texts.filter((text) => text !== "").join("\n\n");
+}

@@ -1,0 +1,179 @@
+/** The facts of the session: what it is, who wrote it, when, what it cost, and what is wrong with it. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { ModelCost, SessionCost } from "../../cost/index.js";
+import { bytesText, costText, countText, durationText, timeText, visibleText } from "../model/text.js";
+import { pause, useViewer } from "./hooks.js";
+import { ScrolledTable } from "./scrolled-table.js";
+import type { ViewerState } from "./viewer-state.js";
+
+const maxListed = 100;
+
+export function SessionFactsView() {
+  const state = useViewer();
+  const { model } = state;
+  const { facts, data } = model;
+  const cost = useCost(state);
+  const { first, last } = facts;
+  const when =
+    first === undefined || last === undefined ? "" : `${timeText(first)}, ${durationText(last - first)}`;
+  const rows: readonly (readonly [string, string])[] = [
+    ["Agent", data.agent ?? ""],
+    [facts.models.length > 1 ? "Models" : "Model", facts.models.join(", ")],
+    ["When", when],
+    ["Cost", cost === undefined || cost.models.length === 0 ? "" : totalText(cost)],
+    ["Messages", messagesText(state)],
+    ["Project", data.header?.cwd ?? ""],
+    ["Session", data.header?.id ?? "no header"],
+    ["Fork of", data.header?.parentSession ?? ""],
+  ];
+  return (
+    <section class="session-facts" aria-label="About the session">
+      <h1>
+        <bdi>{visibleText(facts.title)}</bdi>
+      </h1>
+      <dl>
+        {rows.map(([name, value]) =>
+          value === "" ? null : (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <bdi>{visibleText(value)}</bdi>
+              </dd>
+            </div>
+          ),
+        )}
+      </dl>
+      {cost !== undefined && cost.models.length > 0 && <CostTable cost={cost} />}
+      <Problems state={state} />
+      <LeftOut state={state} />
+    </section>
+  );
+}
+
+/** The cost, some time after the first paint. */
+function useCost({ model }: ViewerState): SessionCost | undefined {
+  const [cost, setCost] = useState<SessionCost>();
+  useEffect(() => {
+    let isWanted = true;
+    void pause()
+      .then(() => model.cost(pause))
+      .then((made) => {
+        if (isWanted) setCost(made);
+      });
+    return () => {
+      isWanted = false;
+    };
+  }, [model.version]);
+  return cost;
+}
+
+function messagesText({ model }: ViewerState): string {
+  const { messages, toolCalls, failures } = model.facts;
+  const calls = toolCalls === 0 ? "" : `, ${toolCalls.toLocaleString("en")} tool calls`;
+  const failed = failures === 0 ? "" : `, ${failures.toLocaleString("en")} failed`;
+  return `${messages.toLocaleString("en")}${calls}${failed}`;
+}
+
+function totalText({ cost, unknown }: SessionCost): string {
+  const calls = unknown.reduce((sum, { unpriced }) => sum + unpriced, 0);
+  return calls === 0
+    ? costText(cost.total)
+    : `at least ${costText(cost.total)} (${calls} calls without a price)`;
+}
+
+function CostTable({ cost }: { readonly cost: SessionCost }) {
+  const { summaries, tools } = cost;
+  return (
+    <details>
+      <summary>Cost by model</summary>
+      <ScrolledTable label="Cost by model">
+        <table>
+          <thead>
+            <tr>
+              {["Model", "Calls", "Tokens", "Cost"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {cost.models.map((model) => (
+              <ModelLine key={`${model.provider}/${model.model}`} model={model} />
+            ))}
+          </tbody>
+        </table>
+      </ScrolledTable>
+      <p class="small">
+        All branches.
+        {summaries.total > 0 && ` ${costText(summaries.total)} of it for summaries.`}
+        {tools.total > 0 && ` ${costText(tools.total)} of it for models that tools called.`}
+      </p>
+    </details>
+  );
+}
+
+function ModelLine({ model }: { readonly model: ModelCost }) {
+  const { provider, model: name, calls, tokens, cost, unpriced } = model;
+  return (
+    <tr>
+      <td>
+        <bdi>{visibleText(`${provider}/${name}`)}</bdi>
+      </td>
+      <td class="right">{calls}</td>
+      <td class="right">{countText(tokens)}</td>
+      <td class="right">{unpriced === calls ? "no price" : costText(cost.total)}</td>
+    </tr>
+  );
+}
+
+function Problems({ state }: { readonly state: ViewerState }) {
+  const { total, listed } = state.model.data.diagnostics;
+  if (total === 0) return null;
+  return (
+    <details class="problems">
+      <summary>{total === 1 ? "1 problem" : `${total} problems`} of the stored session</summary>
+      <ul>
+        {listed.slice(0, maxListed).map(({ code, line, offset, message, entryId }) => (
+          <li key={`${code}/${line}/${offset}`}>
+            <code>{code}</code> line {line}, offset {offset}: {visibleText(message)}{" "}
+            {entryId !== undefined && state.model.tree.has(entryId) && (
+              <button type="button" class="link" onClick={() => state.go(entryId)}>
+                entry {visibleText(entryId)}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {total > Math.min(listed.length, maxListed) && (
+        <p class="small">and {total - Math.min(listed.length, maxListed)} more</p>
+      )}
+    </details>
+  );
+}
+
+function LeftOut({ state }: { readonly state: ViewerState }) {
+  const { leftOut } = state.images;
+  if (leftOut.length === 0) return null;
+  const bytes = leftOut.reduce((sum, { size }) => sum + size, 0);
+  return (
+    <details>
+      <summary>
+        {leftOut.length === 1 ? "1 image is" : `${leftOut.length} images are`} not in this page (
+        {bytesText(bytes)})
+      </summary>
+      <ul>
+        {leftOut.slice(0, maxListed).map(({ key, name, mediaType, size, reason, entryId }) => (
+          <li key={key}>
+            {visibleText(name ?? mediaType)}, {bytesText(size)}:{" "}
+            {reason === "budget" ? "over the budget of the page" : `${reason} in the store`},{" "}
+            <button type="button" class="link" onClick={() => state.go(entryId)}>
+              entry {visibleText(entryId)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

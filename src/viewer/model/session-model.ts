@@ -1,0 +1,190 @@
+/** A session in a page: its entries in memory, its tree, and facts that several views share. */
+
+import { messageText } from "../../content/index.js";
+import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index.js";
+import {
+  type ContextSource,
+  type SessionEntry,
+  type SessionInfoFields,
+  SessionTree,
+  toolStarted,
+} from "../../session/index.js";
+import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
+import type { PageData, PageEntry } from "../page-data.js";
+
+const entriesPerSlice = 400;
+
+/** The facts of a session that its header shows. */
+export interface SessionFacts {
+  readonly title: string;
+  readonly models: readonly string[];
+  /** Milliseconds since 1970; undefined without entries. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+  readonly messages: number;
+  readonly toolCalls: number;
+  readonly failures: number;
+}
+
+/**
+ * The entries of a session and their tree. An append makes a new tree; views compare `version`. A
+ * `ContextSource` at the leaf of the session.
+ */
+export class SessionModel implements ContextSource {
+  readonly data: PageData;
+  readonly #entries: PageEntry[] = [];
+  readonly #byId = new Map<string, PageEntry>();
+  #tree = new SessionTree();
+  #leafId: string | null;
+  #newest: ReadonlyMap<string, string> | undefined;
+  #facts: SessionFacts | undefined;
+  #started: ReadonlyMap<string, number> | undefined;
+  /** Grows with each append. */
+  version = 0;
+
+  constructor(data: PageData, entries: Iterable<PageEntry>) {
+    this.data = data;
+    this.#leafId = data.leafId;
+    this.append(entries, data.leafId);
+  }
+
+  /** Adds entries that are not there yet. Returns the number of new ones. */
+  append(entries: Iterable<PageEntry>, leafId: string | null): number {
+    const before = this.#entries.length;
+    for (const entry of entries) {
+      if (this.#byId.has(entry.id)) continue;
+      this.#byId.set(entry.id, entry);
+      this.#entries.push(entry);
+    }
+    this.#tree = new SessionTree(this.#entries);
+    this.#leafId = leafId !== null && this.#tree.has(leafId) ? leafId : (this.#entries.at(-1)?.id ?? null);
+    if (leafId === null && this.data.leafId === null) this.#leafId = null;
+    this.#newest = this.#facts = this.#started = undefined;
+    this.version++;
+    return this.#entries.length - before;
+  }
+
+  get entries(): readonly PageEntry[] {
+    return this.#entries;
+  }
+
+  get tree(): SessionTree {
+    return this.#tree;
+  }
+
+  /** The columns of the tree: walks over them make no objects. */
+  get table(): EntryTable {
+    return entryTableOf(this.#tree);
+  }
+
+  get leafId(): string | null {
+    return this.#leafId;
+  }
+
+  /** The ids from the root to an entry; empty for null and for an unknown one. */
+  pathIds(id: string | null): readonly string[] {
+    const { table } = this;
+    const row = id === null ? noRow : table.row(id);
+    return row === noRow ? [] : Array.from(table.path(row), (at) => table.id(at));
+  }
+
+  parentId(id: string): string | null {
+    const { table } = this;
+    const parent = table.row(id) === noRow ? noRow : table.parent(table.row(id));
+    return parent === noRow ? null : table.id(parent);
+  }
+
+  entry(id: string): PageEntry | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** The newest entry below an entry, or itself: the leaf of the branch that a click on it selects. */
+  newestBelow(id: string): string {
+    this.#newest ??= newestDescendants(this);
+    return this.#newest.get(id) ?? id;
+  }
+
+  /** The time at which a tool call started, if the session records it. */
+  startOf(toolCallId: string): number | undefined {
+    this.#started ??= new Map(
+      this.#entries.flatMap((entry) => {
+        const call = entry.type === "custom" ? toolStarted.read(entry) : undefined;
+        return call === undefined ? [] : [[call.toolCallId, Date.parse(entry.timestamp)]];
+      }),
+    );
+    return this.#started.get(toolCallId);
+  }
+
+  get facts(): SessionFacts {
+    this.#facts ??= factsOf(this.#entries);
+    return this.#facts;
+  }
+
+  /**
+   * The cost of all branches.
+   *
+   * @param pause lets the page handle events
+   */
+  cost(pause: () => Promise<void>): Promise<SessionCost> {
+    const prices: readonly ModelPrice[] | undefined = this.data.prices;
+    let read = 0;
+    const entry = async (id: string) => {
+      if (++read % entriesPerSlice === 0) await pause();
+      return this.#byId.get(id);
+    };
+    const session = { tree: this.#tree, entry };
+    // The entries are there, so that the session's errors of missing entries do not occur.
+    return sessionCost(session as Parameters<typeof sessionCost>[0], prices === undefined ? {} : { prices });
+  }
+}
+
+/** Each entry's newest descendant. Parents precede their children in a file, but for damaged ones. */
+function newestDescendants(model: SessionModel): ReadonlyMap<string, string> {
+  const { entries } = model;
+  const newest = new Map<string, string>();
+  for (let at = entries.length - 1; at >= 0; at--) {
+    const entry = entries[at] as PageEntry;
+    const own = newest.get(entry.id) ?? entry.id;
+    newest.set(entry.id, own);
+    const parentId = model.parentId(entry.id);
+    if (parentId !== null && !newest.has(parentId) && entry.type !== "leaf") newest.set(parentId, own);
+  }
+  return newest;
+}
+
+const maxTitleLength = 120;
+
+function factsOf(entries: readonly PageEntry[]): SessionFacts {
+  let info: SessionInfoFields = {};
+  let prompt: string | undefined;
+  const models = new Set<string>();
+  const counts = { messages: 0, toolCalls: 0, failures: 0 };
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const entry of entries) {
+    const time = Date.parse(entry.timestamp);
+    if (time < first) first = time;
+    if (time > last) last = time;
+    if (entry.type === "session_info") info = entry;
+    if (entry.type !== "message") continue;
+    counts.messages++;
+    const { message } = entry;
+    if (message.role === "assistant") {
+      models.add(message.model);
+      for (const block of message.content) if (block.type === "toolCall") counts.toolCalls++;
+    }
+    if (message.role === "toolResult" && message.isError) counts.failures++;
+    if (message.role === "user" && prompt === undefined)
+      prompt = messageText(message).trim().split("\n", 1)[0];
+  }
+  const title = (info.title ?? info.name ?? prompt ?? "").slice(0, maxTitleLength);
+  const times = Number.isFinite(first) ? { first, last } : { first: undefined, last: undefined };
+  return { title: title === "" ? "Untitled session" : title, models: [...models], ...times, ...counts };
+}
+
+/** Whether an entry is of a type. */
+export function isEntry<T extends SessionEntry["type"]>(
+  entry: PageEntry | undefined,
+  type: T,
+): entry is SessionEntry & { readonly type: T } {
+  return entry?.type === type;
+}

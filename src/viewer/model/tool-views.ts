@@ -1,0 +1,173 @@
+/** How a tool call is shown: a change of a file, a command, a file, or its arguments. */
+
+import { parsePatch } from "diff";
+import type { ToolCall, ToolResultMessage } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { changedLines, type DiffLine, patchLines } from "./line-diff.js";
+import { firstLine } from "./text.js";
+
+/** A tool call for readers. */
+export interface ToolView {
+  /** The most telling argument, in one line. */
+  readonly summary: string;
+  readonly body:
+    | { readonly kind: "changes"; readonly files: readonly FileChange[] }
+    | { readonly kind: "command"; readonly command: string }
+    | { readonly kind: "file"; readonly path: string; readonly text: string }
+    | { readonly kind: "arguments"; readonly json: string }
+    | { readonly kind: "none" };
+  /** The language of the result, by the name of the file that was read. */
+  readonly resultPath?: string;
+}
+
+/** Changed lines of one file. */
+export interface FileChange {
+  readonly path: string;
+  /** Undefined if the change is too large to compare. */
+  readonly lines: readonly DiffLine[];
+  readonly added: number;
+  readonly removed: number;
+}
+
+/**
+ * Describes a call by the shape of its arguments, since each agent has its own names: an old and a new text,
+ * a patch, a command, a path with content. The diff in the details of a result is used if there is one.
+ */
+export function toolView(call: ToolCall, result?: ToolResultMessage): ToolView {
+  const args: Readonly<Record<string, unknown>> = isRecord(call.arguments) ? call.arguments : {};
+  const path = textIn(args, "path", "file_path", "filePath", "notebook_path", "filename", "file") ?? "";
+  const patch = patchOf(call, args, result);
+  if (patch !== undefined) {
+    const [first, ...others] = patch.map((file) => file.path);
+    const summary =
+      first === undefined ? path : others.length === 0 ? first : `${first} and ${others.length} more`;
+    return { summary: firstLine(summary), body: { kind: "changes", files: patch } };
+  }
+  const edits = editsOf(args);
+  if (edits !== undefined)
+    return { summary: firstLine(path), body: { kind: "changes", files: [fileChange(path, edits)] } };
+  const command = commandOf(args);
+  if (command !== undefined) return { summary: firstLine(command), body: { kind: "command", command } };
+  const text = textIn(args, "content", "contents", "file_text", "new_source");
+  if (path !== "" && text !== undefined)
+    return { summary: firstLine(path), body: { kind: "file", path, text } };
+  const summary = path === "" ? firstText(args) : path;
+  const isOnlyPath = path !== "" && Object.keys(args).length === 1;
+  const json = jsonText(call.arguments);
+  return {
+    summary: firstLine(summary),
+    body: isOnlyPath || json === "{}" ? { kind: "none" } : { kind: "arguments", json },
+    ...(path !== "" && { resultPath: path }),
+  };
+}
+
+function fileChange(path: string, edits: readonly Edit[]): FileChange {
+  return counted(
+    path,
+    edits.flatMap(({ before, after }, at) => [
+      ...(at === 0 ? [] : [{ kind: "gap" } as const]),
+      ...changedLines(before, after),
+    ]),
+  );
+}
+
+function counted(path: string, lines: readonly DiffLine[]): FileChange {
+  let [added, removed] = [0, 0];
+  for (const line of lines) {
+    if (line.kind === "added" || line.kind === "changed") added++;
+    if (line.kind === "removed" || line.kind === "changed") removed++;
+  }
+  return { path, lines, added, removed };
+}
+
+interface Edit {
+  readonly before: string;
+  readonly after: string;
+}
+
+function editsOf(args: Readonly<Record<string, unknown>>): readonly Edit[] | undefined {
+  const list = Array.isArray(args.edits) ? args.edits : [args];
+  const edits = list.flatMap((value: unknown) => {
+    if (!isRecord(value)) return [];
+    const before = textIn(value, "old_string", "oldText", "old_str", "oldString", "old_text");
+    const after = textIn(value, "new_string", "newText", "new_str", "newString", "new_text");
+    return before === undefined || after === undefined ? [] : [{ before, after }];
+  });
+  return edits.length === 0 ? undefined : edits;
+}
+
+function patchOf(
+  call: ToolCall,
+  args: Readonly<Record<string, unknown>>,
+  result: ToolResultMessage | undefined,
+): readonly FileChange[] | undefined {
+  const raw = typeof call.arguments === "string" ? call.arguments : undefined;
+  const given = textIn(args, "patch", "patchText", "input", "diff") ?? raw;
+  const command = Array.isArray(args.command)
+    ? args.command.findLast((part) => typeof part === "string")
+    : undefined;
+  for (const text of [given, command]) {
+    if (typeof text === "string" && text.includes("*** Begin Patch")) return applyPatchFiles(text);
+  }
+  if (given !== undefined && /^(---|\+\+\+|@@) /m.test(given)) return unifiedFiles(given);
+  if (!isRecord(result?.details) || editsOf(args) !== undefined) return undefined;
+  const diff = textIn(result.details, "patch", "unifiedDiff");
+  return diff === undefined ? undefined : unifiedFiles(diff);
+}
+
+/** The files of a patch in the format of Codex's `apply_patch`. */
+function applyPatchFiles(text: string): readonly FileChange[] {
+  const files: { path: string; lines: string[] }[] = [];
+  for (const line of text.split("\n")) {
+    const header = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/.exec(line);
+    if (header?.[1] !== undefined) files.push({ path: header[1], lines: [] });
+    else if (!line.startsWith("*** ")) files.at(-1)?.lines.push(line);
+  }
+  return files.map(({ path, lines }) => counted(path, patchLines(lines)));
+}
+
+function unifiedFiles(text: string): readonly FileChange[] | undefined {
+  try {
+    const files = parsePatch(text).map(({ oldFileName, newFileName, hunks }) => {
+      const path = (newFileName === "/dev/null" ? oldFileName : newFileName)?.replace(/^[ab]\//, "") ?? "";
+      return counted(
+        path,
+        hunks.flatMap(({ lines }, at) => [
+          ...(at === 0 ? [] : [{ kind: "gap" } as const]),
+          ...patchLines(lines),
+        ]),
+      );
+    });
+    return files.some(({ lines }) => lines.length > 0) ? files : undefined;
+  } catch {
+    return undefined; // a text that only looks like a patch
+  }
+}
+
+function commandOf(args: Readonly<Record<string, unknown>>): string | undefined {
+  const { command = args.cmd ?? args.script } = args;
+  if (typeof command === "string") return command;
+  const isWords = Array.isArray(command) && command.every((word) => typeof word === "string");
+  if (!isWords) return undefined;
+  // A shell and its option are not the command.
+  const words: readonly string[] = command;
+  const isShell = words.length === 3 && /^(?:\/bin\/|\/usr\/bin\/)?(?:ba|z|da)?sh$/.test(words[0] ?? "");
+  return isShell ? words[2] : words.join(" ");
+}
+
+function textIn(holder: Readonly<Record<string, unknown>>, ...names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = holder[name];
+    if (typeof value === "string") return value;
+  }
+  return undefined;
+}
+
+function firstText(args: Readonly<Record<string, unknown>>): string {
+  const texts = Object.values(args).filter((value) => typeof value === "string" && value !== "");
+  return typeof texts[0] === "string" ? texts[0] : "";
+}
+
+function jsonText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
