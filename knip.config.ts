@@ -10,11 +10,12 @@ const config: KnipConfig = {
         "examples/*.ts",
         "examples/apps/*/{main,demo}.ts",
         "examples/apps/service/database.ts",
-        "scripts/{check,examples,named-tests}.mjs",
+        "scripts/{check,examples,named-tests,viewer}.mjs",
+        "src/viewer/app/{main.tsx,style.css}",
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",
       ],
-      project: ["src/**/*.ts", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
+      project: ["src/**/*.{ts,tsx}", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
       // Run by scripts/check.mjs.
       ignoreDependencies: ["@arethetypeswrong/cli", "publint"],
       // Of the system; tests that need one skip where it is not there.

@@ -15,6 +15,7 @@ const harnesses = [
   "test/examples/apps/*.test.ts",
   "test/docs/guide.test.ts",
   "test/sync/git.test.ts",
+  "test/viewer/page/*.test.ts",
 ];
 /** Tests of files, processes and clocks. */
 const system = [

@@ -23,6 +23,7 @@ export const layers: Readonly<Record<string, number>> = {
   s3: 8,
   interop: 8,
   adapters: 8,
+  viewer: 8,
 };
 
 /** The modules that the root `sessile` may pass on. */

@@ -14,7 +14,8 @@ export function readFolder(folder: string, ending: string): readonly SourceFile[
 
 /** The sources of the library, as `src/…`. */
 export function readSources(): readonly SourceFile[] {
-  return readFolder(join(root, "src"), ".ts").map(({ path, text }) => ({
+  const files = [".ts", ".tsx"].flatMap((ending) => readFolder(join(root, "src"), ending));
+  return files.map(({ path, text }) => ({
     path: path.slice(root.length),
     text,
   }));

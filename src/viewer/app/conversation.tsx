@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Row } from "../model/rows.js";
-import { useViewer, useVirtualList } from "./hooks.js";
+import { useViewer, useVirtualList, type VirtualList } from "./hooks.js";
 import { MessageRow } from "./message-row.js";
 import { SessionFactsView } from "./session-facts.js";
 import { TimelineView } from "./timeline-view.js";
@@ -51,16 +51,14 @@ function Rows({ scroller, margin }: RowsProps) {
   const estimate = useCallback((index: number) => estimateHeight(rows[index]), [rows]);
   const keyOf = useCallback((index: number) => rows[index]?.id ?? String(index), [rows]);
   const list = useVirtualList({ count: rows.length, scroller, margin, estimate, keyOf });
-  state.showRow = (index, focus) => {
-    list.scrollTo(index, "start");
-    if (focus) focusWhenThere(scroller.current, rows[index]?.id);
-  };
-  useFollowing(state, scroller);
-  // The address is read before the list knows its size.
-  useEffect(() => {
-    const index = view.focusId === undefined ? -1 : state.rowIndex(view.focusId);
-    if (index >= 0) list.scrollTo(index, "start");
-  }, [margin > 0]);
+  useFollowing(state, scroller, list);
+  useLayoutEffect(() => {
+    // The list has no place before its margin is known.
+    const wanted = margin === 0 ? undefined : state.takeWanted();
+    if (wanted === undefined) return;
+    list.scrollTo(state.rowIndex(wanted.id), "start");
+    if (wanted.focus) focusWhenThere(scroller.current, wanted.id);
+  });
   const shown = view.printing
     ? rows.slice(0, maxPrintedRows).map((_, index) => index)
     : list.items.map(({ index }) => index);
@@ -97,7 +95,7 @@ function Rows({ scroller, margin }: RowsProps) {
 }
 
 /** Keeps the end in view while a live session grows, if it was in view. */
-function useFollowing(state: ViewerState, scroller: { readonly current: HTMLElement | null }): void {
+function useFollowing(state: ViewerState, scroller: RowsProps["scroller"], list: VirtualList): void {
   const { rows, view } = state;
   const known = useRef(rows);
   const wasAtEnd = useRef(false);
@@ -110,12 +108,12 @@ function useFollowing(state: ViewerState, scroller: { readonly current: HTMLElem
   useEffect(() => {
     const grew = rows.length > known.current.length;
     known.current = rows;
-    if (view.live === "connected" && grew && wasAtEnd.current) state.showRow(rows.length - 1, false);
+    if (view.live === "connected" && grew && wasAtEnd.current) list.scrollTo(rows.length - 1, "start");
   }, [rows]);
 }
 
-function focusWhenThere(scroller: HTMLElement | null, id: string | undefined): void {
-  if (scroller === null || id === undefined) return;
+function focusWhenThere(scroller: HTMLElement | null, id: string): void {
+  if (scroller === null) return;
   const find = (frames: number) => {
     const element = scroller.querySelector<HTMLElement>(`[data-entry="${CSS.escape(id)}"]`);
     if (element !== null) element.focus({ preventScroll: true });

@@ -136,7 +136,7 @@ function indexOfMatch(text: string, pattern: RegExp | undefined, from: number): 
 }
 
 function sizeOf(text: string): string {
-  let lines = 1;
+  let lines = text.endsWith("\n") ? 0 : 1;
   for (let at = text.indexOf("\n"); at >= 0 && lines < 1_000_000; at = text.indexOf("\n", at + 1)) lines++;
   return `${lines === 1 ? "1 line" : `${lines.toLocaleString("en")} lines`}, ${bytesText(text.length)}`;
 }

@@ -29,7 +29,7 @@ export function useUpdate(): () => void {
 /** Renders the component after each change of the state. */
 export function useChanges(state: ViewerState): void {
   const update = useUpdate();
-  useEffect(() => state.listen(update), [state]);
+  useLayoutEffect(() => state.listen(update), [state]);
 }
 
 /** False until the page was painted once: views that a reader does not need first wait for it. */

@@ -34,12 +34,7 @@ export const keys: readonly {
   {
     names: ["t"],
     text: "tree",
-    act: (state) => {
-      state.set({ outlineOpen: true });
-      requestAnimationFrame(() =>
-        document.querySelector<HTMLElement>(".outline [data-current], .outline button")?.focus(),
-      );
-    },
+    act: focusOutline,
   },
   { names: ["o"], text: "open or fold the message's parts", act: toggleParts },
   { names: ["Esc"], text: "close", act: close },
@@ -74,6 +69,16 @@ export function stepHit(state: ViewerState, by: 1 | -1, focus = true): void {
 function openContext(state: ViewerState, tab: "seen" | "sent"): void {
   const entryId = state.view.focusId ?? state.rows.at(-1)?.id;
   if (entryId !== undefined) state.set({ panel: { entryId, tab } });
+}
+
+/** Goes to the tree, which is a drawer in narrow windows. */
+function focusOutline(state: ViewerState): void {
+  const outline = document.querySelector(".outline");
+  if (outline?.checkVisibility() !== true) state.set({ outlineOpen: true });
+  requestAnimationFrame(() => {
+    const line = outline?.querySelector<HTMLElement>("[data-current]") ?? outline?.querySelector("a");
+    line?.focus();
+  });
 }
 
 /** Clicks on the folds of the row in focus, all in the direction of the first. */

@@ -12,8 +12,8 @@ const state = new ViewerState(new SessionModel(data, entries), images);
 document.title = state.model.facts.title;
 const place = document.getElementById("app") ?? document.body;
 place.replaceChildren();
-render(<App state={state} />, place);
 state.readAddress();
+render(<App state={state} />, place);
 addEventListener("hashchange", () => state.readAddress());
 addEventListener("popstate", () => state.readAddress());
 // A render from the root is synchronous, so that the whole conversation is there before it is printed.

@@ -141,11 +141,11 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
           <button
             type="button"
             class="quiet"
-            aria-label="What the model saw here"
+            aria-label="Context: what the model saw here"
             aria-expanded={isInPanel}
             onClick={() => state.set({ panel: { entryId: row.id, tab: "seen" } })}
           >
-            context
+            Context
           </button>
         )}
         <a

@@ -41,6 +41,13 @@ export interface ViewState {
   readonly live: "off" | "connected" | "lost";
 }
 
+/** A row to scroll to. */
+interface WantedRow {
+  readonly id: string;
+  /** Whether it gets the keyboard's focus. */
+  readonly focus: boolean;
+}
+
 /** The branch that is shown. */
 interface Branch {
   readonly version: number;
@@ -61,8 +68,7 @@ export class ViewerState {
   /** Folded parts that are open, with the number of pieces shown. Parts survive when their row is unmounted. */
   readonly #open = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
-  /** Scrolls to a row; set by the conversation. */
-  showRow: (index: number, focus: boolean) => void = () => {};
+  #wanted: WantedRow | undefined;
 
   constructor(model: SessionModel, images: ImageStore) {
     this.model = model;
@@ -159,9 +165,10 @@ export class ViewerState {
     const leafId = wanted ?? (this.path.has(entryId) ? this.#view.leafId : model.newestBelow(entryId));
     this.#view = { ...this.#view, leafId };
     const index = this.#nearestRow(entryId);
-    this.set({ focusId: this.rows[index]?.id, outlineOpen: false });
+    const id = this.rows[index]?.id;
+    if (id !== undefined) this.#wanted = { id, focus: options.focus ?? true };
+    this.set({ focusId: id, outlineOpen: false });
     this.#writeAddress(entryId, options.address ?? "push");
-    if (index >= 0) this.showRow(index, options.focus ?? true);
   }
 
   /** Goes to an entry from the panel, which closes if it covers the conversation. */
@@ -183,6 +190,13 @@ export class ViewerState {
     return -1;
   }
 
+  /** The row to scroll to, once. The conversation asks after it rendered the branch. */
+  takeWanted(): WantedRow | undefined {
+    const wanted = this.#wanted;
+    this.#wanted = undefined;
+    return wanted;
+  }
+
   /** Moves the focus by rows. */
   step(by: number): void {
     const { rows } = this;
@@ -190,9 +204,9 @@ export class ViewerState {
     const index = Math.max(0, Math.min(rows.length - 1, at < 0 && by < 0 ? 0 : at + by));
     const row = rows[index];
     if (row === undefined) return;
+    this.#wanted = { id: row.id, focus: true };
     this.set({ focusId: row.id });
     this.#writeAddress(row.id, "replace");
-    this.showRow(index, true);
   }
 
   /** Goes to a neighbouring branch: at the row in focus, or at the nearest branch point above it. */

@@ -1,6 +1,6 @@
 /** Changes of a text as lines side by side. */
 
-import { diffArrays } from "diff";
+import { type ChangeObject, diffArrays } from "diff";
 
 /** A line of a change. `changed` has both sides; `gap` stands for lines that are not shown. */
 export type DiffLine =
@@ -20,45 +20,44 @@ export function changedLines(before: string, after: string): readonly DiffLine[]
   const parts =
     old.length + now.length > maxLines ? undefined : diffArrays([...old], [...now], { timeout: compareMs });
   if (parts === undefined) return sideBySide(old, now);
-  const lines: DiffLine[] = [];
+  return [...comparedLines(parts)];
+}
+
+function* comparedLines(parts: readonly ChangeObject<string[]>[]): Generator<DiffLine, void, undefined> {
   let removed: readonly string[] = [];
   for (const part of parts) {
-    if (part.removed === true) removed = part.value;
-    else if (part.added === true) {
-      lines.push(...sideBySide(removed, part.value));
-      removed = [];
-    } else {
-      lines.push(...sideBySide(removed, []), ...part.value.map((text) => ({ kind: "same" as const, text })));
-      removed = [];
+    if (part.removed) {
+      removed = part.value;
+      continue;
     }
+    yield* sideBySide(removed, part.added ? part.value : []);
+    removed = [];
+    if (!part.added) for (const text of part.value) yield { kind: "same", text };
   }
-  lines.push(...sideBySide(removed, []));
-  return lines;
+  yield* sideBySide(removed, []);
 }
 
 /** Reads the lines of a hunk: each begins with a space, `+`, `-` or `@`. */
 export function patchLines(hunk: readonly string[]): readonly DiffLine[] {
-  const lines: DiffLine[] = [];
+  return [...hunkLines(hunk)];
+}
+
+function* hunkLines(hunk: readonly string[]): Generator<DiffLine, void, undefined> {
   let [removed, added]: [string[], string[]] = [[], []];
-  const flush = () => {
-    lines.push(...sideBySide(removed, added));
-    [removed, added] = [[], []];
-  };
+  let isFirst = true;
   for (const line of hunk) {
     const rest = line.slice(1);
-    if (line.startsWith("-")) {
-      if (added.length > 0) flush();
-      removed.push(rest);
-    } else if (line.startsWith("+")) added.push(rest);
+    if (line.startsWith("-") && added.length === 0) removed.push(rest);
+    else if (line.startsWith("+")) added.push(rest);
     else {
-      flush();
-      if (line.startsWith("@@")) {
-        if (lines.length > 0) lines.push({ kind: "gap" });
-      } else if (line.startsWith(" ")) lines.push({ kind: "same", text: rest });
+      yield* sideBySide(removed, added);
+      [removed, added] = [line.startsWith("-") ? [rest] : [], []];
+      if (line.startsWith("@@") && !isFirst) yield { kind: "gap" };
+      if (line.startsWith(" ")) yield { kind: "same", text: rest };
     }
+    isFirst = false;
   }
-  flush();
-  return lines;
+  yield* sideBySide(removed, added);
 }
 
 function sideBySide(removed: readonly string[], added: readonly string[]): readonly DiffLine[] {

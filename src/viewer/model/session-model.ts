@@ -141,15 +141,15 @@ export class SessionModel implements ContextSource {
 /** Each entry's newest descendant. Parents precede their children in a file, but for damaged ones. */
 function newestDescendants(model: SessionModel): ReadonlyMap<string, string> {
   const { entries } = model;
-  const newest = new Map<string, string>();
+  const newest = new Map<string, number>();
   for (let at = entries.length - 1; at >= 0; at--) {
-    const entry = entries[at] as PageEntry;
-    const own = newest.get(entry.id) ?? entry.id;
-    newest.set(entry.id, own);
-    const parentId = model.parentId(entry.id);
-    if (parentId !== null && !newest.has(parentId) && entry.type !== "leaf") newest.set(parentId, own);
+    const { id, type } = entries[at] as PageEntry;
+    const own = newest.get(id) ?? at;
+    newest.set(id, own);
+    const parentId = model.parentId(id);
+    if (parentId !== null && type !== "leaf") newest.set(parentId, Math.max(own, newest.get(parentId) ?? -1));
   }
-  return newest;
+  return new Map(Array.from(newest, ([id, at]) => [id, entries[at]?.id ?? id]));
 }
 
 const maxTitleLength = 120;

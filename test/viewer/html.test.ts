@@ -1,0 +1,179 @@
+import fc from "fast-check";
+import { memoryBlobStore } from "sessile/blobs";
+import { parseSession } from "sessile/session";
+import { expect, it } from "vitest";
+import { inertJson, viewerEvent, viewerHtml } from "../../src/viewer/html.js";
+import type { PageData, PageEntry, PageUpdate } from "../../src/viewer/page-data.js";
+import { entryTree, header } from "../arbitraries/entries.js";
+import { png } from "../attachments/samples.js";
+import { Entries } from "./session.js";
+
+const template = "<head connect-src 'none'><body><!--session-data--><script>run()</script>";
+
+/** The data of a page, read as a browser does: a script element ends at the first `</script`. */
+function readBack(html: string) {
+  const elements = [...html.matchAll(/<script type="([^"]*)" ([^>]*)>(.*?)<\/script/gs)];
+  const ofClass = (name: string) =>
+    elements.filter(([, , attributes = ""]) => attributes.includes(`"${name}"`));
+  return {
+    data: JSON.parse(ofClass("session-data")[0]?.[3] ?? "null") as PageData,
+    entries: ofClass("entry-data").flatMap(([, , , json = "[]"]) => JSON.parse(json) as PageEntry[]),
+    images: ofClass("image-data").map(([, , attributes = "", base64 = ""]) => ({ attributes, base64 })),
+  };
+}
+
+const hostile = fc.constantFrom(
+  "</script>",
+  "<!--",
+  "<script>",
+  "]]>",
+  "\u2028",
+  "\u2029",
+  "$&",
+  "<\\/ScRiPt ",
+  "&quot;",
+);
+
+it("holds any session, and gives back its very entries", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      entryTree({ maxLength: 12 }),
+      header,
+      fc.array(hostile),
+      async (entries, head, texts) => {
+        const note = {
+          type: "custom",
+          customType: texts.join(""),
+          data: { [texts.join("-")]: texts },
+          id: `note${texts.join("")}`,
+          parentId: null,
+          timestamp: "2026-01-05T09:00:00.000Z",
+        } as const;
+        const all = [...entries, note];
+        const { parts } = await viewerHtml({ header: head, entries: all, leafId: note.id }, { template });
+        const html = parts.join("");
+        const page = readBack(html);
+        const expected: PageEntry[] = JSON.parse(JSON.stringify(all));
+        expect(withoutImages(page.entries)).toEqual(withoutImages(expected));
+        expect(page.data.header).toEqual(JSON.parse(JSON.stringify(head)));
+        expect(page.data.leafId).toBe(note.id);
+        // The application's own script is the only one of its kind.
+        expect(html.match(/<script>/g)).toHaveLength(1);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+/** Entries with all inline images the same, since a page keeps them apart. */
+function withoutImages(entries: readonly PageEntry[]): unknown {
+  return JSON.parse(JSON.stringify(entries), (_key, value: unknown) =>
+    typeof value === "object" && value !== null && "type" in value && value.type === "image"
+      ? { type: "image" }
+      : value,
+  );
+}
+
+it("writes JSON in which no markup and no line separator occurs", () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(hostile, fc.string({ unit: "binary" }))), (texts) => {
+      const json = inertJson(texts);
+      expect(json).not.toMatch(/[<\u2028\u2029]/);
+      expect(JSON.parse(json)).toEqual(texts);
+    }),
+  );
+});
+
+it("separates inline images, and leaves out the largest of those over the budget", async () => {
+  const [small, large] = [png(2, 2), png(40, 40)];
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
+  const entries = new Entries();
+  const image = (bytes: Uint8Array) =>
+    ({ type: "image", mimeType: "image/png", data: base64(bytes) }) as const;
+  entries.message({ role: "user", content: [image(large), image(small)], timestamp: 1 }, 'a"<b>');
+  const { parts, leftOut } = await viewerHtml(entries.source, { template, maxImageBytes: small.length + 3 });
+  const page = readBack(parts.join(""));
+  expect(leftOut.map(({ key, reason, size }) => ({ key, reason, size }))).toEqual([
+    { key: 'a"<b>/0', reason: "budget", size: expect.closeTo(large.length, -1) },
+  ]);
+  expect(page.data.leftOut).toEqual(leftOut);
+  expect(page.images).toEqual([
+    {
+      attributes: `class="image-data" data-key="a&#34;&#60;b&#62;/1" data-type="image/png"`,
+      base64: base64(small),
+    },
+  ]);
+  expect(JSON.stringify(page.entries)).not.toContain(base64(small));
+  const all = await viewerHtml(entries.source, { template });
+  expect(readBack(all.parts.join("")).images).toHaveLength(2);
+});
+
+it("takes stored images from the blob store, and names those that it does not have", async () => {
+  const blobs = memoryBlobStore();
+  const bytes = png(3, 3);
+  const { ref } = await blobs.put(bytes);
+  const contentSha256 = ref.slice("sha256:".length);
+  const resource = (blob: typeof ref, name: string) =>
+    ({
+      resourceId: "res_0123456789abcdef",
+      kind: "image",
+      source: "upload",
+      mediaType: "image/png",
+      ...{ size: bytes.length, blob, contentSha256, name },
+    }) as const;
+  const gone = `sha256:${"0".repeat(64)}` as const;
+  const entries = new Entries();
+  const content = [resource(ref, "here.png"), resource(gone, "gone.png"), resource(ref, "again.png")].map(
+    (one) => ({ type: "text", text: "[image]", resource: one }) as const,
+  );
+  entries.message({ role: "user", content, timestamp: 1 });
+  const { parts, leftOut } = await viewerHtml(entries.source, { template, blobs });
+  expect(readBack(parts.join("")).images.map(({ base64 }) => base64)).toEqual([
+    Buffer.from(bytes).toString("base64"),
+  ]);
+  expect(leftOut).toEqual([expect.objectContaining({ key: gone, name: "gone.png", reason: "missing" })]);
+});
+
+it("gives no type to an image element but those of images", async () => {
+  const entries = new Entries();
+  const data = Buffer.from("<b>").toString("base64");
+  for (const mimeType of ["text/html", 'image/png"><script>', "IMAGE/SVG+XML"]) {
+    entries.message({ role: "user", content: [{ type: "image", mimeType, data }], timestamp: 1 });
+  }
+  const { parts } = await viewerHtml(entries.source, { template });
+  expect(readBack(parts.join("")).images.map(({ attributes }) => attributes)).toEqual([
+    expect.stringContaining('data-type="image/svg+xml"'),
+  ]);
+});
+
+it("allows a connection only to its own origin, and only if the session is live", async () => {
+  const entries = new Entries();
+  const page = async (live?: string) =>
+    (await viewerHtml(entries.source, { template, ...(live !== undefined && { live }) })).parts.join("");
+  expect(await page()).toContain("connect-src 'none'");
+  expect(await page("/events")).toContain("connect-src 'self'");
+});
+
+it("makes an event of new entries", async () => {
+  const entries = new Entries();
+  entries.user("line\n</script>\u2028");
+  const event = await viewerEvent(entries.source, { count: 7 });
+  expect(event).toMatch(/^event: append\nid: 7\ndata: [^\n]*\n\n$/);
+  const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
+  expect(update).toEqual({ entries: entries.all, leafId: "e0", images: [], leftOut: [] });
+});
+
+it("lists the problems of a damaged session", async () => {
+  const session = parseSession(
+    `{"type":"session","version":3,"id":"x","timestamp":"t","cwd":"/"}\n{broken\n`,
+  );
+  const { parts } = await viewerHtml(session, { template });
+  const { diagnostics } = readBack(parts.join("")).data;
+  expect(diagnostics.total).toBe(1);
+  expect(diagnostics.listed).toEqual([expect.objectContaining({ code: "INVALID_JSON", line: 2 })]);
+});
+
+it("refuses a template without a place for data", async () => {
+  await expect(viewerHtml(new Entries().source, { template: "<html>" })).rejects.toThrow(TypeError);
+  await expect(viewerHtml(new Entries().source, { template, maxImageBytes: -1 })).rejects.toThrow(RangeError);
+});

@@ -1,0 +1,358 @@
+import fc from "fast-check";
+import { contextOf } from "sessile/content";
+import { buildSessionContext, parseSession } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { outlineLines } from "../../src/viewer/model/outline.js";
+import { conversationRows } from "../../src/viewer/model/rows.js";
+import { searchEntries, searchPattern, textsOf } from "../../src/viewer/model/search.js";
+import { seenContext } from "../../src/viewer/model/seen-context.js";
+import { modelFor, sentRequest, sentTargets } from "../../src/viewer/model/sent-request.js";
+import { SessionModel } from "../../src/viewer/model/session-model.js";
+import {
+  bytesText,
+  costText,
+  countText,
+  durationText,
+  firstLine,
+  visibleText,
+} from "../../src/viewer/model/text.js";
+import { timelineColumns, timelineOf } from "../../src/viewer/model/timeline.js";
+import { entryTree } from "../arbitraries/entries.js";
+import { Entries } from "./session.js";
+
+const noImages = { get: () => undefined, leftOut: [] };
+
+/** A session with a branch, a compaction that keeps and pins, an edit and a label. */
+function branched() {
+  const entries = new Entries();
+  entries.user("first question", "q1");
+  entries.reply([{ type: "text", text: "I look" }, entries.call("read", { path: "a.ts" }, "c1")], {}, "a1");
+  entries.result("c1", "read", "const secret = 1;");
+  entries.reply("found it", {}, "a2");
+  entries.add({ type: "context_pin", targetId: "q1", pinned: true });
+  entries.add({ type: "context_edit", targetId: "a2", replacement: { content: "shortened" } });
+  entries.user("second question", "q2");
+  entries.reply("second answer", {}, "a3");
+  entries.from("a2").user("another way", "q3");
+  entries.reply("another answer", {}, "a4");
+  entries.from("a3").add(
+    {
+      type: "compaction",
+      summary: "the story so far",
+      firstKeptEntryId: "q2",
+      tokensBefore: 900,
+      retain: ["q1"],
+    },
+    "k1",
+  );
+  entries.user("third question", "q4");
+  entries.reply("third answer", {}, "a5");
+  entries.add({ type: "label", targetId: "q2", label: "turning point" });
+  return entries;
+}
+
+describe("the conversation", () => {
+  it("puts results beside their calls, with state and duration", () => {
+    const entries = new Entries();
+    entries.user("go");
+    entries.reply(
+      [entries.call("bash", { command: "true" }, "c1"), entries.call("bash", {}, "c2")],
+      {},
+      "a1",
+    );
+    entries.add({ type: "custom", customType: "sessile.tool_started", data: { toolCallId: "c1" } });
+    entries.result("c1", "bash", "fine");
+    entries.result("c2", "bash", "no", true);
+    entries.reply([entries.call("bash", {}, "c3")], {}, "a2");
+    const [, first, second, ...rest] = conversationRows(entries.model(), entries.last);
+    expect(rest).toEqual([]);
+    expect(first).toMatchObject({
+      kind: "assistant",
+      with: ["e3", "e4"],
+      calls: [
+        { state: "done", durationMs: 1000 },
+        { state: "failed", durationMs: 3000 },
+      ],
+    });
+    expect(second).toMatchObject({ calls: [{ state: "pending" }] });
+    entries.user("next");
+    expect(conversationRows(entries.model(), entries.last)[2]).toMatchObject({ calls: [{ state: "none" }] });
+  });
+
+  it("shows one branch, and names the others", () => {
+    const model = branched().model();
+    const rows = conversationRows(model, model.leafId);
+    expect(rows.map(({ id }) => id)).toEqual([
+      "q1",
+      "a1",
+      "a2",
+      "e4",
+      "e5",
+      "q2",
+      "a3",
+      "k1",
+      "q4",
+      "a5",
+      "e13",
+    ]);
+    expect(rows.find(({ id }) => id === "q2")).toMatchObject({ label: "turning point" });
+    // The pin is the first entry of this branch.
+    expect(rows.find(({ id }) => id === "e4")?.branches).toEqual({ ids: ["e4", "q3"], at: 0 });
+    expect(rows.find(({ id }) => id === "q2")?.branches).toBeUndefined();
+    const other = conversationRows(model, model.newestBelow("q3"));
+    expect(other.map(({ id }) => id)).toEqual(["q1", "a1", "a2", "q3", "a4"]);
+    expect(model.newestBelow("q1")).toBe("e13");
+    expect(model.newestBelow("q2")).toBe("e13");
+  });
+
+  it("counts branches only where several entries continue", () => {
+    const entries = new Entries();
+    entries.user("q", "q");
+    entries.reply("one", {}, "a1");
+    entries.from("q").reply("two", {}, "a2");
+    const beside = entries.from("q").add({ type: "label", targetId: "q", label: "x" });
+    const model = entries.model();
+    expect(conversationRows(model, "a2")[1]?.branches).toEqual({ ids: ["a1", "a2"], at: 1 });
+    expect(conversationRows(model, beside).map(({ id }) => id)).toEqual(["q", beside]);
+  });
+
+  it("applies updates of messages", () => {
+    const entries = new Entries();
+    entries.reply("half", {}, "a1");
+    const update = { type: "text", text: "whole" } as const;
+    entries.add({ type: "part_update", targetId: "a1", index: 0, part: update });
+    const [row, ...others] = conversationRows(entries.model(), entries.last);
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ updated: true, message: { content: [update] } });
+  });
+
+  it("shows every message of any tree, once, on the path to any entry", () => {
+    fc.assert(
+      fc.property(entryTree({ maxLength: 25 }), (all) => {
+        const data = { leafId: null, count: 0, diagnostics: { total: 0, listed: [] }, leftOut: [] };
+        const model = new SessionModel(data, all);
+        for (const { id } of all) {
+          const rows = conversationRows(model, id);
+          const shown = rows.flatMap((row) => [row.id, ...row.with]);
+          const messages = model.pathIds(id).filter((one) => model.entry(one)?.type === "message");
+          expect(new Set(shown).size).toBe(shown.length);
+          expect(shown).toEqual(expect.arrayContaining(messages));
+          seenContext(model, id);
+        }
+        const lines = outlineLines(model, "long").map(({ id }) => id);
+        expect(lines.toSorted()).toEqual([...new Set(all.map(({ id }) => id))].sort());
+        expect(outlineLines(model, "short").length).toBeLessThanOrEqual(lines.length);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe("the outline", () => {
+  it("has prompts, summaries, labels, first entries of branches, and the leaf", () => {
+    const model = branched().model();
+    expect(
+      outlineLines(model, "short").map(({ id, depth, kind, label }) => [id, depth, kind, label]),
+    ).toEqual([
+      ["q1", 0, "user", undefined],
+      ["e4", 1, "other", undefined],
+      ["q2", 1, "user", "turning point"],
+      ["k1", 1, "compaction", undefined],
+      ["q4", 1, "user", undefined],
+      ["e13", 1, "other", undefined],
+      ["q3", 1, "user", undefined],
+    ]);
+  });
+
+  it("takes a chain of branches of any length", () => {
+    const entries = new Entries();
+    for (let at = 0; at < 5000; at++) {
+      const { last } = entries;
+      entries.user("side");
+      entries.from(last).user("main");
+    }
+    const model = entries.model();
+    expect(outlineLines(model, "short")).toHaveLength(10_000);
+    expect(conversationRows(model, model.leafId)).toHaveLength(5000);
+  });
+});
+
+describe("what the model saw", () => {
+  it("is the context before a reply: summary, kept, pinned and edited items, and what was forgotten", () => {
+    const model = branched().model();
+    const seen = seenContext(model, "a5");
+    expect(seen.items.map(({ entryId, origin, pinned }) => [entryId, origin, pinned])).toEqual([
+      ["k1", "summary", false],
+      ["q1", "retained", true],
+      ["q2", "message", false],
+      ["a3", "message", false],
+      ["q4", "message", false],
+    ]);
+    expect(seen.forgotten).toEqual(["a1", "e2", "a2"]);
+    expect(seen.compactionId).toBe("k1");
+    expect(seen.reported).toBe(1350);
+    const edited = seenContext(model, "a3").items.filter((item) => item.edited);
+    expect(edited.map(({ entryId }) => entryId)).toEqual(["a2"]);
+    expect(seenContext(model, "q4").items.at(-1)?.entryId).toBe("q4");
+  });
+
+  it("is the library's context of the same file", () => {
+    const { source, header } = branched();
+    const lines = [header, ...source.entries].map((value) => JSON.stringify(value)).join("\n");
+    const parsed = parseSession(`${lines}\n`);
+    const model = branched().model();
+    expect(seenContext(model, "a5").context).toEqual(buildSessionContext(parsed, "q4"));
+  });
+});
+
+describe("as sent to a target", () => {
+  it.each(Object.keys(sentTargets) as (keyof typeof sentTargets)[])("%s", async (target) => {
+    const seen = seenContext(branched().model(), "a5");
+    const request = await sentRequest(seen, target, modelFor(target, seen.context.model), noImages);
+    expect(request.body).toContain("the story so far");
+    expect(request.body).toContain("third question");
+    expect(request.body).not.toContain("third answer");
+    expect(request.bytes).toBeGreaterThan(100);
+    expect(request.losses).toEqual([]);
+  });
+
+  it("names losses, and images that are not in the page", async () => {
+    const entries = new Entries();
+    const image = { type: "image", mimeType: "image/png", data: "", viewerKey: "e0/0" } as const;
+    entries.message({ role: "user", content: [image], timestamp: 1 });
+    entries.reply([
+      { type: "thinking", thinking: "hm", thinkingSignature: "s" },
+      { type: "text", text: "yes" },
+    ]);
+    entries.user("and?");
+    const leftOut = [
+      { key: "e0/0", entryId: "e0", mediaType: "image/png", size: 9, reason: "budget" } as const,
+    ];
+    const seen = seenContext(entries.model(), "e2");
+    const request = await sentRequest(seen, "chat", "gpt-5.6", { ...noImages, leftOut });
+    expect(request.absent).toBe(1);
+    expect(request.losses.map(({ code, entryId }) => [code, entryId])).toContainEqual(["reasoning", "e1"]);
+  });
+
+  it("takes the model in force if it is the target's", () => {
+    const { context } = seenContext(branched().model(), "a5");
+    expect(modelFor("anthropic", context.model)).toBe("claude-opus-5-5");
+    expect(modelFor("gemini", { provider: "google", modelId: "gemini-x" })).toBe("gemini-x");
+    expect(modelFor("gemini", contextOf([]).model)).toBe(sentTargets.gemini.model);
+  });
+});
+
+describe("the timeline", () => {
+  it("has the tokens and costs of replies, compactions and errors", () => {
+    const entries = branched();
+    entries.reply("", { stopReason: "error", errorMessage: "overloaded", usage: undefined as never }, "bad");
+    const model = entries.model();
+    const timeline = timelineOf(conversationRows(model, model.leafId));
+    expect(timeline.points.map(({ entryId, context, failed }) => [entryId, context, failed])).toEqual([
+      ["a1", 250, false],
+      ["a2", 450, false],
+      ["a3", 850, false],
+      ["a5", 1350, false],
+      ["bad", undefined, true],
+    ]);
+    expect(timeline.compactions).toEqual([{ entryId: "k1", point: 3, tokensBefore: 900 }]);
+    expect(timeline.maxContext).toBe(1350);
+    expect(timeline.cost).toBeGreaterThan(0);
+  });
+
+  it("groups any number of replies into columns", () => {
+    fc.assert(
+      fc.property(fc.nat(3000), fc.integer({ min: 1, max: 300 }), (count, most) => {
+        const points = Array.from({ length: count }, (_, row) => ({ row }) as never);
+        const columns = timelineColumns(points, most);
+        expect(columns.length).toBeLessThanOrEqual(most);
+        expect(columns.flatMap((column) => column.points)).toEqual(points);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("the search", () => {
+  const find = (entries: Entries, words: string) =>
+    searchEntries(entries.all, words, {
+      pause: async () => {},
+      signal: new AbortController().signal,
+      sliceMs: 0,
+    });
+
+  it("finds text, thinking, arguments, results, summaries and unknown entries, in any case", async () => {
+    const entries = branched();
+    entries.reply([{ type: "thinking", thinking: "hidden Thought" }], {}, "t");
+    entries.all.push({
+      type: "unknown",
+      entryType: "x",
+      raw: '{"odd":"needle"}',
+      id: "u",
+      parentId: null,
+      timestamp: "",
+    });
+    expect(await find(entries, "SECOND")).toEqual(["q2", "a3"]);
+    expect(await find(entries, "const secret")).toEqual(["e2"]);
+    expect(await find(entries, "a.ts")).toEqual(["a1"]);
+    expect(await find(entries, "story so")).toEqual(["k1"]);
+    expect(await find(entries, "hidden thought")).toEqual(["t"]);
+    expect(await find(entries, "needle")).toEqual(["u"]);
+    expect(await find(entries, "  ")).toEqual([]);
+    expect(await find(entries, "e2")).toEqual([]);
+  });
+
+  it("takes the words literally", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 1 }), fc.string(), (words, around) => {
+        const pattern = searchPattern(words);
+        if (pattern === undefined) return;
+        expect(pattern.test(`${around}${words.trim()}${around}`)).toBe(true);
+        expect(searchPattern(".*")?.test(words)).toBe(words.includes(".*"));
+      }),
+    );
+  });
+
+  it("reads values of any depth", () => {
+    let deep: unknown = "bottom";
+    for (let at = 0; at < 100_000; at++) deep = [deep];
+    const entries = new Entries();
+    entries.add({ type: "custom", customType: "deep", data: deep });
+    expect([...textsOf(entries.all[0] as (typeof entries.all)[number])]).toEqual(["deep"]);
+  });
+});
+
+describe("a live session", () => {
+  it("takes new entries once, and keeps its facts up to date", () => {
+    const entries = new Entries();
+    entries.user("q");
+    const model = entries.model();
+    expect(model.facts.messages).toBe(1);
+    entries.reply("a");
+    expect(model.append(entries.all, entries.last)).toBe(1);
+    expect(model.append(entries.all, entries.last)).toBe(0);
+    expect(model.leafId).toBe("e1");
+    expect(model.facts.messages).toBe(2);
+    expect(model.newestBelow("e0")).toBe("e1");
+  });
+});
+
+describe("text for people", () => {
+  it("makes hidden characters visible, and nothing else", () => {
+    expect(visibleText("a\u202Eb\u0007c\td\ne")).toBe("a[U+202E]b[U+0007]c\td\ne");
+    expect(visibleText("עברית Ünïcode 漢字 👩‍👩‍👧")).toBe("עברית Ünïcode 漢字 👩‍👩‍👧");
+  });
+
+  it("has units", () => {
+    expect([bytesText(999), bytesText(1500), bytesText(20_000_000)]).toEqual(["999 B", "2 kB", "20.0 MB"]);
+    expect([countText(999), countText(1234), countText(178_000), countText(2_500_000)]).toEqual([
+      ...["999", "1.2k", "178k", "2.50M"],
+    ]);
+    expect([costText(0), costText(0.01234), costText(30.331)]).toEqual(["$0", "$0.0123", "$30.33"]);
+    expect([126, 8000, 200_000, 7_500_000, 260_000_000].map(durationText)).toEqual([
+      ...["126 ms", "8.0 s", "3 min 20 s", "2 h 5 min", "3 days"],
+    ]);
+    expect(firstLine("\n\n  hello\nworld")).toBe("hello");
+    expect(firstLine("x".repeat(10_000_000))).toHaveLength(161);
+  });
+});

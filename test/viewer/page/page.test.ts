@@ -1,0 +1,415 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { buildViewer } from "../../../scripts/viewer.mjs";
+import { viewerEvent, viewerHtml } from "../../../src/viewer/internal.js";
+import { startChromium, withoutChromium } from "../../support/chromium.js";
+import { Entries } from "../session.js";
+import { hostileEntries, longEntries, richEntries } from "./samples.js";
+
+vi.setConfig({ testTimeout: 60_000 });
+if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const sizes = [
+  { width: 360, height: 740 },
+  { width: 820, height: 1100 },
+  { width: 1280, height: 800 },
+  { width: 1920, height: 1080 },
+] as const;
+
+let browser: Browser;
+let template: string;
+let dir: string;
+const trouble: string[] = [];
+
+beforeAll(async () => {
+  if (withoutChromium !== undefined) return;
+  dir = mkdtempSync(join(tmpdir(), "sessile-viewer-"));
+  [browser, template] = await Promise.all([startChromium(), buildViewer()]);
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
+});
+
+async function write(name: string, entries: Entries): Promise<string> {
+  const path = join(dir, `${name}.html`);
+  const { parts } = await viewerHtml(entries.source, { template, agent: "sessile" });
+  writeFileSync(path, parts.join(""));
+  return pathToFileURL(path).href;
+}
+
+/** Opens a page that notes every error, request and breach of the policy. */
+async function open(
+  address: string,
+  size: { readonly width: number; readonly height: number } = sizes[2],
+  colorScheme: "light" | "dark" = "light",
+): Promise<Page> {
+  const context = await browser.newContext({ viewport: size, colorScheme, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.on("pageerror", (error) => trouble.push(`error: ${error.stack}`));
+  page.on("console", (message) => trouble.push(`console: ${message.text()}`));
+  page.on("dialog", (dialog) => trouble.push(`dialog: ${dialog.message()}`));
+  page.on("popup", (popup) => trouble.push(`popup: ${popup.url()}`));
+  page.on("request", (request) => {
+    const url = request.url();
+    const isOwn = url.startsWith("data:image/") || url.startsWith(new URL("/events", address).href);
+    if (!isOwn && !request.isNavigationRequest()) trouble.push(`request: ${url}`);
+  });
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
+      console.error(`policy: ${violatedDirective} ${blockedURI}`),
+    );
+  });
+  await page.goto(address);
+  await page.locator("article").first().waitFor();
+  return page;
+}
+
+/** Serious findings of axe, by rule and place. */
+async function findings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await (globalThis as unknown as { axe: typeof import("axe-core") }).axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => `${id} ${target} ${failureSummary}`),
+      );
+  });
+}
+
+const row = (page: Page, id: string) => page.locator(`[data-entry="${id}"]`);
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute("data-entry"));
+const untilFocused = (page: Page, id: string) =>
+  page.waitForFunction((wanted) => document.activeElement?.getAttribute("data-entry") === wanted, id);
+
+describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
+  let rich: string;
+  beforeAll(async () => {
+    rich = await write("rich", richEntries());
+  });
+
+  it.each(sizes.flatMap((size) => [[size, "light"] as const, [size, "dark"] as const]))(
+    "fits %o in %s colours, without serious findings of axe",
+    async (size, scheme) => {
+      const page = await open(rich, size, scheme);
+      const overflow = () =>
+        page.evaluate(() => {
+          const wide = [
+            document.documentElement,
+            ...document.querySelectorAll("main, nav, aside, .bar, .row"),
+          ];
+          return wide.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.className);
+        });
+      expect(await overflow()).toEqual([]);
+      if (size.width === 820) expect(await findings(page)).toEqual([]);
+      await row(page, "a1").getByRole("button", { name: "Context: what the model saw here" }).click();
+      await page.getByRole("complementary", { name: "Context" }).waitFor();
+      expect(await overflow()).toEqual([]);
+      if (size.width === 360 || size.width === 1280) expect(await findings(page)).toEqual([]);
+      await page.context().close();
+    },
+  );
+
+  it("shows what a reader looks for", async () => {
+    const page = await open(rich);
+    await page.getByRole("heading", { level: 1, name: "Please **fix** the parser." }).waitFor();
+    const facts = page.getByRole("region", { name: "About the session" });
+    for (const text of ["sessile", "claude-opus-5-5", "/project", "3 tool calls, 1 failed"]) {
+      await facts.getByText(text).first().waitFor();
+    }
+    const reply = row(page, "a1");
+    await expect(reply.locator(".hl-keyword").first().textContent()).resolves.toBe("const");
+    await reply.getByText("✗ failed, 2.0 s").waitFor();
+    await expect(reply.locator(".fg-ansi-red").textContent()).resolves.toBe("1 failed");
+    await reply.getByRole("button", { name: /^Show all \(201 lines/ }).waitFor();
+    expect(await reply.textContent()).not.toContain("foldedneedle");
+    const change = row(page, "a2").locator("table.diff");
+    await expect(change.locator("td.removed").textContent()).resolves.toContain("const a = 1;");
+    expect(await change.locator("td.added").allTextContents()).toEqual(["+const a = 2;", "+more();"]);
+    await page.locator("main").evaluate((main) => main.scrollBy(0, 1400));
+    const thumbnail = row(page, "q2").locator(".thumbnail");
+    await thumbnail.click();
+    const dialog = page.getByRole("dialog");
+    await expect(dialog.locator("img").evaluate((one: HTMLImageElement) => one.naturalWidth)).resolves.toBe(
+      60,
+    );
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  it("shows what the model saw, and what another provider would get", async () => {
+    const page = await open(`${rich}#entry=a4`);
+    await untilFocused(page, "a4");
+    await page.keyboard.press("c");
+    const panel = page.getByRole("complementary", { name: "Context" });
+    const items = panel.locator(".seen > li");
+    expect(await items.locator(".tag").allTextContents()).toEqual(["summary", "kept", "pinned", "edited"]);
+    await panel.getByText("5 earlier messages of the branch were not in the context").waitFor();
+    await items.nth(1).locator(".seen-item").click();
+    await row(page, "q1").waitFor();
+    expect(page.url()).toContain("#entry=q1");
+    await panel.getByRole("button", { name: "As sent to" }).click();
+    await panel.getByText("Nothing is lost or changed.").waitFor();
+    await panel.getByLabel("Target").selectOption("chat");
+    await panel.getByText('"model": "gpt-5.6"').waitFor();
+    await panel.getByLabel("Target").selectOption("gemini");
+    await panel.getByText("systemInstruction").or(panel.getByText('"contents"')).first().waitFor();
+    await page.context().close();
+  });
+
+  it("is used by the keyboard alone", async () => {
+    const page = await open(rich);
+    await page.keyboard.press("j");
+    await untilFocused(page, "q1");
+    await page.keyboard.press("j");
+    await untilFocused(page, "a1");
+    await page.keyboard.press("k");
+    await untilFocused(page, "q1");
+    await page.keyboard.press("G");
+    await untilFocused(page, "a4");
+    // To the branch point above, and back.
+    await page.keyboard.press("]");
+    await untilFocused(page, "b1");
+    expect(page.url()).toContain("leaf=b2");
+    await page.keyboard.press("[");
+    await untilFocused(page, "pin");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("previous, next branch").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("j");
+    await untilFocused(page, "a1");
+    await page.keyboard.press("o");
+    await row(page, "a1").getByText("foldedneedle").waitFor();
+    await page.keyboard.press("o");
+    await row(page, "a1").getByText("foldedneedle").waitFor({ state: "detached" });
+    // The tree, by Tab and Enter.
+    await page.keyboard.press("t");
+    await page.waitForFunction(() => document.activeElement?.closest("nav") !== null);
+    const lines = page.getByRole("navigation", { name: "Tree" }).getByRole("link");
+    await lines.filter({ hasText: "Why not?" }).focus();
+    await page.keyboard.press("Enter");
+    await untilFocused(page, "b2");
+    await page.keyboard.press("/");
+    await page.keyboard.type("overloaded_error");
+    await page.getByText("1 of 1 entries").waitFor();
+    await row(page, "bad").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Find in the session").waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("bad");
+    await page.context().close();
+  });
+
+  it("finds folded text, opens it and marks it", async () => {
+    const page = await open(rich);
+    const marked = () => page.evaluate(() => [...(CSS.highlights.get("find") ?? [])].map(String));
+    await page.keyboard.press("/");
+    await page.keyboard.type("FOLDEDneedle");
+    await row(page, "a1").getByText("foldedneedle").waitFor();
+    expect(await marked()).toEqual(["foldedneedle"]);
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("deepthought");
+    await row(page, "a1").getByText("deepthought").waitFor();
+    // Over the parts of highlighted code, and on another branch.
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("const answer: number");
+    await page.waitForFunction(() =>
+      [...(CSS.highlights.get("find") ?? [])].map(String).includes("const answer: number"),
+    );
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("it does");
+    await page.getByText("1 of 2 entries").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText("2 of 2 entries").waitFor();
+    await row(page, "b1").waitFor();
+    expect(await marked()).toEqual(["It does"]);
+    await page.context().close();
+  });
+
+  it("has addresses of entries and branches", async () => {
+    const page = await open(`${rich}#entry=b2&leaf=b2`);
+    await untilFocused(page, "b2");
+    expect(await row(page, "q3").count()).toBe(0);
+    await page.getByRole("link", { name: "prompt, shown: Please **fix** the parser" }).click();
+    await untilFocused(page, "q1");
+    expect(page.url()).toContain("#entry=q1&leaf=b2");
+    await page.getByRole("link", { name: /Thanks\. Anything left/ }).click();
+    await untilFocused(page, "q3");
+    await page.goBack();
+    await page.goBack();
+    await untilFocused(page, "b2");
+    await page.goto(`${rich}#entry=unknown`);
+    await row(page, "q1").waitFor();
+    await page.context().close();
+  });
+
+  it("prints all rows, with folded parts open", async () => {
+    const page = await open(await write("print", longEntries(120)));
+    await page.emulateMedia({ media: "print" });
+    expect((await page.pdf()).length).toBeGreaterThan(50_000);
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    expect(await page.locator("article").count()).toBeGreaterThan(80);
+    await page.emulateMedia({ media: "screen" });
+    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+    await page.waitForFunction(() => document.querySelectorAll("article").length < 40);
+    await page.context().close();
+  });
+
+  it("shows hostile content inert, and stays responsive", async () => {
+    const entries = hostileEntries();
+    const page = await open(await write("hostile", entries));
+    await page.getByText("[U+202E]txt.exe").waitFor();
+    for (let step = 0; step < entries.all.length; step++) await page.keyboard.press("j");
+    await untilFocused(page, entries.last ?? "");
+    expect(await page.evaluate(() => (globalThis as { hacked?: unknown }).hacked)).toBeUndefined();
+    expect(await page.locator("iframe, object, embed, base, [onerror], [onload]").count()).toBe(0);
+    const links = await page
+      .locator("a")
+      .evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).protocol));
+    expect(links.filter((protocol) => !["http:", "https:", "mailto:", "file:"].includes(protocol))).toEqual(
+      [],
+    );
+    await page.context().close();
+  });
+
+  it("takes one line of 50 MB, and a chain of many branches", async () => {
+    const long = new Entries();
+    long.user("What is in it?");
+    long.reply([long.call("bash", { command: "cat big" }, "c1")]);
+    long.result("c1", "bash", `${"y".repeat(25_000_000)}needle${"y".repeat(25_000_000)}`);
+    const page = await open(await write("line", long));
+    await page.getByRole("button", { name: "Show all (1 line, 50.0 MB)" }).click();
+    await page.getByRole("button", { name: "Show more" }).waitFor();
+    await page.context().close();
+
+    const chain = new Entries();
+    for (let at = 0; at < 10_000; at++) {
+      const { last } = chain;
+      chain.user(`side ${at}`);
+      chain.from(last).user(`main ${at}`);
+    }
+    const other = await open(await write("chain", chain));
+    await other.keyboard.press("G");
+    await untilFocused(other, chain.last ?? "");
+    await other.keyboard.press("[");
+    await other.getByText("side 9999").first().waitFor();
+    await other.context().close();
+  });
+
+  it("shows 10,000 entries within a second of work, and scrolls without long tasks", async () => {
+    const address = await write("long", longEntries(10_000));
+    const page = await open(rich);
+    await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline", "blink.user_timing"] });
+    await page.goto(address);
+    await page.locator("article").first().waitFor();
+    await page.evaluate(() => performance.mark("opened"));
+    await page.waitForTimeout(500);
+    await page.evaluate(async () => {
+      performance.mark("scroll");
+      const main = document.querySelector("main");
+      for (let at = 0; main !== null && at < 60; at++) {
+        main.scrollTop += at % 10 === 9 ? main.scrollHeight / 8 : 500;
+        await new Promise(requestAnimationFrame);
+      }
+    });
+    const tasks = rendererTasks(await browser.stopTracing());
+    // Processor time, which other work on the machine does not change.
+    expect(tasks.opening).toBeLessThan(1000);
+    expect(tasks.longestScroll).toBeLessThan(100);
+    await page.context().close();
+  });
+
+  it("follows a live session, also after a lost connection", async () => {
+    const entries = richEntries();
+    const streams = new Set<ServerResponse>();
+    const asked: string[] = [];
+    const server = createServer(async (request, response) => {
+      const url = new URL(request.url ?? "/", "http://localhost");
+      if (url.pathname === "/events") {
+        asked.push(`${url.searchParams.get("after")} ${request.headers["last-event-id"] ?? ""}`);
+        response.writeHead(200, { "content-type": "text/event-stream" }).write("retry: 20\n\n");
+        streams.add(response);
+        return;
+      }
+      const { parts } = await viewerHtml(entries.source, { template, live: "/events" });
+      response.writeHead(200, { "content-type": "text/html" }).end(parts.join(""));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const page = await open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+      await page.getByText("● live").waitFor();
+      const before = entries.all.length;
+      const push = async () => {
+        const event = await viewerEvent(
+          { entries: entries.all, leafId: entries.last },
+          { count: entries.all.length },
+        );
+        for (const stream of streams) stream.write(event);
+      };
+      await page.keyboard.press("G");
+      await untilFocused(page, "a4");
+      entries.user("One more thing", "q9");
+      await push();
+      await row(page, "q9").getByText("One more thing").waitFor();
+      for (const stream of streams) stream.end();
+      streams.clear();
+      await vi.waitFor(() => expect(asked).toHaveLength(2), { timeout: 10_000 });
+      entries.reply("Certainly.", {}, "a9");
+      await push();
+      await row(page, "a9").getByText("Certainly.").waitFor();
+      expect(asked).toEqual([`${before} `, `${before} ${before + 1}`]);
+      expect(await page.locator("[data-entry=q9]").count()).toBe(1);
+      await page.context().close();
+    } finally {
+      for (const stream of streams) stream.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  it("had no error, no request and no breach of its policy", () => {
+    expect(trouble).toEqual([]);
+  });
+});
+
+interface TraceEvent {
+  readonly name: string;
+  readonly ph: string;
+  readonly ts: number;
+  /** Microseconds of processor time. */
+  readonly tdur?: number;
+  readonly pid: number;
+  readonly tid: number;
+}
+
+/** The work of the page's main thread: until the first row, and its longest task while scrolling. Milliseconds. */
+function rendererTasks(trace: Buffer): { readonly opening: number; readonly longestScroll: number } {
+  const { traceEvents } = JSON.parse(trace.toString()) as { readonly traceEvents: readonly TraceEvent[] };
+  const mark = (name: string) => traceEvents.findLast((event) => event.name === name);
+  const [opened, scroll] = [mark("opened"), mark("scroll")];
+  if (opened === undefined || scroll === undefined) throw new Error("the trace has no marks");
+  const tasks = traceEvents.filter(
+    ({ name, pid, tid }) =>
+      pid === opened.pid &&
+      tid === opened.tid &&
+      (name === "RunTask" || name === "ThreadControllerImpl::RunTask"),
+  );
+  if (tasks.length === 0) throw new Error("the trace has no tasks");
+  const sum = tasks.filter(({ ts }) => ts < opened.ts).reduce((all, { tdur = 0 }) => all + tdur, 0);
+  const longest = tasks
+    .filter(({ ts }) => ts > scroll.ts)
+    .reduce((most, { tdur = 0 }) => Math.max(most, tdur), 0);
+  return { opening: sum / 1000, longestScroll: longest / 1000 };
+}
