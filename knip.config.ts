@@ -12,6 +12,8 @@ const config: KnipConfig = {
         "examples/apps/service/database.ts",
         "scripts/{check,examples,named-tests,viewer}.mjs",
         "src/viewer/app/{main.tsx,style.css}",
+        // For the command line.
+        "src/viewer/node/template.ts",
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",
       ],

@@ -1,9 +1,3 @@
-/** The parts of this module that the command line uses. */
+/** The parts of this module that the command line uses, beside `node/template`. */
 
-export {
-  type ViewerOptions,
-  type ViewerPage,
-  type ViewerSource,
-  viewerEvent,
-  viewerHtml,
-} from "./html.js";
+export { viewerEvent, viewerHtml } from "./html.js";

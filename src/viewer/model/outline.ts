@@ -88,7 +88,7 @@ function kindOf(entry: PageEntry): OutlineLine["kind"] {
 }
 
 /** An entry in one line. */
-export function describeEntry(entry: PageEntry): string {
+function describeEntry(entry: PageEntry): string {
   switch (entry.type) {
     case "message": {
       const { message } = entry;

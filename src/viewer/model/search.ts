@@ -45,7 +45,7 @@ interface Part {
 }
 
 /** Whether a text of the entry contains the words, in any case. */
-export function entryContains(entry: PageEntry, wanted: RegExp): boolean {
+function entryContains(entry: PageEntry, wanted: RegExp): boolean {
   for (const text of textsOf(entry)) if (wanted.test(text)) return true;
   return false;
 }

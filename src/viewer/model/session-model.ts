@@ -2,13 +2,7 @@
 
 import { messageText } from "../../content/index.js";
 import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index.js";
-import {
-  type ContextSource,
-  type SessionEntry,
-  type SessionInfoFields,
-  SessionTree,
-  toolStarted,
-} from "../../session/index.js";
+import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
 import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
 import type { PageData, PageEntry } from "../page-data.js";
 
@@ -179,12 +173,4 @@ function factsOf(entries: readonly PageEntry[]): SessionFacts {
   const title = (info.title ?? info.name ?? prompt ?? "").slice(0, maxTitleLength);
   const times = Number.isFinite(first) ? { first, last } : { first: undefined, last: undefined };
   return { title: title === "" ? "Untitled session" : title, models: [...models], ...times, ...counts };
-}
-
-/** Whether an entry is of a type. */
-export function isEntry<T extends SessionEntry["type"]>(
-  entry: PageEntry | undefined,
-  type: T,
-): entry is SessionEntry & { readonly type: T } {
-  return entry?.type === type;
 }
