@@ -7,7 +7,7 @@ import type { DetectedSession, ForeignFormatName } from "./types.js";
 /** Records at the start of a file that are looked at. */
 const maxRecords = 20;
 
-/** What tells a format: a record of its own, or a place in the agent's home. */
+/** The marks of a format: records of its own, and places in the agent's home. */
 interface Signature {
   readonly format: ForeignFormatName;
   /** Tells the format by one record. */

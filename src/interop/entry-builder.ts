@@ -11,7 +11,7 @@ import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } f
 /** The arguments of {@link EntryBuilder.add} beside the draft. */
 type Place = Parameters<EntryBuilder["add"]>[1];
 
-/** What a builder needs to know of its import. */
+/** The parts of an import that a builder uses. */
 export interface BuilderInit {
   readonly format: ForeignFormatName;
   readonly id: unknown;

@@ -1,4 +1,4 @@
-/** What a writer writes from: a session, open or read, as a path with its media. */
+/** The source of a writer: a session, open or read, as a path with its media. */
 
 import type { BlobStore } from "../blobs/index.js";
 import { type BlobRef, isResource } from "../content/index.js";
@@ -68,7 +68,7 @@ const homeless = new Set([
   "revert",
 ]);
 
-/** Makes the source of a writer, and reports what it leaves out. */
+/** Makes the source of a writer, and reports the entries that it leaves out. */
 export function writeSource(
   session: LoadedSession,
   children: readonly WriteSource[],

@@ -24,7 +24,7 @@ const maxChildren = 2000;
 /** Of a kept line. */
 const maxKeptBytes = 64 * 1024;
 
-/** What a {@link Source} is made of. */
+/** The arguments of a {@link Source}. */
 export interface SourceInit extends Pick<ImportOptions, "sqlite" | "redact"> {
   readonly format: ForeignFormatName;
   readonly files: readonly LoadedFile[];

@@ -21,7 +21,7 @@ const headBytes = 64 * 1024;
 /**
  * Imports a session of another agent: the files that it consists of become entries with ids that follow from
  * the records, so that equal input gives equal ids. Nothing is opened or fetched. Never throws because of
- * content: what cannot be read is a finding of the report. Sessions of pi and of this library need no format.
+ * content: each unreadable part is a finding of the report. Those of pi and of this library need no format.
  *
  * @param files the files of one session, those of its subagents included
  * @throws SessileError NO_HEADER if no file is a session of the given formats; errors of the blob store

@@ -1,4 +1,4 @@
-/** The way back to the agent that a session was imported from: the kept bytes, and what came behind them. */
+/** The way back to the agent that a session was imported from: the kept bytes, and later entries. */
 
 import { isBlobRef } from "../blobs/index.js";
 import type { SessionEntry } from "../session/index.js";
@@ -63,8 +63,8 @@ function newestForeign({ roots }: LoadedSession, agent: string) {
 }
 
 /**
- * The session in the agent's own files: the very bytes if nothing that the agent has a home for was added, else
- * what the format appends to them. Undefined if it has to be written anew.
+ * The session in the agent's own files: the very bytes if no entry with a home was added, else the format's
+ * lines behind them. Undefined if it has to be written anew.
  */
 export async function returned(
   session: LoadedSession,
@@ -92,7 +92,7 @@ export async function returned(
   return written;
 }
 
-/** Entries that no agent has a home for: state of programs, and what an edit removed. */
+/** Entries that no agent has a home for: state of programs, and removed messages. */
 function isState(entry: SessionEntry): boolean {
   return (
     entry.type === "custom" && (entry.customType === removedType || entry.customType.startsWith("sessile."))

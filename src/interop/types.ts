@@ -69,7 +69,7 @@ export interface InteropFinding {
   readonly text: string;
 }
 
-/** What happened to the records of an import, or to the entries of an export. */
+/** Numbers of records of an import, or of entries of an export. */
 export interface InteropReport {
   readonly format: ForeignFormatName | "atif";
   readonly agentVersion?: string;
@@ -178,7 +178,7 @@ export interface ForeignFormat {
   /** The words of the command that resumes a session, by its id. For sessions that go back unchanged. */
   resume?(sessionId: string): readonly string[];
   /**
-   * Continues the original bytes: lines for what came behind them, or for a leaf that moved back. Returns
+   * Continues the original bytes: lines for later entries, or for a leaf that moved back. Returns
    * undefined if the format cannot say it; then the session is written anew.
    */
   append?(source: AppendSource): WrittenSession | undefined | Promise<WrittenSession | undefined>;
@@ -207,7 +207,7 @@ export interface ForeignSource {
   /** The database in a file; undefined, with a finding, without a reader. */
   sqlite(path: string): Promise<SqliteReader | undefined>;
   find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
-  /** Counts a record of a type, and what became of it. */
+  /** Counts a record of a type, by its outcome. */
   count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void;
   /**
    * Starts the session itself (the first call), or the session of a subagent. A repeated id returns the first
@@ -236,8 +236,8 @@ export interface EntryBuilder {
   time(timestamp: unknown): number;
   /**
    * Adds an entry and returns its id: a digest of agent, session, record id and part, so that equal input has
-   * equal ids. A repeated `recordId` with the same part returns the id of the first and adds nothing.
-   * A compaction with an empty `firstKeptEntryId` gets its own id there: it keeps nothing but `retain`. Inline
+   * equal ids. A repeated `recordId` with the same part returns the id of the first and adds nothing. A
+   * compaction with an empty `firstKeptEntryId` gets its own id there: it keeps nothing but `retain`. Inline
    * images of messages move to the blob store later. A draft of an invalid shape becomes a custom
    * entry `sessile.unreadable`, with a finding.
    * @param place `parentId`: default `last`; an unknown one counts as `last`, with a finding. `timestamp`:
@@ -261,7 +261,7 @@ export interface EntryBuilder {
   setLeaf(entryId: string | null): void;
 }
 
-/** An entry without its place: what `SessionEntry` has beside id, parent and time. */
+/** An entry without its place: a `SessionEntry` without id, parent and time. */
 export type DraftEntry = SessionEntry extends infer E
   ? E extends SessionEntry
     ? Omit<E, "id" | "parentId" | "timestamp">
@@ -272,9 +272,9 @@ export type DraftEntry = SessionEntry extends infer E
 export interface WriteSource {
   readonly header: SessionHeader;
   /**
-   * The path from the root to the leaf, oldest first. Updates and edits are carried out. In place of what is
-   * left out and reported is a custom entry `sessile.removed` with its id: messages that an edit removed, and
-   * what no agent has a home for, such as labels, pins, views, observations, usage, reverts.
+   * The path from the root to the leaf, oldest first. Updates and edits are carried out. In place of
+   * each entry that is left out and reported is a custom entry `sessile.removed` with its id: of messages that
+   * an edit removed, and of entries without a home, such as labels, pins, views, observations, usage, reverts.
    */
   readonly path: readonly SessionEntry[];
   readonly leafId: string | null;
@@ -287,7 +287,7 @@ export interface WriteSource {
   find(finding: InteropFinding & { readonly code: ExportFindingCode }): void;
 }
 
-/** The original bytes and what changed since the import. */
+/** The original bytes, and the changes since the import. */
 export interface AppendSource extends WriteSource {
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
   /** The import of those bytes: its entries have the ids of the source. */

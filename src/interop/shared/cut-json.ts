@@ -39,7 +39,7 @@ function closedJson(text: string): string | undefined {
       end = at + 1;
       closers = open.toReversed().join("");
     } else if (character === ",") {
-      // What stands before a comma is a whole member.
+      // The member before a comma is whole.
       end = at;
       closers = open.toReversed().join("");
     }

@@ -9,7 +9,7 @@ export function digestOf(...texts: readonly string[]): string {
   return digest(encodeUtf8(texts.join("\0"))).slice("sha256:".length);
 }
 
-/** The first 128 bits of a digest as a UUID. It has version 4, since validators of agents refuse later ones. */
+/** The first 128 bits of a digest as a UUID of version 4: validators of agents may refuse later versions. */
 export function uuidOfDigest(hex: string): string {
   const variant = ((Number.parseInt(hex[16] ?? "0", 16) & 0x3) | 0x8).toString(16);
   const groups = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, variant + hex.slice(17, 20)];

@@ -34,7 +34,7 @@ export function countOf(value: unknown): number {
 const firstTime = Date.parse("0000-01-01T00:00:00.000Z");
 const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Milliseconds since 1970 of a number or of ISO 8601, in the years 0 to 9999; undefined for anything else. */
+/** Milliseconds since 1970 of a number or of ISO 8601, in the years 0 to 9999; else undefined. */
 export function millisecondsOf(value: unknown): number | undefined {
   const time = typeof value === "string" && value !== "" ? Date.parse(value) : value;
   return typeof time === "number" && time >= firstTime && time <= lastTime ? Math.trunc(time) : undefined;

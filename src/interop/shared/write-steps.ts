@@ -1,6 +1,6 @@
 /**
  * A path as the steps that a writer writes: messages of three roles, each reply with all of its results, and
- * compactions with what they keep.
+ * compactions with the messages that they keep.
  */
 
 import {
@@ -24,7 +24,7 @@ import {
 import type { SessionEntry } from "../../session/index.js";
 import type { WriteSource } from "../types.js";
 
-/** What an agent accepts in its files. */
+/** Ids and names that an agent accepts in its files. */
 export interface WriteRules {
   /** @default letters, digits, `_` and `-`, at most 64 */
   readonly callId?: CallIdRule;
@@ -60,7 +60,7 @@ export type WriteStep = Step &
         /** Empty if an edit removed it. */
         readonly summary: string;
         readonly entry: SessionEntry & { readonly type: "compaction" };
-        /** What stays in context behind the summary, in the order of display. */
+        /** The messages that stay in context behind the summary, in the order of display. */
         readonly kept: readonly WriteStep[];
       }
     /** A change of model, of the level of thinking, of the title; state of a program. */
@@ -81,7 +81,7 @@ export interface WriteResult extends Step {
 
 /**
  * The steps of a path. Results follow their calls, a call without a result gets one that says so
- * (`interrupted`), results without a call are left out (`entry`), call ids and tool names are changed where the
+ * (`interrupted`), results without a call are left out (`entry`), call ids and tool names are changed if the
  * agent would refuse them (`callId`, `toolName`). Commands, summaries of branches and custom messages are
  * messages of the user.
  */
