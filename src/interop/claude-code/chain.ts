@@ -12,35 +12,38 @@ import { isBoundary, isMessage, type Line, preservedBy, type Transcript } from "
  */
 export function chainOf(transcript: Transcript): readonly Line[] {
   const parents = relinked(transcript);
-  const leaf = leafOf(transcript, parents);
+  const above = (line: Line) => (parents.size > 0 && parents.has(line) ? parents.get(line) : line.parent);
+  const leaf = leafOf(transcript, above);
   const chain: Line[] = [];
-  const seen = new Set<string>();
-  for (let at = leaf; at !== undefined && !seen.has(at.uuid); at = parentOf(at, transcript, parents)) {
-    seen.add(at.uuid);
+  const seen = new Set<Line>();
+  for (let at = leaf; at !== undefined && !seen.has(at); at = above(at)) {
+    seen.add(at);
     chain.push(at);
     if (isBoundary(at)) break;
   }
   chain.reverse();
-  const sent = sentBehind(chain, transcript, parents);
+  const sent = sentBehind(chain, transcript, above);
+  if (sent.length === 0) return chain;
   const end = chain.findLastIndex(isMessage) + 1;
   return [...chain.slice(0, end), ...[...chain.slice(end), ...sent].sort((a, b) => a.at - b.at)];
 }
+
+/** The line before a line. */
+type Above = (line: Line) => Line | undefined;
 
 /**
  * The messages that the person sent while the agent was at work, and that no reply followed: attachments behind
  * the last message, which need not be on one path.
  */
-function sentBehind(chain: readonly Line[], transcript: Transcript, parents: Parents): readonly Line[] {
-  const { lines } = transcript;
-  const isOnChain = new Set(chain);
-  const sent = Array.from(lines.values()).filter((line) => isQueued(line) && !isOnChain.has(line));
+function sentBehind(chain: readonly Line[], { lines }: Transcript, above: Above): readonly Line[] {
   const last = chain.findLast(isMessage);
-  if (sent.length === 0 || last === undefined) return [];
-  const above = (line: Line) => parentOf(line, transcript, parents);
+  if (last === undefined || !lines.some(isQueued)) return [];
+  const isOnChain = new Set(chain);
+  const sent = lines.filter((line) => isQueued(line) && !isOnChain.has(line));
   // Whether only such lines are between a line and the last message.
   const isBehind = new Map<Line | undefined, boolean>([[last, true]]);
   const leadsElsewhere = new Set<Line>();
-  for (const line of lines.values()) {
+  for (const line of lines) {
     if (!isMessage(line) || isOnChain.has(line)) continue;
     for (
       let at = above(line);
@@ -50,12 +53,10 @@ function sentBehind(chain: readonly Line[], transcript: Transcript, parents: Par
       leadsElsewhere.add(at);
   }
   return sent.filter((line) => {
-    const walked: Line[] = [];
+    const walked = new Set<Line>();
     let at: Line | undefined = line;
-    const seen = new Set<Line>();
-    while (at !== undefined && !isBehind.has(at) && !isMessage(at) && !seen.has(at)) {
-      seen.add(at);
-      walked.push(at);
+    while (at !== undefined && !isBehind.has(at) && !isMessage(at) && !walked.has(at)) {
+      walked.add(at);
       at = above(at);
     }
     const answer = isBehind.get(at) ?? false;
@@ -68,75 +69,65 @@ function isQueued({ type, value }: Line): boolean {
   return type === "attachment" && objectOf(value.attachment)?.type === "queued_command";
 }
 
-type Parents = ReadonlyMap<string, string | undefined>;
-
-function parentOf(line: Line, { lines }: Transcript, parents: Parents): Line | undefined {
-  const uuid = parents.has(line.uuid) ? parents.get(line.uuid) : line.parentUuid;
-  return uuid === undefined ? undefined : lines.get(uuid);
-}
-
 /**
- * The parents that compactions change: the preserved lines follow the summary, and what followed the summary
- * follows the last of them. Lines with another parent than in the file.
+ * The parents that compactions change: the preserved lines follow the summary, and the lines behind the summary
+ * follow the last of them.
  */
-function relinked({ lines }: Transcript): Parents {
-  const parents = new Map<string, string | undefined>();
-  const boundaries = Array.from(lines.values()).filter(isBoundary);
+function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
+  const { lines } = transcript;
+  const parents = new Map<Line, Line | undefined>();
+  const boundaries = lines.filter(isBoundary);
   if (boundaries.length === 0) return parents;
-  const children = new Map<string, Line[]>();
-  const addChild = (parent: string, line: Line) => {
+  const children = new Map<Line, Line[]>();
+  const addChild = (parent: Line, line: Line) => {
     const known = children.get(parent);
     if (known === undefined) children.set(parent, [line]);
     else known.push(line);
   };
-  for (const line of lines.values()) if (line.parentUuid !== undefined) addChild(line.parentUuid, line);
-  const link = (line: Line, parent: string) => {
-    parents.set(line.uuid, parent);
+  for (const line of lines) if (line.parent !== undefined) addChild(line.parent, line);
+  const link = (line: Line, parent: Line) => {
+    parents.set(line, parent);
     addChild(parent, line);
   };
   // Bounds the work for boundaries that move the same lines again and again.
-  let budget = 8 * lines.size;
+  let budget = 8 * lines.length;
   for (const boundary of boundaries) {
-    const preserved = preservedBy(boundary, lines);
-    const anchor = preserved?.anchor;
+    const preserved = preservedBy(boundary, transcript);
+    const anchor = preserved?.anchor === undefined ? undefined : transcript.lineOf(preserved.anchor);
     if (preserved === undefined || anchor === undefined) continue;
-    const { uuids } = preserved;
     let parent = anchor;
     const followers = children.get(anchor) ?? [];
-    budget -= uuids.length + followers.length;
+    budget -= preserved.lines.length + followers.length;
     if (budget < 0) break;
     children.set(anchor, []);
-    for (const uuid of uuids) {
-      link(lines.get(uuid) as Line, parent);
-      parent = uuid;
+    for (const line of preserved.lines) {
+      link(line, parent);
+      parent = line;
     }
-    const last = uuids.at(-1) as string;
     for (const line of followers) {
-      const current = parents.has(line.uuid) ? parents.get(line.uuid) : line.parentUuid;
+      const current = parents.has(line) ? parents.get(line) : line.parent;
       // A line may have been moved since it was listed here.
-      if (current === anchor && line.uuid !== uuids[0]) link(line, last);
+      if (current === anchor && line !== preserved.lines[0]) link(line, parent);
     }
   }
   return parents;
 }
 
 /** The last line that a conversation ends in: a message, or a line behind one. */
-function leafOf(transcript: Transcript, parents: Parents): Line | undefined {
-  const { lines, isSidechain } = transcript;
-  const inOrder = Array.from(lines.values()).sort((a, b) => a.at - b.at);
-  if (isSidechain) return inOrder.findLast(isMessage);
-  const followed = new Set<string>();
-  for (const line of inOrder) {
-    const parent = canEnd(line) ? parentOf(line, transcript, parents) : undefined;
-    if (parent !== undefined) followed.add(parent.uuid);
+function leafOf({ lines, isSidechain }: Transcript, above: Above): Line | undefined {
+  if (isSidechain) return lines.findLast(isMessage);
+  const followed = new Set<Line>();
+  for (const line of lines) {
+    const parent = canEnd(line) ? above(line) : undefined;
+    if (parent !== undefined) followed.add(parent);
   }
-  const withoutMessage = new Set<string>();
-  for (const end of inOrder.reverse()) {
-    if (!canEnd(end) || followed.has(end.uuid)) continue;
-    for (let at: Line | undefined = end; at !== undefined && !withoutMessage.has(at.uuid); ) {
+  const withoutMessage = new Set<Line>();
+  for (let index = lines.length - 1; index >= 0; index--) {
+    const end = lines[index] as Line;
+    if (!canEnd(end) || followed.has(end)) continue;
+    for (let at: Line | undefined = end; at !== undefined && !withoutMessage.has(at); at = above(at)) {
       if (at.type === "user" || at.type === "assistant") return end;
-      withoutMessage.add(at.uuid);
-      at = parentOf(at, transcript, parents);
+      withoutMessage.add(at);
     }
   }
   return undefined;

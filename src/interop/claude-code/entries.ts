@@ -1,11 +1,10 @@
 /** The units of a transcript as entries: replies with their results, user messages, compactions, notes. */
 
-import type { ToolCall } from "../../content/index.js";
 import { digestOf, uuidOfDigest } from "../shared/ids.js";
 import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
-import { blocksOf, isApiError, isMessage, type Line, typeOf } from "./lines.js";
+import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf } from "./lines.js";
 import { addReply, answerKey } from "./reply-entries.js";
 import type { Layout, Unit } from "./units.js";
 
@@ -21,7 +20,7 @@ export interface Conversation {
   /** The entries of results, by {@link answerKey}. */
   readonly answered: Map<string, string>;
   /** The session of the subagent that a call started; `result` is the line with its result. */
-  childOf(call: ToolCall, result: Line | undefined): string | undefined;
+  childOf(call: Call, result: Line | undefined): string | undefined;
 }
 
 /** Text of the program about its own tools. Out of context, unless the caller asks for it. */

@@ -15,14 +15,17 @@ export interface Line {
   readonly type: string;
   readonly uuid: string;
   readonly parentUuid: string | undefined;
+  /** Set by {@link transcriptOf}; undefined for a start, and if the parent is missing. */
+  parent: Line | undefined;
 }
 
 /** The lines of one conversation: those of a session, or of one of its subagents. */
 export interface Transcript {
-  /** By uuid, in the order of the file. Of lines with one uuid the last counts, at the place of the first. */
-  readonly lines: ReadonlyMap<string, Line>;
+  /** In the order of the file. Of lines with one uuid there is the last. */
+  readonly lines: readonly Line[];
   /** Whether the conversation is that of a subagent, whose lines are all sidechains. */
   readonly isSidechain: boolean;
+  lineOf(uuid: string): Line | undefined;
 }
 
 /** The line of a record; undefined for a record without a uuid. */
@@ -30,7 +33,22 @@ export function lineOf(record: ForeignRecord, at: number): Line | undefined {
   const { value } = record;
   const uuid = idOf(value.uuid);
   if (uuid === undefined) return undefined;
-  return { at, record, value, type: typeOf(value), uuid, parentUuid: idOf(value.parentUuid) };
+  const parentUuid = idOf(value.parentUuid);
+  return { at, record, value, type: typeOf(value), uuid, parentUuid, parent: undefined };
+}
+
+/** Lines in the order of their file, with their parents. */
+export function transcriptOf(lines: readonly Line[], isSidechain: boolean): Transcript {
+  const byId = new Map<string, Line>();
+  for (const line of lines) byId.set(line.uuid, line);
+  let last: Line | undefined;
+  for (const line of lines) {
+    const { parentUuid } = line;
+    // Mostly it is the line before, and a comparison is faster than a search.
+    if (parentUuid !== undefined) line.parent = parentUuid === last?.uuid ? last : byId.get(parentUuid);
+    last = line;
+  }
+  return { lines, isSidechain, lineOf: (uuid) => byId.get(uuid) };
 }
 
 /** The type of a record; empty without one. */
@@ -68,22 +86,34 @@ export function messageId(line: Line): string | undefined {
   return line.type === "assistant" ? idOf(objectOf(line.value.message)?.id) : undefined;
 }
 
-/** The ids of the calls in an assistant line. */
-export function callIds(line: Line): readonly string[] {
-  return line.type === "assistant" ? idsOf(line, "tool_use", "id") : [];
+/** A call of a reply. */
+export interface Call {
+  readonly id: string;
+  readonly name: string;
+  /** The prompt of a subagent that it starts. */
+  readonly prompt: string | undefined;
+}
+
+/** The calls in an assistant line. */
+export function callsIn(line: Line): readonly Call[] {
+  const calls: Call[] = [];
+  for (const block of blocksOf(line)) {
+    const { type, id, name, input } = objectOf(block) ?? {};
+    if (type === "tool_use" && typeof id === "string" && typeof name === "string")
+      calls.push({ id, name, prompt: idOf(objectOf(input)?.prompt) });
+  }
+  return calls;
 }
 
 /** The ids of the calls that a user line has results of. */
 export function resultIds(line: Line): readonly string[] {
-  return line.type === "user" ? idsOf(line, "tool_result", "tool_use_id") : [];
-}
-
-function idsOf(line: Line, type: string, member: string): readonly string[] {
-  return blocksOf(line).flatMap((block) => {
-    const fields = objectOf(block);
-    const id = fields?.type === type ? idOf(fields[member]) : undefined;
-    return id === undefined ? [] : [id];
-  });
+  const ids: string[] = [];
+  if (line.type !== "user") return ids;
+  for (const block of blocksOf(line)) {
+    const { type, tool_use_id: id } = objectOf(block) ?? {};
+    if (type === "tool_result" && typeof id === "string") ids.push(id);
+  }
+  return ids;
 }
 
 /** What a compaction keeps, by the metadata of its boundary. */
@@ -91,29 +121,29 @@ export interface Preserved {
   /** The line that the preserved ones are shown behind: the summary. */
   readonly anchor: string | undefined;
   /** In the order of display. */
-  readonly uuids: readonly string[];
+  readonly lines: readonly Line[];
 }
 
 /** The lines that a boundary preserves, if all of them are there. */
-export function preservedBy(boundary: Line, lines: ReadonlyMap<string, Line>): Preserved | undefined {
+export function preservedBy(boundary: Line, { lineOf }: Transcript): Preserved | undefined {
   const metadata = objectOf(boundary.value.compactMetadata);
   const messages = objectOf(metadata?.preservedMessages);
   if (messages !== undefined) {
     const uuids = arrayOf(messages.uuids).flatMap((uuid) => idOf(uuid) ?? []);
-    if (uuids.length === 0 || uuids.some((uuid) => !lines.has(uuid))) return undefined;
-    return { anchor: idOf(messages.anchorUuid), uuids };
+    const found = uuids.flatMap((uuid) => lineOf(uuid) ?? []);
+    if (found.length === 0 || found.length < uuids.length) return undefined;
+    return { anchor: idOf(messages.anchorUuid), lines: found };
   }
   // Before there was a list: the ends of a chain.
   const segment = objectOf(metadata?.preservedSegment);
   const [head, tail] = [idOf(segment?.headUuid), idOf(segment?.tailUuid)];
-  if (head === undefined || tail === undefined || !lines.has(head)) return undefined;
-  const uuids: string[] = [];
-  const seen = new Set<string>();
-  for (let at = lines.get(tail); at !== undefined && !seen.has(at.uuid); ) {
-    seen.add(at.uuid);
-    uuids.push(at.uuid);
-    if (at.uuid === head) return { anchor: idOf(segment?.anchorUuid), uuids: uuids.reverse() };
-    at = at.parentUuid === undefined ? undefined : lines.get(at.parentUuid);
+  if (head === undefined || tail === undefined) return undefined;
+  const lines: Line[] = [];
+  const seen = new Set<Line>();
+  for (let at = lineOf(tail); at !== undefined && !seen.has(at); at = at.parent) {
+    seen.add(at);
+    lines.push(at);
+    if (at.uuid === head) return { anchor: idOf(segment?.anchorUuid), lines: lines.reverse() };
   }
   return undefined;
 }

@@ -6,7 +6,7 @@
 import { textOf } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { addEntries, addTitles, type Conversation } from "./entries.js";
-import type { Line, Transcript } from "./lines.js";
+import { type Line, type Transcript, transcriptOf } from "./lines.js";
 import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
 import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
 import { layOut, type Unit } from "./units.js";
@@ -46,7 +46,7 @@ export function readClaudeCode(source: ForeignSource): void {
     builder: Conversation["builder"],
     id: string,
   ) => {
-    const transcript: Transcript = { lines: new Map(lines.map((line) => [line.uuid, line])), isSidechain };
+    const transcript = transcriptOf(lines, isSidechain);
     reportMissing(source, transcript);
     const own = {
       answered: new Map<string, string>(),
@@ -76,8 +76,8 @@ export function isUuid(text: string): boolean {
 }
 
 function reportMissing(source: ForeignSource, { lines }: Transcript): void {
-  for (const { parentUuid, record, uuid } of lines.values()) {
-    if (parentUuid === undefined || lines.has(parentUuid)) continue;
+  for (const { parent, parentUuid, record, uuid } of lines) {
+    if (parentUuid === undefined || parent !== undefined) continue;
     const { file, line } = record;
     source.find({
       code: "missingParent",

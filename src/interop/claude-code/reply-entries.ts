@@ -1,11 +1,11 @@
 /** A reply and the results of its calls as entries: one assistant message, then a result a call. */
 
-import { type AssistantMessage, type ToolCall, toolCalls } from "../../content/index.js";
+import type { AssistantMessage } from "../../content/index.js";
 import { type AnthropicReply, readAnthropicReply } from "../../projections/anthropic/index.js";
-import { objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { shownBlocks, withoutBytes } from "./content.js";
 import { type Conversation, countedType, userDraft } from "./entries.js";
-import { blocksOf, idOf, type Line } from "./lines.js";
+import { blocksOf, type Call, idOf, type Line } from "./lines.js";
 import type { Unit } from "./units.js";
 
 /** Adds a reply with its results. Returns the last entry. */
@@ -19,7 +19,7 @@ export function addReply(conversation: Conversation, unit: Unit, parentId: strin
   const recordId = first?.uuid ?? "";
   let last = builder.add({ type: "message", message }, { recordId, parentId, timestamp });
   for (const line of unit.results) last = addResults(conversation, line, last);
-  for (const call of toolCalls(message)) {
+  for (const call of unit.calls.values()) {
     if (!conversation.answered.has(answerKey(unit, call.id)))
       last = addSubagent(conversation, call, undefined, last);
   }
@@ -32,7 +32,8 @@ function hasReason({ value }: Line): boolean {
 
 /** The message of the lines of a reply: blocks in the order of the file, usage and end of the last line. */
 function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessage {
-  const content: { readonly type: string }[] = [];
+  const content: AnthropicBlock[] = [];
+  const inputs: unknown[] = [];
   const calls = new Set<unknown>();
   let reply: Partial<AnthropicReply> = {};
   let requested: string | undefined;
@@ -43,7 +44,8 @@ function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessa
       // A line that was written again.
       if (typeof type !== "string" || (type === "tool_use" && calls.has(id))) continue;
       if (type === "tool_use") calls.add(id);
-      content.push(block as { readonly type: string });
+      content.push(withoutInput(block as AnthropicBlock));
+      inputs.push(objectOf(block)?.input);
     }
     const { model, usage, stop_reason: end, stop_details: details } = fields;
     const explanation = textOf(objectOf(details)?.explanation);
@@ -63,7 +65,21 @@ function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessa
     { ...reply, model, usage, stop_reason: end, content },
     { timestamp, ...(requested === undefined ? {} : { model: requested }) },
   );
-  return { ...message, content: message.content.map(unsigned) };
+  return {
+    ...message,
+    content: message.content.map((block, at) =>
+      block.type === "toolCall" ? { ...block, arguments: inputs[at] ?? {} } : unsigned(block),
+    ),
+  };
+}
+
+type AnthropicBlock = AnthropicReply["content"][number];
+
+/** A call without its arguments: the reader would copy them, which takes longer than all the rest. */
+function withoutInput(block: AnthropicBlock): AnthropicBlock {
+  const { type, id, name } = block as ForeignObject;
+  const isCall = type === "tool_use" && typeof id === "string" && typeof name === "string";
+  return isCall ? ({ ...block, input: {} } as AnthropicBlock) : block;
 }
 
 /** Reasoning without a signature: the reader of replies, which always have one, keeps it as an unknown block. */
@@ -79,31 +95,13 @@ export function answerKey({ at }: Unit, callId: string): string {
   return `${at} ${callId}`;
 }
 
-const callsOf = new WeakMap<Unit, ReadonlyMap<string, ToolCall>>();
-
-/** The call of an id. It may be one of an earlier reply, if a line has the results of two. */
-function callOf(unit: Unit, callId: string): ToolCall | undefined {
-  let calls = callsOf.get(unit);
-  if (calls === undefined) {
-    calls = new Map(
-      unit.lines.flatMap(blocksOf).flatMap((block): readonly [string, ToolCall][] => {
-        const { type, id, name, input } = objectOf(block) ?? {};
-        if (type !== "tool_use" || typeof id !== "string" || typeof name !== "string") return [];
-        return [[id, { type: "toolCall", id, name, arguments: input }]];
-      }),
-    );
-    callsOf.set(unit, calls);
-  }
-  return calls.get(callId);
-}
-
 /** A user line with results: a message each, and one for text beside them. */
 function addResults(conversation: Conversation, line: Line, last: string): string {
   const { answered, builder, layout, source } = conversation;
   const { value, record } = line;
   const { file, line: at } = record;
   const beside: unknown[] = [];
-  const found: ToolCall[] = [];
+  const found: Call[] = [];
   let tail = last;
   let part = 0;
   const place = { recordId: line.uuid, timestamp: value.timestamp };
@@ -116,7 +114,7 @@ function addResults(conversation: Conversation, line: Line, last: string): strin
     const index = part++;
     const callId = idOf(result.tool_use_id);
     const reply = callId === undefined ? undefined : layout.replyOf(callId, line);
-    const call = reply && callOf(reply, callId as string);
+    const call = reply?.calls.get(callId as string);
     if (callId === undefined || reply === undefined || call === undefined) {
       source.find({ code: "orphanResult", file, line: at, text: `a result without a call: ${callId}` });
       continue;
@@ -150,7 +148,7 @@ function addResults(conversation: Conversation, line: Line, last: string): strin
 /** The link from a call to the session of the subagent that it started. */
 function addSubagent(
   conversation: Conversation,
-  call: ToolCall,
+  call: Call,
   result: Line | undefined,
   parentId: string,
 ): string {

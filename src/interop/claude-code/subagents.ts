@@ -5,7 +5,7 @@ import { objectOf } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
 import type { Conversation } from "./entries.js";
-import { idOf, type Line } from "./lines.js";
+import { idOf, type Line, transcriptOf } from "./lines.js";
 import { fileOf, type TranscriptFile } from "./transcript-file.js";
 
 /** A conversation of a subagent. */
@@ -29,28 +29,32 @@ export const agentPrefix = "agent-";
 /** The sidechains in the file of a session: each from its own start. */
 export function sidechainsOf(file: TranscriptFile, parentId: string): readonly Child[] {
   if (file.name.startsWith(agentPrefix)) return [];
-  const lines = file.lines.filter(({ value }) => value.isSidechain === true);
-  const byId = new Map(lines.map((line) => [line.uuid, line]));
+  const { lines } = transcriptOf(
+    file.lines.filter(({ value }) => value.isSidechain === true),
+    true,
+  );
   const groups = new Map<Line, string>();
   const children = new Map<string, Line[]>();
   for (const line of lines) {
-    const walked: Line[] = [];
-    const seen = new Set<Line>();
-    let agentId: string | undefined;
-    for (let at: Line | undefined = line; at !== undefined && agentId === undefined && !seen.has(at); ) {
-      seen.add(at);
-      walked.push(at);
-      const parent: Line | undefined = at.parentUuid === undefined ? undefined : byId.get(at.parentUuid);
-      agentId = groups.get(at) ?? idOf(at.value.agentId) ?? (parent === undefined ? at.uuid : undefined);
-      at = parent;
-    }
-    const group = agentId ?? line.uuid;
-    for (const each of walked) groups.set(each, group);
+    const group = groupOf(line, groups);
     const known = children.get(group);
     if (known === undefined) children.set(group, [line]);
     else known.push(line);
   }
   return Array.from(children, ([agentId, own]) => childOf({ agentId, parentId, lines: own, file, meta: {} }));
+}
+
+/** The agent of a line; without one, the start of its conversation. */
+function groupOf(line: Line, groups: Map<Line, string>): string {
+  const walked = new Set<Line>();
+  let group: string | undefined;
+  for (let at: Line | undefined = line; at !== undefined && group === undefined && !walked.has(at); ) {
+    walked.add(at);
+    group = groups.get(at) ?? idOf(at.value.agentId) ?? (at.parent === undefined ? at.uuid : undefined);
+    at = at.parent;
+  }
+  for (const each of walked) groups.set(each, group ?? line.uuid);
+  return group ?? line.uuid;
 }
 
 /** The conversation in an agent's file; none if it belongs to another session. */
@@ -123,7 +127,7 @@ export class Links {
   readonly childOf: Conversation["childOf"] = (call, result) => {
     const agentId = result && idOf(objectOf(result.value.toolUseResult)?.agentId);
     const named = agentId === undefined ? undefined : this.#byAgent.get(agentId);
-    const child = named ?? this.#byCall.get(call.id) ?? this.#byItsPrompt(objectOf(call.arguments)?.prompt);
+    const child = named ?? this.#byCall.get(call.id) ?? this.#byItsPrompt(call.prompt);
     if (child !== undefined) {
       if (child.isClaimed) return undefined;
       child.isClaimed = true;
@@ -141,8 +145,8 @@ export class Links {
     return undefined;
   };
 
-  #byItsPrompt(prompt: unknown): Child | undefined {
-    const waiting = typeof prompt === "string" ? this.#byPrompt.get(prompt) : undefined;
+  #byItsPrompt(prompt: string | undefined): Child | undefined {
+    const waiting = prompt === undefined ? undefined : this.#byPrompt.get(prompt);
     while (waiting?.at(-1)?.isClaimed === true) waiting.pop();
     return waiting?.at(-1);
   }

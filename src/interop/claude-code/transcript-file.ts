@@ -60,7 +60,10 @@ export function fileOf(source: ForeignSource, path: string): TranscriptFile {
       continue;
     }
     const known = byId.get(line.uuid);
-    if (known !== undefined) superseded.push(known);
+    if (known !== undefined) {
+      superseded.push(known);
+      byId.delete(line.uuid);
+    }
     byId.set(line.uuid, line);
   }
   const lines = Array.from(byId.values());

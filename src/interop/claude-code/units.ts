@@ -5,7 +5,8 @@
 
 import { chainOf } from "./chain.js";
 import {
-  callIds,
+  type Call,
+  callsIn,
   idOf,
   isApiError,
   isBoundary,
@@ -20,16 +21,19 @@ import {
 /** Lines that become entries together. */
 export interface Unit {
   /** The place in the file of its first line. */
-  at: number;
+  readonly at: number;
   readonly kind: "reply" | "compaction" | "line";
   /** In the order of the file: the blocks of a reply, a boundary with its summary, or one line. */
-  readonly lines: Line[];
+  lines: readonly Line[];
   /** The user lines with results of a reply's calls, in the order of the file. */
-  readonly results: Line[];
+  results: readonly Line[];
+  /** A reply's calls, by their ids. */
+  calls: ReadonlyMap<string, Call>;
   /** The unit behind which this one is; undefined for a start. */
   parent: Unit | undefined;
   /** Of a compaction: the units that stay in context, in the order of display. */
   retained: readonly Unit[];
+  isPlaced: boolean;
 }
 
 /** A transcript as a tree of units. */
@@ -40,88 +44,121 @@ export interface Layout {
   readonly leaf: Unit | undefined;
   /** The reply that has a call, by the id of the call and the line that asks for it. */
   replyOf(callId: string, from: Line): Unit | undefined;
-  unitOf(line: Line): Unit | undefined;
 }
 
 /** Lays out a transcript. Linear in its lines. */
 export function layOut(transcript: Transcript): Layout {
-  const gathered = gather(transcript);
-  const { units, unitOf } = gathered;
-  const placed = new Set<Unit>();
-  const leaf = placeConversation(transcript, gathered, placed);
-  const inOrder = Array.from(transcript.lines.values()).sort((a, b) => b.at - a.at);
-  for (const line of inOrder) placeBranch(line, transcript, gathered, placed);
-  for (const unit of units) retainPreserved(unit, transcript, unitOf);
-  return { units: parentsFirst(units), leaf, replyOf: gathered.replyOf, unitOf };
+  const gathered = new Gathering(transcript);
+  const leaf = placeConversation(transcript, gathered);
+  const { lines } = transcript;
+  for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line, transcript, gathered);
+  for (const unit of gathered.units) retainPreserved(unit, transcript, gathered);
+  const replyOf: Layout["replyOf"] = (callId, from) => gathered.replyOf(callId, from);
+  return { units: parentsFirst(gathered.units), leaf, replyOf };
 }
 
-interface Gathered {
+const none: readonly never[] = [];
+const noCalls: ReadonlyMap<string, Call> = new Map();
+
+/** The lines of a transcript, grouped. */
+class Gathering {
+  /** In the order of the file. */
   readonly units: readonly Unit[];
-  readonly replyOf: Layout["replyOf"];
-  readonly unitOf: Layout["unitOf"];
-}
+  readonly #transcript: Transcript;
+  readonly #byLine = new Map<Line, Unit>();
+  readonly #byCall = new Map<string, Unit[]>();
 
-/** Groups the lines into units. */
-function gather({ lines }: Transcript): Gathered {
-  const inOrder = Array.from(lines.values()).sort((a, b) => a.at - b.at);
-  const units: Unit[] = [];
-  const byLine = new Map<Line, Unit>();
-  const replies = new Map<string, Unit>();
-  const byCall = new Map<string, Unit[]>();
-  const start = (kind: Unit["kind"], line: Line): Unit => {
-    const { at } = line;
-    const unit: Unit = { at, kind, lines: [], results: [], parent: undefined, retained: [] };
-    units.push(unit);
-    return unit;
-  };
-  const join = (unit: Unit, line: Line) => {
-    unit.lines.push(line);
-    byLine.set(line, unit);
-  };
-  for (const line of inOrder) {
-    if (line.type !== "assistant" || !isMessage(line) || isApiError(line)) continue;
-    const id = messageId(line);
-    const unit = (id === undefined ? undefined : replies.get(id)) ?? start("reply", line);
-    if (id !== undefined) replies.set(id, unit);
-    join(unit, line);
-    for (const callId of callIds(line)) {
-      const known = byCall.get(callId);
-      if (known === undefined) byCall.set(callId, [unit]);
-      else if (known.at(-1) !== unit) known.push(unit);
+  constructor(transcript: Transcript) {
+    this.#transcript = transcript;
+    const replies = this.#replies();
+    const others: Unit[] = [];
+    for (const line of transcript.lines) {
+      const other = this.#byLine.has(line) ? undefined : this.#addOther(line);
+      if (other !== undefined) others.push(other);
     }
+    // Two sorted runs.
+    this.units = [...replies, ...others].sort((a, b) => a.at - b.at);
   }
-  const replyOf = (callId: string, from: Line): Unit | undefined => {
-    const candidates = byCall.get(callId);
+
+  unitOf(line: Line): Unit {
+    return this.#byLine.get(line) as Unit;
+  }
+
+  replyOf(callId: string, from: Line): Unit | undefined {
+    const candidates = this.#byCall.get(callId);
     if (candidates === undefined || candidates.length < 2) return candidates?.[0];
-    for (const uuid of [from.parentUuid, idOf(from.value.sourceToolAssistantUUID)]) {
-      const near = uuid === undefined ? undefined : lines.get(uuid);
-      if (near !== undefined && callIds(near).includes(callId)) return byLine.get(near);
+    const named = idOf(from.value.sourceToolAssistantUUID);
+    for (const near of [from.parent, named === undefined ? undefined : this.#transcript.lineOf(named)]) {
+      const unit = near && this.#byLine.get(near);
+      if (unit?.calls.has(callId)) return unit;
     }
     return lastBefore(candidates, from.at) ?? candidates[0];
-  };
-  for (const line of inOrder) {
-    if (byLine.has(line)) continue;
-    const reply = lastOf(resultIds(line).flatMap((id) => replyOf(id, line) ?? []));
-    const boundary = line.value.isCompactSummary === true ? boundaryOf(line, lines) : undefined;
-    const compaction = boundary && byLine.get(boundary);
-    if (reply !== undefined) {
-      reply.results.push(line);
-      byLine.set(line, reply);
-    } else if (compaction?.lines.length === 1) {
-      join(compaction, line);
-    } else {
-      join(start(isBoundary(line) ? "compaction" : "line", line), line);
-    }
   }
-  units.sort((a, b) => a.at - b.at);
-  return { units, replyOf, unitOf: (line) => byLine.get(line) };
+
+  /** The assistant lines, by the id of their message. */
+  #replies(): readonly Unit[] {
+    const replies: Unit[] = [];
+    const byId = new Map<string, Unit>();
+    for (const line of this.#transcript.lines) {
+      if (line.type !== "assistant" || !isMessage(line) || isApiError(line)) continue;
+      const id = messageId(line);
+      let unit = id === undefined ? undefined : byId.get(id);
+      if (unit === undefined) {
+        unit = newUnit("reply", line);
+        replies.push(unit);
+        if (id !== undefined) byId.set(id, unit);
+      } else (unit.lines as Line[]).push(line);
+      this.#byLine.set(line, unit);
+      for (const call of callsIn(line)) this.#addCall(unit, call);
+    }
+    return replies;
+  }
+
+  #addCall(unit: Unit, call: Call): void {
+    if (unit.calls === noCalls) unit.calls = new Map();
+    (unit.calls as Map<string, Call>).set(call.id, call);
+    const known = this.#byCall.get(call.id);
+    if (known === undefined) this.#byCall.set(call.id, [unit]);
+    else if (known.at(-1) !== unit) known.push(unit);
+  }
+
+  /** Adds a line that is no reply. Returns its unit if it is a new one. */
+  #addOther(line: Line): Unit | undefined {
+    let reply: Unit | undefined;
+    for (const callId of resultIds(line)) {
+      const unit = this.replyOf(callId, line);
+      if (unit !== undefined && (reply === undefined || unit.at > reply.at)) reply = unit;
+    }
+    if (reply !== undefined) {
+      if (reply.results === none) reply.results = [line];
+      else (reply.results as Line[]).push(line);
+      this.#byLine.set(line, reply);
+      return undefined;
+    }
+    const boundary = line.value.isCompactSummary === true ? boundaryOf(line) : undefined;
+    const compaction = boundary && this.#byLine.get(boundary);
+    if (compaction?.lines.length === 1) {
+      compaction.lines = [...compaction.lines, line];
+      this.#byLine.set(line, compaction);
+      return undefined;
+    }
+    const unit = newUnit(isBoundary(line) ? "compaction" : "line", line);
+    this.#byLine.set(line, unit);
+    return unit;
+  }
 }
 
-function lastOf(units: readonly Unit[]): Unit | undefined {
-  return units.reduce<Unit | undefined>(
-    (last, unit) => (last && last.at >= unit.at ? last : unit),
-    undefined,
-  );
+function newUnit(kind: Unit["kind"], line: Line): Unit {
+  return {
+    at: line.at,
+    kind,
+    lines: [line],
+    results: none,
+    calls: noCalls,
+    parent: undefined,
+    retained: none,
+    isPlaced: false,
+  };
 }
 
 /** The last unit that begins before a place in the file. */
@@ -139,55 +176,51 @@ function lastBefore(units: readonly Unit[], at: number): Unit | undefined {
 const maxBetween = 64;
 
 /** The boundary that a summary is of: its parent, but for notes in between. */
-function boundaryOf(summary: Line, lines: Transcript["lines"]): Line | undefined {
-  let at = parentIn(lines, summary);
+function boundaryOf(summary: Line): Line | undefined {
+  let at = summary.parent;
   for (let step = 0; at !== undefined && step < maxBetween; step++) {
     if (isBoundary(at)) return at;
     if (isMessage(at)) return undefined;
-    at = parentIn(lines, at);
+    at = at.parent;
   }
   return undefined;
 }
 
-function parentIn(lines: Transcript["lines"], { parentUuid }: Line): Line | undefined {
-  return parentUuid === undefined ? undefined : lines.get(parentUuid);
-}
-
 /** The line before a line in the history: a boundary continues the conversation that it ends. */
-function before(line: Line, { lines }: Transcript): Line | undefined {
-  if (!isBoundary(line)) return parentIn(lines, line);
+function before(line: Line, transcript: Transcript): Line | undefined {
+  if (!isBoundary(line)) return line.parent;
   const logical = idOf(line.value.logicalParentUuid);
-  return (logical === undefined ? undefined : lines.get(logical)) ?? parentIn(lines, line);
+  return (logical === undefined ? undefined : transcript.lineOf(logical)) ?? line.parent;
 }
 
 /**
  * Places the conversation itself as one path. Each unit follows the one before it on the chain, so that nothing
  * of the chain is lost between the lines of a reply.
  */
-function placeConversation(
-  transcript: Transcript,
-  { unitOf }: Gathered,
-  placed: Set<Unit>,
-): Unit | undefined {
+function placeConversation(transcript: Transcript, gathered: Gathering): Unit | undefined {
   const chain = chainOf(transcript);
   const [first] = chain;
   if (first === undefined) return undefined;
-  const earlier = isBoundary(first) ? unitsIn(historyOf(first, transcript), unitOf) : [];
+  const earlier = isBoundary(first) ? unitsIn(historyOf(first, transcript), gathered) : [];
   const isEarlier = new Set(earlier);
-  const shown = unitsIn(chain, unitOf);
+  const shown = unitsIn(chain, gathered);
   const path = [...earlier, ...shown.filter((unit) => !isEarlier.has(unit))];
-  const compaction = unitOf(first);
-  if (compaction?.kind === "compaction") compaction.retained = shown.filter((unit) => isEarlier.has(unit));
-  for (const [at, unit] of path.entries()) {
-    unit.parent = path[at - 1];
-    placed.add(unit);
+  const compaction = gathered.unitOf(first);
+  if (compaction.kind === "compaction") compaction.retained = shown.filter((unit) => isEarlier.has(unit));
+  let parent: Unit | undefined;
+  for (const unit of path) {
+    unit.parent = parent;
+    unit.isPlaced = true;
+    parent = unit;
   }
-  return path.at(-1);
+  return parent;
 }
 
 /** The units of lines, in the order of their first lines. */
-function unitsIn(lines: readonly Line[], unitOf: Layout["unitOf"]): readonly Unit[] {
-  return Array.from(new Set(lines.map((line) => unitOf(line) as Unit)));
+function unitsIn(lines: readonly Line[], gathered: Gathering): readonly Unit[] {
+  const units = new Set<Unit>();
+  for (const line of lines) units.add(gathered.unitOf(line));
+  return Array.from(units);
 }
 
 /** The lines before a boundary, oldest first, through earlier compactions. */
@@ -203,35 +236,32 @@ function historyOf(boundary: Line, transcript: Transcript): readonly Line[] {
 }
 
 /** Places a line that is not placed, and those before it up to the first that is: a branch. */
-function placeBranch(end: Line, transcript: Transcript, { unitOf }: Gathered, placed: Set<Unit>): void {
+function placeBranch(end: Line, transcript: Transcript, gathered: Gathering): void {
+  if (gathered.unitOf(end).isPlaced) return;
   const lines: Line[] = [];
   const seen = new Set<Line>();
   let parent: Unit | undefined;
   for (let at: Line | undefined = end; at !== undefined && !seen.has(at); at = before(at, transcript)) {
-    const unit = unitOf(at) as Unit;
-    if (placed.has(unit)) {
+    const unit = gathered.unitOf(at);
+    if (unit.isPlaced) {
       parent = unit;
       break;
     }
     seen.add(at);
     lines.push(at);
   }
-  for (const unit of unitsIn(lines.reverse(), unitOf)) {
+  for (const unit of unitsIn(lines.reverse(), gathered)) {
     unit.parent = parent;
-    placed.add(unit);
+    unit.isPlaced = true;
     parent = unit;
   }
 }
 
-/** Sets what a compaction retains that the conversation does not end in. */
-function retainPreserved(unit: Unit, { lines }: Transcript, unitOf: Layout["unitOf"]): void {
+/** Sets the units that a compaction retains, if the conversation does not end in it. */
+function retainPreserved(unit: Unit, transcript: Transcript, gathered: Gathering): void {
   const [boundary] = unit.lines;
   if (unit.kind !== "compaction" || unit.retained.length > 0 || boundary === undefined) return;
-  const uuids = preservedBy(boundary, lines)?.uuids ?? [];
-  unit.retained = unitsIn(
-    uuids.map((uuid) => lines.get(uuid) as Line),
-    unitOf,
-  );
+  unit.retained = unitsIn(preservedBy(boundary, transcript)?.lines ?? [], gathered);
 }
 
 /** Units in the order of the file, but each behind its parent. */
