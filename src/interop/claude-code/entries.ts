@@ -168,7 +168,7 @@ export function userDraft(
   const content = isText ? shown.toWellFormed() : shownBlocks(shown);
   if (content.length === 0) return undefined;
   if (value.isMeta === true) {
-    return { type: "custom_message", customType: "claude-code.meta", content, display: false };
+    return { type: "custom_message", customType: "sessile.meta_message", content, display: false };
   }
   const timestamp = builder.time(value.timestamp);
   return { type: "message", message: { role: "user", content, timestamp } };
@@ -176,12 +176,7 @@ export function userDraft(
 
 function addApiError(conversation: Conversation, line: Line, parentId: string | null): string {
   const data = { text: plainText(objectOf(line.value.message)?.content) };
-  return addOne(
-    conversation,
-    line,
-    { type: "custom", customType: "claude-code.api_error", data },
-    { parentId },
-  );
+  return addOne(conversation, line, { type: "custom", customType: "sessile.api_error", data }, { parentId });
 }
 
 /** A boundary with its summary. */
@@ -268,10 +263,10 @@ function addAttachment(
   if (content.length === 0) return skip(conversation, line, parentId);
   if (instructionTypes.has(type) && !source.instructions) {
     const data = { type, text: plainText(content) };
-    const draft = { type: "custom", customType: "claude-code.instructions", data } as const;
+    const draft = { type: "custom", customType: "sessile.instructions", data } as const;
     return addOne(conversation, line, draft, { parentId });
   }
-  const customType = hasReply ? "claude-code.attachment" : "sessile.initial_context";
+  const customType = hasReply ? "sessile.attachment" : "sessile.initial_context";
   const details = { type };
   const draft = { type: "custom_message", customType, content, display: false, details } as const;
   return addOne(conversation, line, draft, { parentId });

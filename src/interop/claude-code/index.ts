@@ -5,11 +5,15 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { appendClaudeCode } from "./append.js";
 import { readClaudeCode } from "./read.js";
+import { resumeWords, writeClaudeCode } from "./write.js";
 
 /** The format of Claude Code. */
 export const claudeCode: ForeignFormat = {
   name: "claude-code",
   read: readClaudeCode,
-  write: () => ({ files: [], resume: [] }),
+  write: writeClaudeCode,
+  resume: resumeWords,
+  append: appendClaudeCode,
 };

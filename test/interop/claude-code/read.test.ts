@@ -122,7 +122,7 @@ describe("a reply", () => {
     ]);
     expect(shown(imported)).toEqual(["user: hello", "user: again"]);
     expect(imported.entries).toContainEqual(
-      expect.objectContaining({ customType: "claude-code.api_error", data: { text: "API Error: 500" } }),
+      expect.objectContaining({ customType: "sessile.api_error", data: { text: "API Error: 500" } }),
     );
   });
 });
@@ -246,8 +246,8 @@ describe("what is no message", () => {
     );
     expect(types.filter((type) => type !== "")).toEqual([
       "sessile.initial_context",
-      "claude-code.attachment",
-      "claude-code.meta",
+      "sessile.attachment",
+      "sessile.meta_message",
     ]);
     expect(shown(await read(lines, { instructions: true }))[2]).toBe("custom: tools: a, b");
   });

@@ -1,0 +1,88 @@
+/** Writes a session anew: its transcript, and those of its subagents in a folder with their descriptions. */
+
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { digestOf, uuidOf } from "../shared/ids.js";
+import { objectOf, textOf } from "../shared/values.js";
+import { stepsOf } from "../shared/write-steps.js";
+import type { WriteSource, WrittenSession } from "../types.js";
+import { isUuid } from "./read.js";
+import { LineWriter } from "./write-lines.js";
+
+/** The words that resume a session. */
+export function resumeWords(sessionId: string): readonly string[] {
+  return ["claude", "--resume", sessionId];
+}
+
+/** Writes a session and those of its subagents. */
+export async function writeClaudeCode(source: WriteSource): Promise<WrittenSession> {
+  const { id } = source.header;
+  const sessionId = isUuid(id) ? id : uuidOf("claude-code", id);
+  if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
+  const folder = `projects/${projectName(source.cwd)}`;
+  const writer = new LineWriter(source, { sessionId, parent: null });
+  for (const step of stepsOf(source)) await writer.write(step);
+  const files: WrittenSession["files"][number][] = [
+    { path: `${folder}/${sessionId}.jsonl`, bytes: writer.bytes },
+  ];
+  const taken = new Set<string>();
+  for (const { child, toolUseId, parentAgentId } of subagentsOf(source)) {
+    const agentId = agentIdOf(child.header.id, taken);
+    const lines = new LineWriter(child, { sessionId, parent: null, agentId });
+    for (const step of stepsOf(child)) await lines.write(step);
+    const path = `${folder}/${sessionId}/subagents/agent-${agentId}`;
+    const meta = {
+      agentType: "general-purpose",
+      description: "",
+      ...(toolUseId === undefined ? {} : { toolUseId }),
+      ...(parentAgentId === undefined ? {} : { parentAgentId }),
+    };
+    files.push({ path: `${path}.jsonl`, bytes: lines.bytes });
+    files.push({ path: `${path}.meta.json`, bytes: encodeUtf8(JSON.stringify(meta)) });
+  }
+  return { files, resume: resumeWords(sessionId) };
+}
+
+const maxNameLength = 200;
+
+/**
+ * The name of a project's folder: every character but letters and digits is a hyphen. A long name is cut and has
+ * a hash behind it, which is not that of the agent: it finds a session by its id in any folder.
+ */
+export function projectName(cwd: string): string {
+  const name = cwd.replace(/[^A-Za-z0-9]/g, "-");
+  if (name.length <= maxNameLength) return name === "" ? "-" : name;
+  return `${name.slice(0, maxNameLength)}-${digestOf(cwd).slice(0, 6)}`;
+}
+
+interface Subagent {
+  readonly child: WriteSource;
+  /** The call that started it. */
+  readonly toolUseId: string | undefined;
+  readonly parentAgentId: string | undefined;
+}
+
+/** The children of a session, and theirs. */
+function subagentsOf(source: WriteSource, parentAgentId?: string): readonly Subagent[] {
+  const calls = new Map<string, string>();
+  for (const { path } of [source, ...source.children]) {
+    for (const entry of path) {
+      if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
+      const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
+      const [call, id] = [textOf(toolCallId), textOf(sessionId)];
+      if (call !== undefined && id !== undefined) calls.set(id, call);
+    }
+  }
+  return source.children.flatMap((child) => {
+    const { id } = child.header;
+    const own = { child, toolUseId: calls.get(id), parentAgentId };
+    return [own, ...subagentsOf(child, agentIdOf(id, new Set()))];
+  });
+}
+
+/** The agent's id in the id of its session; of another session some digits of its digest. */
+function agentIdOf(sessionId: string, taken: Set<string>): string {
+  const own = /\.agent-([A-Za-z0-9-]+)$/.exec(sessionId)?.[1];
+  const agentId = own === undefined || taken.has(own) ? `a${digestOf(sessionId).slice(0, 16)}` : own;
+  taken.add(agentId);
+  return agentId;
+}
