@@ -1,7 +1,8 @@
 /** Sessions of pi and of this library: the same format, which needs no reader of its own. */
 
+import { copyJson } from "../internal/json.js";
 import { parseSession, type SessionEntry } from "../session/index.js";
-import { formatVersion } from "../session/internal.js";
+import { defaultLimits, formatVersion, jsonProblem } from "../session/internal.js";
 import { cwdOf } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
@@ -40,7 +41,10 @@ export function importOwn(
       const data = { file: path, text: entry.raw };
       return { type: "custom", ...place, customType: "sessile.foreign_line", data };
     }
-    return entry.parentId === parentId ? entry : { ...entry, parentId };
+    const placed = entry.parentId === parentId ? entry : { ...entry, parentId };
+    // JSON.parse reads 1e999 as infinite.
+    const isJson = jsonProblem(placed, defaultLimits.maxDepth) === undefined;
+    return isJson ? placed : (copyJson(placed) as unknown as SessionEntry);
   });
   const { header } = parsed;
   const id = sessionIdOf(detected.format, header?.id ?? path);
@@ -54,9 +58,33 @@ export function importOwn(
       cwd: cwdOf(header?.cwd),
       sessile: 1,
     },
-    entries: redact === undefined ? entries : (redacted(entries, redact) as readonly SessionEntry[]),
+    entries: parentsFirst(redact === undefined ? entries : (redacted(entries, redact) as SessionEntry[])),
     leafId: parsed.leafId,
     children: [],
     report: report.build(detected.format, { exact: false }),
   };
+}
+
+/** The entries in their order, but for children that stand before their parents: those follow the parent. */
+function parentsFirst(entries: readonly SessionEntry[]): readonly SessionEntry[] {
+  const done = new Set<string>();
+  const waiting = new Map<string, SessionEntry[]>();
+  const ordered: SessionEntry[] = [];
+  for (const entry of entries) {
+    const next = [entry];
+    for (let each = next.pop(); each !== undefined; each = next.pop()) {
+      const { id, parentId } = each;
+      if (parentId !== null && !done.has(parentId)) {
+        const others = waiting.get(parentId);
+        if (others === undefined) waiting.set(parentId, [each]);
+        else others.push(each);
+        continue;
+      }
+      done.add(id);
+      ordered.push(each);
+      for (const child of waiting.get(id)?.toReversed() ?? []) next.push(child);
+      waiting.delete(id);
+    }
+  }
+  return ordered;
 }

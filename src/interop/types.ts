@@ -272,9 +272,9 @@ export type DraftEntry = SessionEntry extends infer E
 export interface WriteSource {
   readonly header: SessionHeader;
   /**
-   * The path from the root to the leaf, oldest first. Updates and edits are carried out. In place of
-   * each entry that is left out and reported is a custom entry `sessile.removed` with its id: of messages that
-   * an edit removed, and of entries without a home, such as labels, pins, views, observations, usage, reverts.
+   * The path from the root to the leaf, oldest first. Updates and edits are carried out. A custom entry
+   * `sessile.removed` stands for each entry that is left out and reported, with its id: messages that an edit
+   * removed, and entries without a home, such as labels, pins, views, observations, usage, reverts.
    */
   readonly path: readonly SessionEntry[];
   readonly leafId: string | null;
