@@ -72,7 +72,7 @@ const homeless = new Set([
 export function writeSource(
   session: LoadedSession,
   children: readonly WriteSource[],
-  options: ExportOptions,
+  options: Pick<ExportOptions, "blobs" | "cwd" | "now" | "modelFor">,
   report: ReportBuilder,
 ): WriteSource {
   const { path, edited } = editedPath(session.path);

@@ -1,6 +1,6 @@
 /** The report of an import or export: bounded findings, and counts by type. */
 
-import type { ForeignFormatName, InteropFinding, InteropReport, RecordCounts, Redaction } from "./types.js";
+import type { InteropFinding, InteropReport, RecordCounts, Redaction } from "./types.js";
 
 const maxFindings = 1000;
 const maxTypes = 1000;
@@ -51,7 +51,7 @@ export class ReportBuilder {
   }
 
   build(
-    format: ForeignFormatName,
+    format: InteropReport["format"],
     { exact, agentVersion }: { readonly exact: boolean; readonly agentVersion?: string | undefined },
   ): InteropReport {
     return {

@@ -50,6 +50,8 @@ export const sessionChapters: readonly string[] = [
  */
 const dividedModules: Readonly<Record<string, readonly string[]>> = { adapters: [], interop: ["types.ts"] };
 const sharedFolder = "shared";
+/** Folders that may import the files of their divided module: they use it as a caller does. */
+const drivers: ReadonlySet<string> = new Set(["node", "atif"]);
 
 /** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
 export interface SourceFile {
@@ -182,14 +184,14 @@ function isLaterChapter(path: string, target: string, typeOnly: boolean): boolea
 
 /**
  * Whether a file imports from another folder of a divided module than its own and the shared one. The files of
- * the module itself import each other; a folder `node` may import them too.
+ * the module itself import each other; drivers may import them too.
  */
 function isOtherFolder(path: string, target: string): boolean {
   const sharedFiles = dividedModules[moduleOf(path) ?? ""];
   if (sharedFiles === undefined) return false;
   const [own = "", other = ""] = [path.split("/")[2], target.split("/")[2]];
   if (other === own || other === sharedFolder || sharedFiles.includes(other)) return false;
-  return !other.endsWith(".ts") || !(own.endsWith(".ts") || own === "node");
+  return !other.endsWith(".ts") || !(own.endsWith(".ts") || drivers.has(own));
 }
 
 /** The index of a file's chapter; -1 for the files of src/session itself. */

@@ -58,6 +58,7 @@ function asJson(file: { readonly path: string; readonly bytes: Uint8Array }) {
 for (const [name, session] of Object.entries({
   "a written session": rich,
   "a written compaction": compacted,
+  "a written reply with a text between calls": interleaved,
 })) {
   judge("gemini", `resumes ${name}`, async ({ version, run }) => {
     const written = await exportSession(session, { to: gemini });
