@@ -34,7 +34,7 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
   };
   const made = new ChatRecords({ ...source, find });
   const lines = new ChatLines(made, kept[0]?.id, existing);
-  lines.records.push(...records);
+  for (const record of records) lines.records.push(record);
   for (const step of stepsOf({ ...source, find }, geminiRules)) {
     if (added.has(step.entryId)) await lines.add(step);
     else {

@@ -314,7 +314,7 @@ function replyBlocks(turn: Turn, tools: readonly ForeignObject[]): Block[] {
   for (const part of parts) {
     const call = objectOf(part.functionCall);
     if (call !== undefined) blocks.push(callBlock(turn, call, part, count++));
-    else blocks.push(...partBlock(part));
+    else for (const block of partBlock(part)) blocks.push(block);
   }
   if (!hasCalls) for (const [at, tool] of tools.entries()) blocks.push(callBlock(turn, tool, {}, at));
   return blocks;
