@@ -63,7 +63,8 @@ export interface AtifExport {
  * @example
  * ```ts
  * const { trajectory, files } = await toAtif(session, { blobs });
- * await writeFile("trajectory.json", JSON.stringify(trajectory));
+ * const document = JSON.stringify(trajectory);
+ * files.map(({ path }) => path); // such as "images/0f1e….png", beside the document
  * ```
  */
 export async function toAtif(source: ExportSource, options: AtifOptions = {}): Promise<AtifExport> {
