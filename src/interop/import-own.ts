@@ -1,7 +1,7 @@
 /** Sessions of pi and of this library: the same format, which needs no reader of its own. */
 
 import { copyJson } from "../internal/json.js";
-import { parseSession, type SessionEntry } from "../session/index.js";
+import { type ParsedSession, parseSession, type SessionEntry } from "../session/index.js";
 import { defaultLimits, formatVersion, jsonProblem } from "../session/internal.js";
 import { cwdOf } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
@@ -29,10 +29,11 @@ export function importOwn(
     const found = code === "LINE_TOO_LONG" ? "tooLong" : code === "NEWER_VERSION" ? "newer" : "unreadable";
     report.find({ code: found, file: path, line, text: `${code}: ${message}` });
   }
+  const readable = nearestReadable(parsed);
   const entries = parsed.entries.map((entry): SessionEntry => {
     const { id, timestamp } = entry;
     // The tree has null for a parent that is missing or closes a cycle.
-    const parentId = parsed.tree.node(id)?.parentId ?? null;
+    const parentId = readable(parsed.tree.node(id)?.parentId ?? null);
     const place = { id, parentId, timestamp };
     const isKnown = entry.type !== "unknown";
     report.count(isKnown ? entry.type : entry.entryType, { mapped: isKnown, kept: !isKnown });
@@ -59,9 +60,25 @@ export function importOwn(
       sessile: 1,
     },
     entries: parentsFirst(redact === undefined ? entries : (redacted(entries, redact) as SessionEntry[])),
-    leafId: parsed.leafId,
+    leafId: readable(parsed.leafId),
     children: [],
     report: report.build(detected.format, { exact: false }),
+  };
+}
+
+/** Finds the entry itself, or its nearest ancestor, that has a readable body. */
+function nearestReadable({ entries, tree }: ParsedSession): (id: string | null) => string | null {
+  const known = new Map<string, string | null>(entries.map(({ id }) => [id, id]));
+  return (from) => {
+    const passed: string[] = [];
+    let id = from;
+    while (id !== null && !known.has(id)) {
+      passed.push(id);
+      id = tree.node(id)?.parentId ?? null;
+    }
+    const found = id === null ? null : (known.get(id) ?? null);
+    for (const each of passed) known.set(each, found);
+    return found;
   };
 }
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";
+import { rounds } from "../support/rounds.js";
 import { lines } from "./plain-format.js";
 
 const header = { type: "session", version: 3, id: "s1", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/w" };
@@ -91,7 +92,7 @@ describe("a session of pi", () => {
         const session = await memorySessionStore({ inline: "allow" }).adopt(imported);
         expect(session.leafId).toBe(imported.leafId);
       }),
-      { numRuns: 60 },
+      { numRuns: rounds(60, 400) },
     );
   });
 });
