@@ -24,6 +24,7 @@ export const layers: Readonly<Record<string, number>> = {
   interop: 8,
   adapters: 8,
   viewer: 8,
+  cli: 9,
 };
 
 /** The modules that the root `sessile` may pass on. */
@@ -79,9 +80,9 @@ export interface LayerViolation {
   readonly specifier: string;
 }
 
-/** True for files that may use Node's own modules: `node.ts`, and everything in a folder `node`. */
+/** True for files that may use Node's own modules: `node.ts`, everything in a folder `node`, and the command line. */
 function isNodeFile(path: string): boolean {
-  return /(^|\/)node(\.ts$|\/)/.test(path);
+  return /(^|\/)node(\.ts$|\/)|^src\/cli\//.test(path);
 }
 
 /**

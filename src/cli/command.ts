@@ -1,0 +1,127 @@
+/**
+ * The commands of the command line: their shape, from which parsing, help, completion and the reference page
+ * derive.
+ */
+
+import type { Output } from "./output.js";
+
+/** An option of a command. `value` names its value in the help; without it the option is a switch. */
+export interface OptionSpec {
+  readonly name: string;
+  readonly short?: string;
+  readonly value?: string;
+  /** The only values that it accepts. */
+  readonly choices?: readonly string[];
+  /** Whether it may be given more than once. */
+  readonly multiple?: boolean;
+  readonly description: string;
+}
+
+/** A positional argument. `session` and `sessions` are completed with ids. */
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly kind: "session" | "directory" | "file" | "text";
+  readonly optional?: boolean;
+  /** Only the last one may be repeated. */
+  readonly multiple?: boolean;
+  readonly description: string;
+}
+
+/** The arguments of one call, checked. */
+export interface Parsed {
+  readonly positionals: readonly string[];
+  readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+}
+
+/** Exit codes: 0 fine, 1 found something, 2 wrong use, 3 could not read or write. */
+export type ExitCode = 0 | 1 | 2 | 3;
+
+/** The world of a command: nothing else is read or written. */
+export interface CommandContext {
+  readonly out: Output;
+  /** Aborts on Ctrl-C. */
+  readonly signal: AbortSignal;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+export interface Command {
+  readonly name: string;
+  /** Subcommands have a name of two words: `blobs verify`. */
+  readonly summary: string;
+  /** Paragraphs of the reference page. */
+  readonly description: readonly string[];
+  readonly arguments: readonly ArgumentSpec[];
+  readonly options: readonly OptionSpec[];
+  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  run(parsed: Parsed, context: CommandContext): Promise<ExitCode>;
+}
+
+/** Options of every command. */
+export const commonOptions: readonly OptionSpec[] = [
+  { name: "json", description: "Print JSON: one object, or a line for each item of a list." },
+  { name: "help", short: "h", description: "Show the help of the command." },
+];
+
+/** Options of every command that reads sessions. */
+export const sourceOptions: readonly OptionSpec[] = [
+  {
+    name: "dir",
+    value: "DIR",
+    description: "A store of sessions. Default: .sessile/sessions here and the homes of all agents.",
+  },
+  {
+    name: "blobs",
+    value: "DIR",
+    description: "The blob store. Default: the nearest one beside the session.",
+  },
+  { name: "agent", value: "NAME", description: "Only sessions of this agent." },
+];
+
+/** A wrong use of the command line: exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** The text of an option; undefined if it is absent. */
+export function textOption({ options }: Parsed, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** All texts of an option that may be repeated. */
+export function textOptions({ options }: Parsed, name: string): readonly string[] {
+  const value = options[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/**
+ * The whole number of an option.
+ * @throws UsageError for anything else
+ */
+export function numberOption(parsed: Parsed, name: string, min = 0): number | undefined {
+  const text = textOption(parsed, name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < min)
+    throw new UsageError(`--${name}: expected a whole number from ${min}, got ${JSON.stringify(text)}`);
+  return value;
+}
+
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/**
+ * The time of an option: a date, a date with a time, or an age such as `7d` or `12h`.
+ * @throws UsageError for anything else
+ */
+export function timeOption(parsed: Parsed, name: string, now: number): Date | undefined {
+  const text = textOption(parsed, name);
+  if (text === undefined) return undefined;
+  const age = /^(\d{1,6})([mhdw])$/.exec(text);
+  const time = age ? now - Number(age[1]) * (unitsMs[age[2] as string] as number) : Date.parse(text);
+  if (Number.isNaN(time))
+    throw new UsageError(`--${name}: expected a date or an age such as 7d, got ${JSON.stringify(text)}`);
+  return new Date(time);
+}

@@ -1,0 +1,77 @@
+/** `ls`: the sessions of all agents, newest first. */
+
+import { type Command, numberOption, sourceOptions, timeOption } from "../command.js";
+import { bytesText, table, truncated } from "../output.js";
+import { type FoundSession, findSessions, queryOf } from "../sources.js";
+
+const shownIdLength = 13;
+
+export const ls: Command = {
+  name: "ls",
+  summary: "List sessions, newest first",
+  description: [
+    "Without `--dir` it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
+  ],
+  arguments: [],
+  options: [
+    ...sourceOptions.filter(({ name }) => name !== "blobs"),
+    { name: "cwd", value: "DIR", description: "Only sessions of this project." },
+    { name: "since", value: "T", description: "Only sessions modified since: a date, or an age such as 7d." },
+    { name: "number", short: "n", value: "N", description: "At most this many." },
+  ],
+  examples: [
+    { line: "sessile ls --since 7d", does: "the sessions of the last week" },
+    { line: "sessile ls --agent codex --json", does: "a line of JSON for each session of Codex" },
+  ],
+  async run(parsed, context) {
+    const { out } = context;
+    const since = timeOption(parsed, "since", context.now());
+    const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
+    const found = (await findSessions(parsed, context, queryOf(parsed, since))).slice(0, limit);
+    if (out.json) {
+      for (const { open: _, ...session } of found) await out.value(session);
+      return 0;
+    }
+    if (found.length === 0) {
+      out.note("no sessions");
+      return 0;
+    }
+    const idLength = uniqueLength(found);
+    const columns = [
+      { title: "agent" },
+      { title: "id" },
+      { title: "modified" },
+      { title: "size", align: "right" },
+      { title: "project" },
+      { title: "title", grow: true },
+    ] as const;
+    const rows = found.map(({ agent, id, modified, size, cwd, title }) => [
+      agent,
+      out.clean(id.slice(0, idLength)),
+      modified.slice(0, 16).replace("T", " "),
+      bytesText(size),
+      truncated(out.clean(projectOf(cwd)), 24),
+      out.clean(title ?? ""),
+    ]);
+    const [head = "", ...lines] = table(columns, rows, out.columns);
+    await out.line(out.style("dim", head), ...lines);
+    return 0;
+  },
+};
+
+/** The length from which on starts of the ids differ. */
+function uniqueLength(found: readonly FoundSession[]): number {
+  const ids = [...new Set(found.map(({ id }) => id))].sort();
+  let length = shownIdLength;
+  for (let at = 1; at < ids.length; at++) {
+    const [a, b] = [ids[at - 1] as string, ids[at] as string];
+    let same = 0;
+    while (same < a.length && a[same] === b[same]) same++;
+    length = Math.max(length, same + 1);
+  }
+  return length;
+}
+
+function projectOf(cwd: string | undefined): string {
+  return cwd?.split(/[/\\]/).filter(Boolean).at(-1) ?? "";
+}

@@ -1,0 +1,187 @@
+/** `show`: the tree of a session, the context of a model, one entry, or one turn. */
+
+import { SessileError } from "../../errors/index.js";
+import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import {
+  type Command,
+  type CommandContext,
+  numberOption,
+  sourceOptions,
+  textOption,
+  UsageError,
+} from "../command.js";
+import { headline, messageLines } from "../entry-text.js";
+import { type Output, truncated } from "../output.js";
+import { openNamed } from "../sources.js";
+
+export const show: Command = {
+  name: "show",
+  summary: "Show a session: tree, context, turn or entry",
+  description: [
+    "The tree has a line for each entry, indented at branches, with `*` at the leaf.",
+    "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`.",
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The session." }],
+  options: [
+    ...sourceOptions,
+    { name: "tree", description: "Show the tree. The default." },
+    { name: "context", description: "Show the context of a model." },
+    { name: "at", value: "ID", description: "The entry at which the context is built. Default: the leaf." },
+    { name: "entry", value: "ID", description: "Show one entry in whole." },
+    { name: "turn", value: "N", description: "Show the Nth turn of the leaf's branch, from 1." },
+  ],
+  examples: [
+    { line: "sessile show latest", does: "the tree of the newest session" },
+    { line: "sessile show latest --context", does: "the messages that a model gets next" },
+    { line: "sessile show 0190c1de --turn 3", does: "the third turn in whole" },
+  ],
+  async run(parsed, context) {
+    const [name = ""] = parsed.positionals;
+    const views = ["tree", "context", "entry", "turn"].filter((each) => parsed.options[each] !== undefined);
+    if (views.length > 1) throw new UsageError(`show: --${views.join(" and --")} exclude each other`);
+    const turn = numberOption(parsed, "turn", 1);
+    const at = textOption(parsed, "at");
+    const opened = await openNamed(name, parsed, context);
+    try {
+      const { session } = opened;
+      const entryId = textOption(parsed, "entry");
+      if (entryId !== undefined) await showEntry(session, idOf(session, entryId), context.out);
+      else if (turn !== undefined) await showTurn(session, turn, context.out);
+      else if (parsed.options.context === true)
+        await showContext(session, at === undefined ? undefined : idOf(session, at), context.out);
+      else await showTree(session, context);
+      return 0;
+    } finally {
+      await opened.close();
+    }
+  },
+};
+
+/**
+ * The entry that an id or a unique start of one names.
+ * @throws SessileError ENTRY_NOT_FOUND
+ */
+export function idOf({ tree }: Session, name: string): string {
+  if (tree.has(name)) return name;
+  const matches: string[] = [];
+  for (const { node } of tree.walk()) {
+    if (name !== "" && node.id.startsWith(name)) matches.push(node.id);
+    if (matches.length > 1) break;
+  }
+  const [match] = matches;
+  if (match !== undefined && matches.length === 1) return match;
+  const reason = match === undefined ? "no entry has" : "several entries have";
+  throw new SessileError("ENTRY_NOT_FOUND", `${reason} the id ${JSON.stringify(name)}`, {
+    details: { entryId: name },
+  });
+}
+
+async function showTree(session: Session, { out, signal }: CommandContext): Promise<void> {
+  const { tree, leafId, header, info } = session;
+  if (!out.json) {
+    const title = info.title ?? info.name;
+    const words = [session.id, header.cwd, title].filter((word) => word !== undefined && word !== "");
+    await out.line(out.style("bold", truncated(out.clean(words.join("  ")), out.columns)));
+  }
+  const labels = new Map([...tree.labels()].map(({ targetId, label }) => [targetId, label]));
+  // The indentation grows at branches only: a conversation is a long chain.
+  const depths = new Map<string | null, number>();
+  for (const { node } of tree.walk()) {
+    signal.throwIfAborted();
+    const depth = (depths.get(node.parentId) ?? 0) + (tree.children(node.parentId).length > 1 ? 1 : 0);
+    depths.set(node.id, depth);
+    const entry = await session.entry(node.id);
+    const { kind, text } = headline(entry);
+    const label = labels.get(node.id);
+    const isLeaf = node.id === leafId;
+    if (out.json) {
+      const { id, parentId, type, timestamp } = node;
+      await out.value({
+        id,
+        parentId,
+        type,
+        timestamp,
+        depth,
+        kind,
+        text,
+        ...(label && { label }),
+        leaf: isLeaf,
+      });
+      continue;
+    }
+    const start = `${isLeaf ? "*" : " "} ${"  ".repeat(depth)}${out.clean(node.id)} `;
+    const words = `${out.clean(kind)}${label === undefined ? "" : ` [${out.clean(label)}]`}`;
+    const rest = truncated(
+      out.clean(text),
+      Math.max(10, Math.min(out.columns, 200) - start.length - words.length - 2),
+    );
+    await out.line(
+      `${out.style("dim", start)}${out.style(colorOf(kind), words)}${rest === "" ? "" : `: ${rest}`}`,
+    );
+  }
+}
+
+function colorOf(kind: string): Parameters<Output["style"]>[0] {
+  if (kind === "user") return "green";
+  if (kind === "assistant") return "cyan";
+  if (kind === "compaction" || kind === "branch summary") return "magenta";
+  return kind === "damaged" ? "red" : "dim";
+}
+
+async function showContext(session: Session, at: string | undefined, out: Output): Promise<void> {
+  const { items } = await session.context(at);
+  for (const { entryId, message } of items) {
+    if (out.json) await out.value({ entryId, message });
+    else await printMessage(message.role, entryId, messageLines(message), out);
+  }
+}
+
+async function printMessage(
+  kind: string,
+  id: string | undefined,
+  blocks: ReturnType<typeof messageLines>,
+  out: Output,
+): Promise<void> {
+  await out.line(`${out.style("bold", kind)} ${out.style("dim", out.clean(id ?? ""))}`);
+  for (const { title, text } of blocks) {
+    if (title !== undefined) await out.line(`  ${out.style("dim", `[${out.clean(title)}]`)}`);
+    await out.line(...out.cleanLines(text).map((line) => `  ${line}`));
+  }
+  await out.line("");
+}
+
+async function showEntry(session: Session, id: string, out: Output): Promise<void> {
+  const entry = await session.entry(id);
+  if (entry === undefined)
+    throw new SessileError("ENTRY_NOT_FOUND", `the body of entry ${id} is damaged`, {
+      details: { entryId: id },
+    });
+  if (out.json) await out.value(entry);
+  else await printEntry(entry, out);
+}
+
+async function printEntry(entry: SessionEntry | UnknownEntry, out: Output): Promise<void> {
+  if (entry.type !== "message") {
+    await out.line(...out.cleanLines(JSON.stringify(entry, null, 2)));
+    return;
+  }
+  await out.line(out.style("dim", out.clean(`${entry.timestamp}  parent ${entry.parentId ?? "none"}`)));
+  await printMessage(entry.message.role, entry.id, messageLines(entry.message), out);
+}
+
+/** A turn: a user message and what follows it up to the next one. */
+async function showTurn(session: Session, turn: number, out: Output): Promise<void> {
+  const turns: (SessionEntry | UnknownEntry)[][] = [];
+  for (const entry of await session.path()) {
+    if (entry.type === "message" && entry.message.role === "user") turns.push([]);
+    turns.at(-1)?.push(entry);
+  }
+  const entries = turns[turn - 1];
+  if (entries === undefined)
+    throw new UsageError(`--turn: the branch has ${turns.length} turns, got ${turn}`);
+  for (const entry of entries) {
+    if (out.json) await out.value(entry);
+    else if (entry.type === "message") await printEntry(entry, out);
+    else await out.line(out.style("dim", `${out.clean(headline(entry).kind)} ${out.clean(entry.id)}`), "");
+  }
+}

@@ -1,0 +1,70 @@
+/** The help of the program and of its commands, made from the commands' own tables. */
+
+import { type ArgumentSpec, type Command, commonOptions, type OptionSpec } from "./command.js";
+import type { Program } from "./program.js";
+
+/** The help of the program: one screen of 80 by 24. */
+export function overview({ commands, version }: Program): readonly string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    `sessile ${version}: sessions of agents`,
+    "",
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    "",
+    "S: a path, an id, a unique start of an id, or latest. sessile COMMAND --help says more.",
+  ];
+}
+
+/** How a command is called. */
+export function usageOf(command: Command): string {
+  const words = command.arguments.map(argumentWord);
+  return ["sessile", command.name, ...words, "[options]"].join(" ");
+}
+
+function argumentWord({ name, optional, multiple }: ArgumentSpec): string {
+  const word = multiple ? `${name}…` : name;
+  return optional ? `[${word}]` : word;
+}
+
+/** The help of one command. */
+export function commandHelp(command: Command): readonly string[] {
+  const rows = [
+    ...command.arguments.map((each) => [argumentWord(each), each.description] as const),
+    ...[...command.options, ...commonOptions].map((each) => [optionWord(each), describe(each)] as const),
+  ];
+  const width = Math.max(...rows.map(([word]) => word.length));
+  return [
+    command.summary,
+    "",
+    `  ${usageOf(command)}`,
+    "",
+    ...rows.flatMap(([word, text]) => hanging(`  ${word.padEnd(width)}  `, text)),
+    "",
+    ...command.examples.flatMap(({ line, does }) => [`  ${line}`, `      ${does}`]),
+  ];
+}
+
+/** How an option is written. */
+export function optionWord({ name, short, value }: OptionSpec): string {
+  return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
+}
+
+function describe({ description, choices, multiple }: OptionSpec): string {
+  const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
+  return `${description}${values}${multiple ? " May be repeated." : ""}`;
+}
+
+const helpColumns = 80;
+
+function hanging(start: string, text: string): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && start.length + line.length + word.length + 1 > helpColumns) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  lines.push(line);
+  return lines.map((each, at) => (at === 0 ? start : " ".repeat(start.length)) + each);
+}

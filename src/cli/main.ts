@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+/** The executable: the process as the world of a program. */
+
+import { readFileSync } from "node:fs";
+import { commands } from "./commands/index.js";
+import { runProgram } from "./program.js";
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+};
+const interrupt = new AbortController();
+const interruptedCode = 130;
+
+process.on("SIGINT", () => {
+  // The second one ends a command that does not listen.
+  if (interrupt.signal.aborted) process.exit(interruptedCode);
+  interrupt.abort();
+});
+// The callback of each write has the error too; without a listener it would end the process with a stack trace.
+process.stdout.on("error", () => {});
+
+const { stdout, stderr, env } = process;
+const code = await runProgram({ version, commands }, process.argv.slice(2), {
+  stdout,
+  stderr,
+  env,
+  cwd: process.cwd(),
+  signal: interrupt.signal,
+  now: Date.now,
+});
+process.exitCode = interrupt.signal.aborted ? interruptedCode : code;

@@ -1,0 +1,215 @@
+/**
+ * The streams of a command: data on standard output, progress and errors on standard error. A broken pipe is
+ * the wish of the reader to see no more, and no error.
+ */
+
+import { SessileError } from "../errors/index.js";
+
+/** A stream such as `process.stdout`. */
+export interface TextStream {
+  write(text: string, done?: (error?: Error | null) => void): boolean;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+
+/** Thrown by a write after the reader closed the pipe. Ends the command with exit code 0. */
+export class PipeClosed extends Error {
+  override readonly name = "PipeClosed";
+}
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
+const codes: Readonly<Record<Style, readonly [number, number]>> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  blue: [34, 39],
+  magenta: [35, 39],
+  cyan: [36, 39],
+};
+
+const defaultColumns = 80;
+const minColumns = 40;
+/** Work that takes longer than this shows its progress. */
+const progressAfterMs = 500;
+const progressEveryMs = 100;
+
+export interface OutputOptions {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly json: boolean;
+  now(): number;
+}
+
+export class Output {
+  /** Whether the command prints JSON. */
+  readonly json: boolean;
+  readonly #stdout: TextStream;
+  readonly #stderr: TextStream;
+  readonly #colored: boolean;
+  readonly #env: OutputOptions["env"];
+  readonly #now: () => number;
+  readonly #started: number;
+  #shownAt = 0;
+  #progress = "";
+  #broken = false;
+
+  constructor({ stdout, stderr, env, json, now }: OutputOptions) {
+    this.json = json;
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    this.#env = env;
+    this.#now = now;
+    this.#started = now();
+    this.#colored = !json && stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
+  }
+
+  /** The width of the terminal. Without one, `COLUMNS`; else unlimited, as a pipe has no edge. */
+  get columns(): number {
+    const given = Number(this.#env.COLUMNS);
+    if (Number.isInteger(given) && given >= minColumns) return given;
+    if (this.#stdout.isTTY !== true) return Number.POSITIVE_INFINITY;
+    return Math.max(minColumns, this.#stdout.columns ?? defaultColumns);
+  }
+
+  /** Writes text, and waits until the stream has it. */
+  async write(text: string): Promise<void> {
+    this.#clearProgress();
+    if (this.#broken) throw new PipeClosed();
+    await new Promise<void>((resolve, reject) => {
+      this.#stdout.write(text, (error) => {
+        if (!error) return resolve();
+        const { code } = error as NodeJS.ErrnoException;
+        this.#broken = code === "EPIPE" || code === "ERR_STREAM_DESTROYED";
+        reject(this.#broken ? new PipeClosed() : error);
+      });
+    });
+  }
+
+  /** Writes lines. They must be clean: see {@link Output.clean}. */
+  line(...lines: readonly string[]): Promise<void> {
+    return this.write(lines.map((line) => `${line}\n`).join(""));
+  }
+
+  /** Writes a value as one line of JSON, or as an indented object. */
+  value(value: unknown, indent?: number): Promise<void> {
+    return this.write(`${JSON.stringify(value, null, indent)}\n`);
+  }
+
+  /** A note for the person, on standard error. */
+  note(text: string): void {
+    this.#clearProgress();
+    this.#stderr.write(`${text}\n`);
+  }
+
+  /** Shows how far the work is, if it is slow and a person looks. */
+  progress(text: () => string): void {
+    const now = this.#now();
+    if (this.#stderr.isTTY !== true || this.json) return;
+    if (now - this.#started < progressAfterMs || now - this.#shownAt < progressEveryMs) return;
+    this.#shownAt = now;
+    this.#clearProgress();
+    this.#progress = this.clean(text()).slice(0, (this.#stderr.columns ?? defaultColumns) - 1);
+    this.#stderr.write(this.#progress);
+  }
+
+  #clearProgress(): void {
+    if (this.#progress === "") return;
+    this.#stderr.write(`\r${" ".repeat(this.#progress.length)}\r`);
+    this.#progress = "";
+  }
+
+  /** Ends the progress. */
+  end(): void {
+    this.#clearProgress();
+  }
+
+  style(style: Style, text: string): string {
+    if (!this.#colored || text === "") return text;
+    const [on, off] = codes[style];
+    return `\u001b[${on}m${text}\u001b[${off}m`;
+  }
+
+  /** Text of a session on one line: control and bidirectional characters cannot reach the terminal. */
+  clean(text: string): string {
+    return SessileError.printable(text.replace(/\s+/g, " ").trim());
+  }
+
+  /** Text of a session with its lines. Tabs become spaces; other control characters are escaped. */
+  cleanLines(text: string): readonly string[] {
+    return text.split(/\r\n|\r|\n/).map((line) => SessileError.printable(line.replaceAll("\t", "    ")));
+  }
+}
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** East Asian wide and full-width characters, and emoji: two columns in a terminal. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|\ufe0f/u;
+
+/** The number of columns that a clean text takes. */
+export function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segmenter.segment(text))
+    width += /^\p{M}+$/u.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
+  return width;
+}
+
+/** The text in at most `columns` columns, with an ellipsis if it is longer. */
+export function truncated(text: string, columns: number): string {
+  if (columns === Number.POSITIVE_INFINITY || (text.length <= columns && widthOf(text) <= columns))
+    return text;
+  let width = 0;
+  let kept = "";
+  for (const { segment } of segmenter.segment(text)) {
+    const next = widthOf(segment);
+    if (width + next > columns - 1) break;
+    width += next;
+    kept += segment;
+  }
+  return columns < 1 ? "" : `${kept}…`;
+}
+
+/** A column of a table. `grow` receives the rest of the width. */
+export interface Column {
+  readonly title: string;
+  readonly align?: "left" | "right";
+  readonly grow?: boolean;
+}
+
+/** The rows of a table as lines, cells clean, fitted to the width. */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[] {
+  const all = [columns.map(({ title }) => title), ...rows];
+  const widths = columns.map((_, at) => Math.max(...all.map((row) => widthOf(row[at] ?? ""))));
+  const gap = 2;
+  const fixed = widths.reduce(
+    (sum, each, at) => sum + (columns[at]?.grow ? 0 : each),
+    gap * (widths.length - 1),
+  );
+  const growing = columns.findIndex(({ grow }) => grow);
+  if (growing >= 0) widths[growing] = Math.min(widths[growing] as number, Math.max(10, width - fixed));
+  return all.map((row) =>
+    columns
+      .map(({ align }, at) => {
+        const cell = truncated(row[at] ?? "", widths[at] as number);
+        const space = " ".repeat(Math.max(0, (widths[at] as number) - widthOf(cell)));
+        return align === "right" ? space + cell : cell + space;
+      })
+      .join(" ".repeat(gap))
+      .trimEnd(),
+  );
+}
+
+/** A number of bytes for people. */
+export function bytesText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 999_500) return `${Math.round(bytes / 1000)} kB`;
+  if (bytes < 999_500_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+}

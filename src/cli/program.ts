@@ -1,0 +1,194 @@
+/**
+ * The program: from the words of a call to an exit code. Errors become one line on standard error.
+ */
+
+import { parseArgs } from "node:util";
+import { SessileError } from "../errors/index.js";
+import {
+  type Command,
+  type CommandContext,
+  commonOptions,
+  type ExitCode,
+  type OptionSpec,
+  type Parsed,
+  UsageError,
+} from "./command.js";
+import { commandHelp, overview } from "./help.js";
+import { Output, PipeClosed, type TextStream } from "./output.js";
+
+/** The process, or a stand-in for tests. */
+export interface World {
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  now(): number;
+}
+
+export interface Program {
+  readonly version: string;
+  readonly commands: readonly Command[];
+}
+
+/** Runs a call. Resolves with its exit code, and never rejects. */
+export async function runProgram(
+  program: Program,
+  words: readonly string[],
+  world: World,
+): Promise<ExitCode> {
+  const out = new Output({ ...world, json: words.includes("--json"), now: () => world.now() });
+  try {
+    return await run(program, words, world, out);
+  } catch (error) {
+    out.end();
+    if (error instanceof PipeClosed) return 0;
+    return failed(error, program, words, out, world.signal);
+  } finally {
+    out.end();
+  }
+}
+
+async function run(program: Program, words: readonly string[], world: World, out: Output): Promise<ExitCode> {
+  const [first] = words;
+  if (first === "--version" || first === "-V") {
+    await out.line(program.version);
+    return 0;
+  }
+  if (first === undefined || first === "--help" || first === "-h" || first === "help") {
+    const named = first === "help" ? commandOf(program, words.slice(1))?.command : undefined;
+    await out.line(...(named ? commandHelp(named) : overview(program)));
+    return 0;
+  }
+  const found = commandOf(program, words);
+  if (found === undefined) throw new UsageError(unknownCommand(program, words));
+  const { command, rest } = found;
+  const { help, ...parsed } = parse(command, rest);
+  if (help) {
+    await out.line(...commandHelp(command));
+    return 0;
+  }
+  const context: CommandContext = {
+    out,
+    signal: world.signal,
+    env: world.env,
+    cwd: world.cwd,
+    now: () => world.now(),
+  };
+  return command.run(parsed, context);
+}
+
+/** The command that the first words name: `blobs verify` before `blobs`. */
+export function commandOf(
+  { commands }: Program,
+  words: readonly string[],
+): { readonly command: Command; readonly rest: readonly string[] } | undefined {
+  for (const length of [2, 1]) {
+    const name = words.slice(0, length).join(" ");
+    const command = words.length < length ? undefined : commands.find((each) => each.name === name);
+    if (command !== undefined) return { command, rest: words.slice(length) };
+  }
+  return undefined;
+}
+
+function unknownCommand({ commands }: Program, words: readonly string[]): string {
+  const [first = ""] = words;
+  const subcommands = commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (subcommands.length > 0) {
+    const names = subcommands.map(({ name }) => name.slice(first.length + 1));
+    return `${first}: expected ${names.join(", ")}`;
+  }
+  const near = commands.filter(({ name }) => distance(name, first) <= 2).map(({ name }) => name);
+  const hint = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`;
+  return `there is no command ${SessileError.printable(first)}${hint}`;
+}
+
+/** The edit distance of two words. */
+function distance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return 3;
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, change));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
+
+/**
+ * Parses and checks the words behind a command's name.
+ * @throws UsageError
+ */
+export function parse(command: Command, words: readonly string[]): Parsed & { readonly help: boolean } {
+  const specs = [...command.options, ...commonOptions];
+  const { values, positionals } = parsed(specs, words);
+  if (values.help === true) return { positionals, options: values, help: true };
+  for (const { name, choices } of specs) {
+    for (const value of [values[name]].flat()) {
+      if (choices !== undefined && typeof value === "string" && !choices.includes(value))
+        throw new UsageError(`--${name}: expected ${choices.join(", ")}, got ${JSON.stringify(value)}`);
+    }
+  }
+  const required = command.arguments.filter(({ optional }) => !optional).length;
+  const isOpen = command.arguments.at(-1)?.multiple === true;
+  if (positionals.length < required) {
+    const missing = command.arguments.slice(positionals.length, required).map(({ name }) => name);
+    throw new UsageError(`${command.name}: missing ${missing.join(" and ")}`);
+  }
+  if (!isOpen && positionals.length > command.arguments.length) {
+    const extra = positionals.slice(command.arguments.length).map((word) => JSON.stringify(word));
+    throw new UsageError(`${command.name}: unexpected ${extra.join(" ")}`);
+  }
+  return { positionals, options: values, help: false };
+}
+
+function parsed(specs: readonly OptionSpec[], words: readonly string[]) {
+  const options = Object.fromEntries(
+    specs.map(({ name, short, value, multiple = false }) => [
+      name,
+      {
+        type: value === undefined ? ("boolean" as const) : ("string" as const),
+        multiple,
+        ...(short === undefined ? {} : { short }),
+      },
+    ]),
+  );
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...words],
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+    return { values: values as Parsed["options"], positionals };
+  } catch (error) {
+    // Its messages name the option and how to escape a dash.
+    throw new UsageError((error as Error).message);
+  }
+}
+
+async function failed(
+  error: unknown,
+  program: Program,
+  words: readonly string[],
+  out: Output,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  if (signal.aborted) return 3;
+  const { message } = error as Error;
+  const code = error instanceof SessileError ? error.code : undefined;
+  if (out.json) out.note(JSON.stringify({ error: { code: code ?? nameOf(error), message } }));
+  else out.note(`sessile: ${SessileError.printable(message)}${code === undefined ? "" : ` (${code})`}`);
+  if (!(error instanceof UsageError)) return 3;
+  const command = commandOf(program, words)?.command.name;
+  if (!out.json) out.note(`Try: sessile ${command === undefined ? "" : `${command} `}--help`);
+  return 2;
+}
+
+function nameOf(error: unknown): string {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code ?? name ?? "Error";
+}

@@ -1,0 +1,197 @@
+/**
+ * The sessions that a command names: a path, an id, a unique start of an id, or `latest`. Sessions of other
+ * agents are imported into memory, and never changed.
+ */
+
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { BlobStore } from "../blobs/index.js";
+import { fileBlobStore } from "../blobs/node/index.js";
+import { SessileError } from "../errors/index.js";
+import type { Session } from "../session/index.js";
+import { fileSessionStore, openSessionFile } from "../session/node/index.js";
+import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
+import { findForeign, openForeignFile } from "./foreign.js";
+
+/** A session that was found, not yet read. */
+export interface FoundSession {
+  readonly agent: string;
+  readonly id: string;
+  /** Its first file. */
+  readonly path: string;
+  readonly title?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly created?: string | undefined;
+  /** ISO 8601. */
+  readonly modified: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly parent?: string | undefined;
+  open(): Promise<OpenedSession>;
+}
+
+/** A session that a command reads. */
+export interface OpenedSession {
+  readonly agent: string;
+  readonly path: string;
+  readonly session: Session;
+  /** The bytes of its attachments; undefined if there is no blob store. */
+  readonly blobs: BlobStore | undefined;
+  /** Sessions of subagents. */
+  readonly children: readonly Session[];
+  /** Findings of the import of another agent's session. */
+  readonly findings: readonly { readonly code: string; readonly text: string; readonly entryId?: string }[];
+  close(): Promise<void>;
+}
+
+/** The filters of a search for sessions. */
+export interface SourceQuery {
+  readonly agent?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly since?: Date | undefined;
+}
+
+/** The agent's name of sessions in this library's own stores. */
+export const ownAgent = "sessile";
+
+/** The query of the options that every command has. */
+export function queryOf(parsed: Parsed, since?: Date): SourceQuery {
+  return { agent: textOption(parsed, "agent"), cwd: textOption(parsed, "cwd"), since };
+}
+
+/** Yields the sessions of the stores in question, newest first. */
+export async function findSessions(
+  parsed: Parsed,
+  context: CommandContext,
+  query: SourceQuery = {},
+): Promise<readonly FoundSession[]> {
+  const dir = textOption(parsed, "dir");
+  const found: FoundSession[] = [];
+  for (const each of dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)]) {
+    if (query.agent === undefined || query.agent === ownAgent)
+      found.push(...(await sessionsIn(each, parsed, context, query)));
+  }
+  if (dir === undefined && query.agent !== ownAgent)
+    found.push(...(await findForeign(parsed, context, query)));
+  return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
+}
+
+/** The store of the working directory or of the nearest directory above it, as the guide lays it out. */
+function ownStores({ cwd }: CommandContext): readonly string[] {
+  const store = nearest(cwd, (dir) => join(dir, ".sessile", "sessions"));
+  return store === undefined ? [] : [store];
+}
+
+function nearest(from: string, name: (dir: string) => string): string | undefined {
+  for (let dir = resolve(from); ; dir = dirname(dir)) {
+    if (existsSync(name(dir))) return name(dir);
+    if (dir === dirname(dir)) return undefined;
+  }
+}
+
+async function sessionsIn(
+  dir: string,
+  parsed: Parsed,
+  context: CommandContext,
+  { cwd, since }: SourceQuery,
+): Promise<readonly FoundSession[]> {
+  const store = fileSessionStore({ dir });
+  const found: FoundSession[] = [];
+  const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
+  for await (const summary of store.list({ ...where, signal: context.signal })) {
+    const path = summary.location ?? summary.id;
+    context.out.progress(() => `${found.length} sessions`);
+    found.push({
+      agent: ownAgent,
+      id: summary.id,
+      path,
+      title: summary.title ?? summary.name ?? summary.firstMessage,
+      cwd: summary.cwd,
+      created: summary.created,
+      modified: summary.modified,
+      size: summary.size,
+      parent: summary.parentSession,
+      open: () => openOwn(path, parsed, context),
+    });
+  }
+  return found;
+}
+
+async function openOwn(path: string, parsed: Parsed, context: CommandContext): Promise<OpenedSession> {
+  const session = await openSessionFile(path);
+  return {
+    agent: ownAgent,
+    path,
+    session,
+    blobs: blobStoreOf(path, parsed, context),
+    children: [],
+    findings: [],
+    close: () => session.close(),
+  };
+}
+
+/** The blob store of the option, or the nearest folder `blobs` beside or above a session's file. */
+export function blobStoreOf(path: string, parsed: Parsed, { cwd }: CommandContext): BlobStore | undefined {
+  const given = textOption(parsed, "blobs");
+  if (given !== undefined) return fileBlobStore({ dir: resolve(cwd, given) });
+  const blobs = nearest(dirname(path), (dir) => join(dir, "blobs"));
+  return blobs === undefined ? undefined : fileBlobStore({ dir: dirname(blobs) });
+}
+
+/**
+ * Opens the session that a word names.
+ * @throws UsageError for a name of several sessions; SessileError SESSION_NOT_FOUND
+ */
+export async function openNamed(
+  name: string,
+  parsed: Parsed,
+  context: CommandContext,
+): Promise<OpenedSession> {
+  const path = pathOf(name, context);
+  if (path !== undefined)
+    return (await openForeignFile(path, parsed, context)) ?? (await openOwn(path, parsed, context));
+  return (await findNamed(name, parsed, context)).open();
+}
+
+/** A word with a separator, or the name of a file, is a path. */
+function pathOf(name: string, { cwd }: CommandContext): string | undefined {
+  const path = resolve(cwd, name);
+  const isPath = /[/\\]/.test(name) || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return isPath ? path : undefined;
+}
+
+const minPrefix = 4;
+const shownMatches = 5;
+
+/** The session that an id, its start or `latest` names. */
+export async function findNamed(
+  name: string,
+  parsed: Parsed,
+  context: CommandContext,
+): Promise<FoundSession> {
+  const found = await findSessions(parsed, context, queryOf(parsed));
+  if (name === "latest") {
+    const [latest] = found;
+    if (latest === undefined) throw notFound(name, "there is no session");
+    return latest;
+  }
+  const exact = found.filter(({ id }) => id === name);
+  const matches =
+    exact.length > 0 || name.length < minPrefix ? exact : found.filter(({ id }) => id.startsWith(name));
+  const [match] = matches;
+  if (match === undefined) {
+    const short = name.length < minPrefix ? `; a start of an id has at least ${minPrefix} characters` : "";
+    throw notFound(name, `no session has the id ${SessileError.printable(name)}${short}`);
+  }
+  if (matches.length > 1) {
+    const shown = matches.slice(0, shownMatches).map(({ agent, path }) => `${agent} ${path}`);
+    throw new UsageError(
+      `${SessileError.printable(name)} names ${matches.length} sessions: ${SessileError.printable(shown.join(", "))}`,
+    );
+  }
+  return match;
+}
+
+function notFound(id: string, message: string): SessileError {
+  return new SessileError("SESSION_NOT_FOUND", message, { details: { id } });
+}
