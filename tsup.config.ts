@@ -2,7 +2,11 @@ import { defineConfig } from "tsup";
 import { entries } from "./scripts/entries.mjs";
 
 export default defineConfig({
-  entry: Object.fromEntries(entries.map(({ name, source }) => [name, source])),
+  entry: {
+    ...Object.fromEntries(entries.map(({ name, source }) => [name, source])),
+    // The executable of the package.
+    "cli/main": "src/cli/main.ts",
+  },
   format: "esm",
   platform: "neutral",
   target: "es2023",
