@@ -195,3 +195,18 @@ export async function findNamed(
 function notFound(id: string, message: string): SessileError {
   return new SessileError("SESSION_NOT_FOUND", message, { details: { id } });
 }
+
+/**
+ * The file of this library's own session that a word names, which need not be readable.
+ * @throws UsageError for a session of another agent
+ */
+export async function locateOwn(name: string, parsed: Parsed, context: CommandContext): Promise<string> {
+  const path = pathOf(name, context);
+  if (path !== undefined) return path;
+  const found = await findNamed(name, parsed, context);
+  if (found.agent !== ownAgent)
+    throw new UsageError(
+      `${SessileError.printable(name)} is a session of ${found.agent}: expected one of sessile or pi`,
+    );
+  return found.path;
+}

@@ -1,8 +1,21 @@
 /** All commands, in the order of the help. */
 
 import type { Command } from "../command.js";
+import { blobsCollect, blobsList, blobsVerify } from "./blobs.js";
 import { completionCommand } from "./completion.js";
+import { diagnose, salvage } from "./diagnose.js";
+import { diff } from "./diff.js";
 import { ls } from "./ls.js";
 import { show } from "./show.js";
 
-export const commands: readonly Command[] = [ls, show, completionCommand(() => commands)];
+export const commands: readonly Command[] = [
+  ls,
+  show,
+  diff,
+  diagnose,
+  salvage,
+  blobsList,
+  blobsVerify,
+  blobsCollect,
+  completionCommand(() => commands),
+];

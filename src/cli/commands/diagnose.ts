@@ -1,0 +1,126 @@
+/** `diagnose` and `salvage`: whether a file is whole, and a clean copy of a damaged one. */
+
+import { resolve } from "node:path";
+import type { BlobStore } from "../../blobs/index.js";
+import type { BlobRef } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
+import {
+  type BlobState,
+  diagnoseSession,
+  type SessionFinding,
+  salvageSession,
+} from "../../session/node/repair/index.js";
+import { type Command, type Parsed, sourceOptions, textOption, UsageError } from "../command.js";
+import { bytesText, type Output } from "../output.js";
+import { blobStoreOf, locateOwn } from "../sources.js";
+
+const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
+
+export const diagnose: Command = {
+  name: "diagnose",
+  summary: "Say whether session files are whole, and what is wrong",
+  description: [
+    "Reads every line, and the lock and sidecar files; takes no lock and changes nothing. With a blob store it",
+    "reads every attachment too. Exit code 1 if a file is damaged or not as it was written.",
+  ],
+  arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions." }],
+  options: sourceOptions.filter(({ name }) => name !== "agent"),
+  examples: [
+    { line: "sessile diagnose session.jsonl", does: "the verdict, and each problem with its offset" },
+  ],
+  async run(parsed, context) {
+    const { out, signal } = context;
+    let found = false;
+    for (const name of parsed.positionals) {
+      const path = await locateOwn(name, parsed, context);
+      const blobs = blobStoreOf(path, parsed, context);
+      const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => stateOf(blobs, ref) };
+      const diagnosis = await diagnoseSession(path, { ...state, signal });
+      found ||= diagnosis.verdict !== "sound";
+      if (out.json) {
+        await out.value(diagnosis);
+        continue;
+      }
+      const { verdict, summary, size, findings, omitted } = diagnosis;
+      const style = verdict === "sound" ? "green" : verdict === "usable" ? "yellow" : "red";
+      const rest = summary.slice(verdict.length);
+      await out.line(
+        `${out.style(style, verdict)}${out.clean(rest)}, ${bytesText(size)}: ${out.clean(path)}`,
+      );
+      for (const finding of findings) await printFinding(finding, out);
+      if (omitted > 0) await out.line(`  and ${omitted} more`);
+    }
+    return found ? 1 : 0;
+  },
+};
+
+async function stateOf(blobs: BlobStore, ref: BlobRef): Promise<BlobState> {
+  try {
+    return (await blobs.get(ref)) === undefined ? "missing" : "ok";
+  } catch (error) {
+    if (SessileError.is(error, "BLOB_CORRUPT")) return "corrupt";
+    throw error;
+  }
+}
+
+async function printFinding(finding: SessionFinding, out: Output): Promise<void> {
+  const { severity, code, line, offset, message, path } = finding;
+  const place =
+    line === undefined ? (path === undefined ? "file" : out.clean(path)) : `line ${line}, offset ${offset}`;
+  await out.line(
+    `  ${out.style(severityStyles[severity], severity)} ${code} ${place}: ${out.clean(message)}`,
+  );
+}
+
+export const salvage: Command = {
+  name: "salvage",
+  summary: "Write a clean file from the readable lines of a damaged one",
+  description: [
+    "Readable lines are copied byte for byte; placeholders keep the tree in one piece. The damaged file stays.",
+    "Exit code 1 if lines are lost.",
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The damaged session." }],
+  options: [
+    ...sourceOptions.filter(({ name }) => name === "dir"),
+    { name: "to", value: "FILE", description: "The new file, which must not exist." },
+    {
+      name: "orphans",
+      value: "PLACE",
+      choices: ["chain", "root"],
+      description: "The place of entries without a parent.",
+    },
+  ],
+  examples: [
+    { line: "sessile salvage broken.jsonl --to whole.jsonl", does: "a file that opens for writing" },
+  ],
+  async run(parsed, context) {
+    const { out, signal, cwd } = context;
+    const to = requiredOption(parsed, "to");
+    const path = await locateOwn(parsed.positionals[0] ?? "", parsed, context);
+    const orphans = textOption(parsed, "orphans") as "chain" | "root" | undefined;
+    const report = await salvageSession(path, {
+      to: resolve(cwd, to),
+      signal,
+      ...(orphans === undefined ? {} : { orphans }),
+    });
+    const isWhole = report.lost.lines === 0;
+    if (out.json) {
+      await out.value(report);
+      return isWhole ? 0 : 1;
+    }
+    const { kept, lost, losses, placed } = report;
+    await out.line(
+      `${out.clean(report.to)}: ${kept.lines} lines kept (${bytesText(kept.bytes)}), ${lost.lines} lost (${bytesText(lost.bytes)})`,
+    );
+    for (const finding of losses) await printFinding(finding, out);
+    if (placed > 0) await out.line(`  ${placed} entries have a place though their line or parent is lost`);
+    return isWhole ? 0 : 1;
+  },
+};
+
+/** @throws UsageError */
+export function requiredOption(parsed: Parsed, name: string): string {
+  const value = textOption(parsed, name);
+  if (value === undefined) throw new UsageError(`missing --${name}`);
+  return value;
+}

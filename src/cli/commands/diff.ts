@@ -1,0 +1,117 @@
+/** `diff`: two points of a session: entries of each alone, and the difference of their contexts. */
+
+import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { type Command, sourceOptions } from "../command.js";
+import { headline, messageLine } from "../entry-text.js";
+import { type Output, truncated } from "../output.js";
+import { openNamed } from "../sources.js";
+import { idOf } from "./show.js";
+
+interface Side {
+  readonly entries: readonly (SessionEntry | UnknownEntry)[];
+  readonly context: readonly {
+    readonly entryId: string | undefined;
+    readonly text: string;
+    readonly role: string;
+  }[];
+}
+
+export const diff: Command = {
+  name: "diff",
+  summary: "Compare two branches or points of a session",
+  description: [
+    "Shows the entries behind the last common one, and the messages that a model gets at one point alone, such as",
+    "those that a compaction or an edit took out. Exit code 1 if the points differ.",
+  ],
+  arguments: [
+    { name: "S", kind: "session", description: "The session." },
+    { name: "A", kind: "text", description: "An entry, by its id or a unique start; `leaf` is the leaf." },
+    { name: "B", kind: "text", description: "Another entry." },
+  ],
+  options: sourceOptions,
+  examples: [{ line: "sessile diff latest 17de5353 leaf", does: "the entries and messages since an entry" }],
+  async run(parsed, context) {
+    const [name = "", ...points] = parsed.positionals;
+    const { out } = context;
+    const opened = await openNamed(name, parsed, context);
+    try {
+      const { session } = opened;
+      const ids = points.map((point) => (point === "leaf" ? session.leafId : idOf(session, point)));
+      const [a, b] = (await Promise.all(ids.map((id) => sideAt(session, id)))) as [Side, Side];
+      const shared = sharedLength(a.entries, b.entries);
+      const result = {
+        common: a.entries[shared - 1]?.id ?? null,
+        entries: { a: a.entries.slice(shared), b: b.entries.slice(shared) },
+        context: difference(a.context, b.context),
+      };
+      const differs = result.entries.a.length + result.entries.b.length > 0;
+      if (out.json) await out.value(result);
+      else await print(result, out);
+      return differs ? 1 : 0;
+    } finally {
+      await opened.close();
+    }
+  },
+};
+
+async function sideAt(session: Session, id: string | null): Promise<Side> {
+  const { items } = await session.context(id);
+  return {
+    entries: await session.path(id),
+    context: items.map(({ entryId, message }) => ({
+      entryId,
+      role: message.role,
+      text: messageLine(message),
+    })),
+  };
+}
+
+function sharedLength(a: Side["entries"], b: Side["entries"]): number {
+  let at = 0;
+  while (at < a.length && at < b.length && a[at]?.id === b[at]?.id) at++;
+  return at;
+}
+
+/** Messages of one context alone. Two messages are the same if entry and text are: an edit changes the text. */
+function difference(a: Side["context"], b: Side["context"]) {
+  const keyOf = ({ entryId, role, text }: Side["context"][number]) => JSON.stringify([entryId, role, text]);
+  const [inA, inB] = [new Set(a.map(keyOf)), new Set(b.map(keyOf))];
+  return {
+    a: a.filter((message) => !inB.has(keyOf(message))),
+    b: b.filter((message) => !inA.has(keyOf(message))),
+    same: a.filter((message) => inB.has(keyOf(message))).length,
+  };
+}
+
+interface Result {
+  readonly common: string | null;
+  readonly entries: { readonly a: Side["entries"]; readonly b: Side["entries"] };
+  readonly context: ReturnType<typeof difference>;
+}
+
+async function print({ common, entries, context }: Result, out: Output): Promise<void> {
+  const width = Math.min(out.columns, 200);
+  await out.line(out.style("bold", `Entries behind ${common === null ? "the start" : out.clean(common)}`));
+  for (const [sign, side] of signed(entries)) {
+    for (const entry of side) {
+      const { kind, text } = headline(entry);
+      await out.line(styled(out, sign, truncated(out.clean(`${entry.id} ${kind}: ${text}`), width - 2)));
+    }
+  }
+  await out.line("", out.style("bold", `Context: ${context.same} messages in both`));
+  for (const [sign, side] of signed(context)) {
+    for (const { entryId, role, text } of side)
+      await out.line(styled(out, sign, truncated(out.clean(`${entryId ?? ""} ${role}: ${text}`), width - 2)));
+  }
+}
+
+function signed<T>({ a, b }: { readonly a: T; readonly b: T }): readonly (readonly ["-" | "+", T])[] {
+  return [
+    ["-", a],
+    ["+", b],
+  ];
+}
+
+function styled(out: Output, sign: "-" | "+", text: string): string {
+  return out.style(sign === "-" ? "red" : "green", `${sign} ${text}`);
+}
