@@ -6,12 +6,14 @@ import { completionCommand } from "./completion.js";
 import { diagnose, salvage } from "./diagnose.js";
 import { diff } from "./diff.js";
 import { ls } from "./ls.js";
+import { project } from "./project.js";
 import { show } from "./show.js";
 
 export const commands: readonly Command[] = [
   ls,
   show,
   diff,
+  project,
   diagnose,
   salvage,
   blobsList,

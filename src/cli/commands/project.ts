@@ -1,0 +1,163 @@
+/** `project`: the request that a target would get, its losses, and its limits. */
+
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { LimitProfile } from "../../limits/index.js";
+import { type Projection, project as projected, toBody } from "../../projections/index.js";
+import type { Session } from "../../session/index.js";
+import { type Command, sourceOptions, textOption, UsageError } from "../command.js";
+import { bytesText, type Output, table } from "../output.js";
+import { type OpenedSession, openNamed } from "../sources.js";
+import { targets } from "../targets.js";
+import { requiredOption } from "./diagnose.js";
+import { idOf } from "./show.js";
+
+/** A limit of the whole request, and how much of it the request has. */
+interface Headroom {
+  readonly rule: string;
+  readonly limit: number;
+  readonly actual: number;
+}
+
+export const project: Command = {
+  name: "project",
+  summary: "Show the request that a provider would get",
+  description: [
+    "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent. Without `--model`",
+    "the model of the session is meant if the target is its provider.",
+    "Exit code 1 if something is lost or over a limit.",
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The session." }],
+  options: [
+    ...sourceOptions,
+    { name: "target", value: "T", choices: Object.keys(targets), description: "The target." },
+    { name: "model", value: "M", description: "The model of the request." },
+    { name: "at", value: "ID", description: "The entry at which the context is built. Default: the leaf." },
+    { name: "output", short: "o", value: "FILE", description: "Write the body of the request to a file." },
+  ],
+  examples: [
+    {
+      line: "sessile project latest --target gemini --model gemini-3-pro",
+      does: "the losses on the way to Gemini",
+    },
+    { line: "sessile project latest --target anthropic -o body.json", does: "the body, without sending it" },
+  ],
+  async run(parsed, context) {
+    const { out } = context;
+    const name = requiredOption(parsed, "target");
+    const target = targets[name] as (typeof targets)[string];
+    const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
+    try {
+      const { session } = opened;
+      const given = textOption(parsed, "at");
+      const at = given === undefined ? session.leafId : idOf(session, given);
+      const model = textOption(parsed, "model") ?? (await modelOf(session, at, target.provider));
+      if (model === undefined)
+        throw new UsageError(`--model is needed: the session has no model of ${target.provider}`);
+      const projection = await projectAt(opened, at, target.make(model), context.signal);
+      const body = toBody(projection, { model });
+      const file = textOption(parsed, "output");
+      if (file !== undefined) {
+        // Never over another file: a body is made to be looked at.
+        await writeFile(resolve(context.cwd, file), body.stream(), {
+          flag: "wx",
+          mode: 0o600,
+          signal: context.signal,
+        });
+      }
+      const limits = target.profile === undefined ? [] : headroomOf(projection, target.profile, body.size);
+      const isFine = projection.losses.length === 0 && limits.every(({ limit, actual }) => actual <= limit);
+      const result = {
+        target: projection.target,
+        model,
+        losses: projection.losses,
+        byPolicy: projection.byPolicy,
+        warnings: projection.warnings,
+        attachments: projection.attachments,
+        usage: projection.usage,
+        bodyBytes: body.size,
+        limits,
+        ...(file === undefined ? {} : { file: resolve(context.cwd, file) }),
+      };
+      if (out.json) await out.value(result);
+      else await print(result, out);
+      return isFine ? 0 : 1;
+    } finally {
+      await opened.close();
+    }
+  },
+};
+
+async function projectAt(
+  { session, blobs }: OpenedSession,
+  at: string | null,
+  target: Parameters<typeof projected<object>>[1],
+  signal: AbortSignal,
+): Promise<Projection<object>> {
+  return projected(await session.context(at), target, { ...(blobs && { blobs }), signal });
+}
+
+/** The model in force, if it is one of the provider. */
+async function modelOf(session: Session, at: string | null, provider: string): Promise<string | undefined> {
+  const { model } = await session.turn(at);
+  return model?.provider === provider ? model.modelId : undefined;
+}
+
+/** The limits of the whole request, the tightest of each rule. */
+function headroomOf(
+  { usage }: Projection<object>,
+  { rows }: LimitProfile,
+  bodyBytes: number,
+): readonly Headroom[] {
+  const actual: Readonly<Record<string, number>> = { bodyBytes, imageCount: usage.imageCount };
+  const tightest = new Map<string, Headroom>();
+  for (const row of rows) {
+    const value = actual[row.rule];
+    if (row.scope !== "request" || row.when !== undefined || value === undefined) continue;
+    if (
+      typeof row.value !== "number" ||
+      row.value > (tightest.get(row.rule)?.limit ?? Number.POSITIVE_INFINITY)
+    )
+      continue;
+    tightest.set(row.rule, { rule: row.rule, limit: row.value, actual: value });
+  }
+  return [...tightest.values()];
+}
+
+async function print(
+  result: Pick<Projection<object>, "losses" | "byPolicy" | "warnings" | "usage" | "target"> & {
+    readonly model: string;
+    readonly limits: readonly Headroom[];
+    readonly bodyBytes: number;
+    readonly file?: string;
+  },
+  out: Output,
+): Promise<void> {
+  const { target, model, losses, byPolicy, warnings, usage, limits, bodyBytes, file } = result;
+  await out.line(out.style("bold", out.clean(`${target}, ${model}`)));
+  await out.line(
+    `${usage.total} tokens estimated: ${usage.text} of text, ${usage.images} of ${usage.imageCount} images, ${usage.documents} of documents; body ${bytesText(bodyBytes)}`,
+  );
+  for (const { code, message } of warnings)
+    await out.line(`${out.style("yellow", code)} ${out.clean(message)}`);
+  const columns = [
+    { title: "loss" },
+    { title: "by" },
+    { title: "entry" },
+    { title: "reason", grow: true },
+  ] as const;
+  const rows = [...losses, ...byPolicy].map(({ code, by, entryId, reason }) => [
+    code,
+    by,
+    out.clean(entryId),
+    out.clean(reason),
+  ]);
+  if (rows.length > 0) await out.line("", ...table(columns, rows, out.columns));
+  else await out.line("nothing is lost");
+  for (const { rule, limit, actual } of limits) {
+    const isOver = actual > limit;
+    const share = `${Math.round((actual / limit) * 100)} % of ${rule === "bodyBytes" ? bytesText(limit) : limit}`;
+    await out.line(`${out.style(isOver ? "red" : "green", isOver ? "over" : "within")} ${rule}: ${share}`);
+  }
+  if (file !== undefined) out.note(`wrote ${out.clean(file)}`);
+}

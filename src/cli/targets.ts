@@ -1,0 +1,45 @@
+/** The targets of a request that the command line names. */
+
+import { type LimitProfile, limitProfiles } from "../limits/index.js";
+import { aiSdkMessages } from "../projections/ai-sdk/index.js";
+import { anthropicMessages } from "../projections/anthropic/index.js";
+import { bedrockConverse } from "../projections/bedrock/index.js";
+import { geminiContents } from "../projections/gemini/index.js";
+import type { Target } from "../projections/index.js";
+import { openaiChat, openaiResponses } from "../projections/openai/index.js";
+
+/** A target by name. `provider` is the one whose models need no `--model`. */
+interface NamedTarget {
+  readonly provider: string;
+  readonly profile?: LimitProfile;
+  make(model: string): Target<object>;
+}
+
+/** The one table of targets. */
+export const targets: Readonly<Record<string, NamedTarget>> = {
+  anthropic: {
+    provider: "anthropic",
+    profile: limitProfiles.anthropic,
+    make: (model) => anthropicMessages({ model }),
+  },
+  openai: {
+    provider: "openai",
+    profile: limitProfiles.openai,
+    make: (model) => openaiResponses({ model }),
+  },
+  "openai-chat": {
+    provider: "openai",
+    profile: limitProfiles.openai,
+    make: (model) => openaiChat({ model }),
+  },
+  gemini: { provider: "google", profile: limitProfiles.gemini, make: (model) => geminiContents({ model }) },
+  bedrock: {
+    provider: "amazon-bedrock",
+    profile: limitProfiles.bedrockConverse,
+    make: (model) => bedrockConverse({ model }),
+  },
+  "ai-sdk": {
+    provider: "anthropic",
+    make: (modelId) => aiSdkMessages({ model: { provider: "anthropic", modelId } }),
+  },
+};
