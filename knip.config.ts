@@ -7,7 +7,6 @@ const config: KnipConfig = {
       // What users import, and the programs that are run by name; tests are found by their own tool.
       entry: [
         ...entries.map(({ source }) => source),
-        "src/cli/main.ts",
         "examples/*.ts",
         "examples/apps/*/{main,demo}.ts",
         "examples/apps/service/database.ts",

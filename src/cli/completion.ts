@@ -42,7 +42,7 @@ function bash(commands: readonly Command[]): string {
 _sessile() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} words="" command=\${COMP_WORDS[1]}
   case $command in
-${groups.map((line) => line.replace("words=", '[[ $COMP_CWORD -gt 2 ]] && command="$command ${COMP_WORDS[2]}"; words=')).join("\n")}
+${groups.map((line) => line.replace("words=", `[[ $COMP_CWORD -gt 2 ]] && command="$command \${COMP_WORDS[2]}"; words=`)).join("\n")}
   esac
   if [[ $COMP_CWORD -eq 1 ]]; then words="${firstWords(commands).join(" ")}"; fi
   [[ $COMP_CWORD -gt 1 ]] && case $command in

@@ -5,13 +5,13 @@ import type { Program } from "./program.js";
 
 /** The help of the program: one screen of 80 by 24. */
 export function overview({ commands, version }: Program): readonly string[] {
-  const width = Math.max(...commands.map(({ name }) => name.length));
+  const width = widest(commands.map(({ name }) => name));
   return [
     `sessile ${version}: sessions of agents`,
     "",
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     "",
-    "S: a path, an id, a unique start of an id, or latest. sessile COMMAND --help says more.",
+    "S: a path, an id or its unique start, or latest. More: sessile COMMAND --help.",
   ];
 }
 
@@ -32,7 +32,7 @@ export function commandHelp(command: Command): readonly string[] {
     ...command.arguments.map((each) => [argumentWord(each), each.description] as const),
     ...[...command.options, ...commonOptions].map((each) => [optionWord(each), describe(each)] as const),
   ];
-  const width = Math.max(...rows.map(([word]) => word.length));
+  const width = widest(rows.map(([word]) => word));
   return [
     command.summary,
     "",
@@ -53,6 +53,8 @@ function describe({ description, choices, multiple }: OptionSpec): string {
   const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
   return `${description}${values}${multiple ? " May be repeated." : ""}`;
 }
+
+const widest = (words: readonly string[]) => words.reduce((width, { length }) => Math.max(width, length), 0);
 
 const helpColumns = 80;
 

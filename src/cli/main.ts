@@ -18,6 +18,7 @@ process.on("SIGINT", () => {
 });
 // The callback of each write has the error too; without a listener it would end the process with a stack trace.
 process.stdout.on("error", () => {});
+process.stderr.on("error", () => {});
 
 const { stdout, stderr, env } = process;
 const code = await runProgram({ version, commands }, process.argv.slice(2), {

@@ -159,17 +159,17 @@ export function widthOf(text: string): number {
 
 /** The text in at most `columns` columns, with an ellipsis if it is longer. */
 export function truncated(text: string, columns: number): string {
-  if (columns === Number.POSITIVE_INFINITY || (text.length <= columns && widthOf(text) <= columns))
-    return text;
+  if (columns === Number.POSITIVE_INFINITY) return text;
   let width = 0;
   let kept = "";
+  let read = "";
   for (const { segment } of segmenter.segment(text)) {
-    const next = widthOf(segment);
-    if (width + next > columns - 1) break;
-    width += next;
-    kept += segment;
+    width += widthOf(segment);
+    if (width > columns) return columns < 1 ? "" : `${kept}…`;
+    read += segment;
+    if (width < columns) kept = read;
   }
-  return columns < 1 ? "" : `${kept}…`;
+  return text;
 }
 
 /** A column of a table. `grow` receives the rest of the width. */
@@ -186,7 +186,9 @@ export function table(
   width: number,
 ): string[] {
   const all = [columns.map(({ title }) => title), ...rows];
-  const widths = columns.map((_, at) => Math.max(...all.map((row) => widthOf(row[at] ?? ""))));
+  const widths = columns.map((_, at) =>
+    all.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0),
+  );
   const gap = 2;
   const fixed = widths.reduce(
     (sum, each, at) => sum + (columns[at]?.grow ? 0 : each),

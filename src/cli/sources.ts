@@ -66,13 +66,14 @@ export async function findSessions(
   query: SourceQuery = {},
 ): Promise<readonly FoundSession[]> {
   const dir = textOption(parsed, "dir");
-  const found: FoundSession[] = [];
-  for (const each of dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)]) {
-    if (query.agent === undefined || query.agent === ownAgent)
-      found.push(...(await sessionsIn(each, parsed, context, query)));
-  }
-  if (dir === undefined && query.agent !== ownAgent)
-    found.push(...(await findForeign(parsed, context, query)));
+  if (dir !== undefined && !existsSync(resolve(context.cwd, dir)))
+    throw notFound(dir, `there is no directory ${SessileError.printable(dir)}`);
+  const dirs = dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)];
+  const isOwn = query.agent === undefined || query.agent === ownAgent;
+  const own = isOwn ? await Promise.all(dirs.map((each) => sessionsIn(each, parsed, context, query))) : [];
+  const isForeign = dir === undefined && query.agent !== ownAgent;
+  const foreign = isForeign ? await findForeign(parsed, context, query) : [];
+  const found = [...own.flat(), ...foreign];
   return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));
 }
 

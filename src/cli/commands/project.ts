@@ -1,11 +1,11 @@
 /** `project`: the request that a target would get, its losses, and its limits. */
 
-import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { LimitProfile } from "../../limits/index.js";
 import { type Projection, project as projected, toBody } from "../../projections/index.js";
 import type { Session } from "../../session/index.js";
 import { type Command, sourceOptions, textOption, UsageError } from "../command.js";
+import { writeNewFile } from "../new-file.js";
 import { bytesText, type Output, table } from "../output.js";
 import { type OpenedSession, openNamed } from "../sources.js";
 import { targets } from "../targets.js";
@@ -57,14 +57,7 @@ export const project: Command = {
       const projection = await projectAt(opened, at, target.make(model), context.signal);
       const body = toBody(projection, { model });
       const file = textOption(parsed, "output");
-      if (file !== undefined) {
-        // Never over another file: a body is made to be looked at.
-        await writeFile(resolve(context.cwd, file), body.stream(), {
-          flag: "wx",
-          mode: 0o600,
-          signal: context.signal,
-        });
-      }
+      if (file !== undefined) await writeNewFile(resolve(context.cwd, file), body.stream(), context.signal);
       const limits = target.profile === undefined ? [] : headroomOf(projection, target.profile, body.size);
       const isFine = projection.losses.length === 0 && limits.every(({ limit, actual }) => actual <= limit);
       const result = {

@@ -1,0 +1,239 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CallOptions, call } from "./call.js";
+import { type Sample, sample } from "./sample.js";
+
+let made: Sample;
+beforeAll(async () => {
+  made = await sample();
+});
+afterAll(() => made[Symbol.dispose]());
+
+const run = (words: readonly string[], options: CallOptions = {}) =>
+  call(words, { cwd: made.dir, ...options });
+
+describe("ls", () => {
+  it("lists the sessions of the project, found from a folder below it", async () => {
+    const { stdout, code } = await run(["ls"], { cwd: join(made.dir, ".sessile") });
+    expect(code).toBe(0);
+    expect(stdout.split("\n")[0]).toMatch(/^agent +id +modified +size +project +title$/);
+    expect(stdout).toContain(`sessile  ${made.id.slice(0, 13)}`);
+    expect(stdout).toMatch(/ Notes\n$/);
+  });
+
+  it("prints a line of JSON for each", async () => {
+    const { json } = await run(["ls", "--json"]);
+    expect(json).toEqual([
+      expect.objectContaining({
+        agent: "sessile",
+        id: made.id,
+        title: "Notes",
+        cwd: made.dir,
+        path: made.path,
+      }),
+    ]);
+    expect(json[0].size).toBe(statSync(made.path).size);
+  });
+
+  it("filters by agent, project, age and number", async () => {
+    const count = async (...words: string[]) => (await run(["ls", "--json", ...words])).json.length;
+    expect(await count("--agent", "sessile")).toBe(1);
+    expect(await count("--agent", "codex")).toBe(0);
+    expect(await count("--cwd", ".")).toBe(1);
+    expect(await count("--cwd", "elsewhere")).toBe(0);
+    expect(await count("--since", "1d")).toBe(1);
+    expect(await count("--since", "2099-01-01")).toBe(0);
+    expect((await run(["ls", "--since", "2099-01-01"])).stderr).toBe("no sessions\n");
+  });
+
+  it("cannot read a store that does not exist", async () => {
+    const { code, stderr } = await run(["ls", "--dir", "nowhere"]);
+    expect([code, stderr]).toEqual([3, "sessile: there is no directory nowhere (SESSION_NOT_FOUND)\n"]);
+  });
+});
+
+describe("the name of a session", () => {
+  it("is a path, an id, a unique start of one, or latest", async () => {
+    for (const name of [made.path, made.id, made.id.slice(0, 8), "latest"])
+      expect((await run(["show", name])).stdout).toContain(made.id);
+  });
+
+  it("is refused if several sessions begin with it, and if it is too short", async () => {
+    using two = await sample();
+    const store = fileSessionStore({ dir: join(two.dir, ".sessile", "sessions") });
+    const id = `${two.id.slice(0, -1)}${two.id.endsWith("0") ? "1" : "0"}`;
+    const other = await store.create({ cwd: two.dir, id });
+    await other.appendMessage({ role: "user", content: "Hello", timestamp: 1 });
+    await other.close();
+    const inTwo = (name: string) => call(["show", name], { cwd: two.dir });
+    expect(await inTwo(two.id.slice(0, 8))).toMatchObject({ code: 2, stdout: "" });
+    expect((await inTwo(two.id.slice(0, 8))).stderr).toContain("names 2 sessions");
+    expect((await inTwo(two.id)).code).toBe(0);
+    expect(await inTwo(two.id.slice(0, 3))).toMatchObject({ code: 3 });
+  });
+});
+
+describe("show", () => {
+  it("draws the tree, indented at branches, with the leaf", async () => {
+    const { stdout } = await run(["show", "latest"]);
+    const lines = stdout.split("\n");
+    expect(lines[0]).toBe(`${made.id} ${made.dir} Notes`);
+    expect(lines.find((line) => line.includes(made.ids.first))).toMatch(/^ {2}\w+ user: Write notes/);
+    expect(lines.find((line) => line.includes(made.ids.side))).toMatch(/^ {4}\w+ assistant: Done/);
+    expect(stdout).toMatch(/^\* /m);
+  });
+
+  it("shows the context at the leaf and at an entry, a turn, and an entry", async () => {
+    const leaf = await run(["show", "latest", "--context"]);
+    expect(leaf.stdout).toContain("Nothing is readable.");
+    expect(leaf.stdout).not.toContain("Done: NOTES.md");
+    const side = await run(["show", "latest", "--context", "--at", made.ids.side.slice(0, 5)]);
+    expect(side.stdout).toContain("Done: NOTES.md");
+    const turn = await run(["show", "latest", "--turn", "1"]);
+    expect(turn.stdout).toContain('"path": "README.md"');
+    const entry = await run(["show", "latest", "--entry", made.ids.call, "--json"]);
+    expect(entry.json[0]).toMatchObject({ id: made.ids.call, type: "message" });
+  });
+
+  it("refuses views that exclude each other, absent entries and turns", async () => {
+    expect((await run(["show", "latest", "--tree", "--context"])).code).toBe(2);
+    expect((await run(["show", "latest", "--turn", "9"])).code).toBe(2);
+    expect((await run(["show", "latest", "--entry", "zz"])).code).toBe(3);
+  });
+
+  it("makes hostile text inert in every view", async () => {
+    for (const view of [[], ["--context"], ["--turn", "1"]]) {
+      const { stdout } = await run(["show", "latest", ...view]);
+      expect(stdout).toContain("\\u001b[31mred");
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+    }
+  });
+});
+
+describe("diff", () => {
+  it("shows the entries and messages of each point alone", async () => {
+    const words = ["diff", "latest", made.ids.side, "leaf"];
+    const { code, json } = await run([...words, "--json"]);
+    expect(code).toBe(1);
+    expect(json[0].common).toBe(made.ids.call);
+    expect(json[0].context).toMatchObject({ same: 2, a: [{ role: "toolResult" }, { role: "assistant" }] });
+    const { stdout } = await run(words);
+    expect(stdout).toMatch(/^- .*Done: NOTES\.md/m);
+    expect(stdout).toMatch(/^\+ .*Nothing is readable/m);
+    expect((await run(["diff", "latest", "leaf", "leaf"])).code).toBe(0);
+  });
+});
+
+describe("project", () => {
+  it("shows what a target gets, and writes the body once", async () => {
+    const words = ["project", "latest", "--target", "anthropic"];
+    const { json } = await run([...words, "--json", "-o", "body.json"]);
+    expect(json[0]).toMatchObject({ target: "anthropic-messages", model: "claude-sonnet-5" });
+    const written = JSON.parse(readFileSync(join(made.dir, "body.json"), "utf8"));
+    expect(JSON.stringify(written)).toContain("Write notes on this project.");
+    expect(statSync(join(made.dir, "body.json")).size).toBe(json[0].bodyBytes);
+    const again = await run([...words, "-o", "body.json"]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("exists: choose another name")]);
+    expect(readdirSync(made.dir).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  });
+
+  it("writes nothing after an interrupt", async () => {
+    const interrupt = new AbortController();
+    interrupt.abort();
+    const words = ["project", "latest", "--target", "anthropic", "-o", "cut.json"];
+    expect((await run(words, { signal: interrupt.signal })).code).toBe(3);
+    expect(readdirSync(made.dir).filter((name) => name.startsWith("cut.json"))).toEqual([]);
+  });
+
+  it("needs a model if the session has none of the provider, and a known target", async () => {
+    expect((await run(["project", "latest", "--target", "gemini"])).code).toBe(2);
+    expect((await run(["project", "latest", "--target", "nobody"])).code).toBe(2);
+    const { stdout } = await run(["project", "latest", "--target", "gemini", "--model", "gemini-3-pro"]);
+    expect(stdout).toMatch(/^within imageCount: /m);
+  });
+});
+
+describe("diagnose and salvage", () => {
+  it("find a cut line, and write a clean file beside it", async () => {
+    using damaged = await sample();
+    expect(await call(["diagnose", "latest"], { cwd: damaged.dir })).toMatchObject({ code: 0 });
+    const lines = readFileSync(damaged.path, "utf8").split("\n");
+    writeFileSync(damaged.path, lines.map((line, at) => (at === 3 ? line.slice(0, 40) : line)).join("\n"));
+    const found = await call(["diagnose", damaged.path, "--json"], { cwd: damaged.dir });
+    expect(found.code).toBe(1);
+    const [first] = found.json[0].findings;
+    expect(first).toMatchObject({ line: 4 });
+    const offset = Buffer.byteLength(`${lines.slice(0, 3).join("\n")}\n`);
+    expect((await call(["diagnose", damaged.path], { cwd: damaged.dir })).stdout).toContain(
+      `line 4, offset ${offset}`,
+    );
+    const before = readFileSync(damaged.path);
+    const words = ["salvage", damaged.path, "--to", "whole.jsonl"];
+    expect(await call(words, { cwd: damaged.dir })).toMatchObject({ code: 1 });
+    expect(readFileSync(damaged.path).equals(before)).toBe(true);
+    expect((await call(["show", "./whole.jsonl"], { cwd: damaged.dir })).code).toBe(0);
+    expect((await call(words, { cwd: damaged.dir })).code).toBe(3);
+  });
+});
+
+describe("blobs", () => {
+  it("are listed with their sessions, verified and collected", async () => {
+    using own = await sample();
+    const inOwn = (...words: string[]) =>
+      call(["blobs", ...words, ".sessile", "--sessions", ".sessile/sessions"], { cwd: own.dir });
+    expect((await inOwn("ls", "--json")).json).toEqual([
+      expect.objectContaining({ ref: own.ref, sessions: 1 }),
+    ]);
+    expect((await inOwn("verify")).code).toBe(0);
+    const { ref } = await own.blobs.put(new TextEncoder().encode("garbage"));
+    expect((await inOwn("verify", "--json")).json[0]).toMatchObject({ orphaned: { count: 1, bytes: 7 } });
+    expect((await inOwn("gc", "--dry-run", "--grace-days", "0", "--json")).json[0]).toMatchObject({
+      dryRun: true,
+      trashed: { count: 1 },
+    });
+    expect((await own.blobs.get(ref)) !== undefined).toBe(true);
+    await inOwn("gc", "--grace-days", "0");
+    expect((await inOwn("ls", "--json")).json.length).toBe(1);
+
+    const name = own.ref.slice("sha256:".length);
+    const [file] = readdirSync(join(own.dir, ".sessile"), { recursive: true, encoding: "utf8" }).filter(
+      (path) => path.endsWith(name) || path.endsWith(name.slice(2)),
+    );
+    expect(existsSync(join(own.dir, ".sessile", file ?? "none"))).toBe(true);
+    writeFileSync(join(own.dir, ".sessile", file ?? ""), "rotten");
+    expect(await inOwn("verify", "--json")).toMatchObject({ code: 1, json: [{ rotten: [own.ref] }] });
+    expect((await inOwn("verify", "--json")).json[0]).toMatchObject({ missing: [own.ref] });
+  });
+
+  it("are not collected if a session is damaged", async () => {
+    using own = await sample();
+    appendFileSync(own.path, '{"type":"message","id":\n');
+    const words = ["blobs", "gc", ".sessile", "--sessions", ".sessile/sessions"];
+    const { code, stderr } = await call(words, { cwd: own.dir });
+    expect([code, stderr]).toEqual([3, expect.stringContaining("COLLECTION_REFUSED")]);
+  });
+});
+
+describe("every command that reads", () => {
+  it("leaves the project as it is", async () => {
+    using own = await sample();
+    const files = () =>
+      readdirSync(own.dir, { recursive: true, encoding: "utf8" })
+        .sort()
+        .map((name) => [name, statSync(join(own.dir, name)).mtimeMs]);
+    const before = files();
+    const reads = [
+      ["ls"],
+      ["show", "latest"],
+      ["show", "latest", "--context"],
+      ["diff", "latest", own.ids.side, "leaf"],
+      ["project", "latest", "--target", "anthropic"],
+      ["diagnose", "latest"],
+    ];
+    for (const words of reads) await call(words, { cwd: own.dir });
+    expect(files()).toEqual(before);
+  });
+});

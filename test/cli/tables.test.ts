@@ -1,0 +1,174 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { root } from "../../scripts/entries.mjs";
+import { commonOptions } from "../../src/cli/command.js";
+import { commands } from "../../src/cli/commands/index.js";
+import { completionScript, shells } from "../../src/cli/completion.js";
+import { bytesText, table, truncated, widthOf } from "../../src/cli/output.js";
+import { referencePage } from "../../src/cli/reference.js";
+import { type CallOptions, call } from "./call.js";
+import { sample } from "./sample.js";
+
+describe("the help", () => {
+  it("fits one screen of 80 by 24", async () => {
+    const { stdout, code } = await call(["--help"]);
+    const lines = stdout.split("\n");
+    expect(code).toBe(0);
+    expect(lines.length - 1).toBeLessThanOrEqual(24);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    for (const { name } of commands) expect(stdout).toContain(`  ${name} `);
+  });
+
+  it.each(commands)("of $name has its options and an example that parses", async (command) => {
+    const { stdout } = await call([...command.name.split(" "), "--help"]);
+    expect((await call(["help", ...command.name.split(" ")])).stdout).toBe(stdout);
+    for (const { name } of [...command.options, ...commonOptions]) expect(stdout).toContain(`--${name}`);
+    for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(command.examples.length).toBeGreaterThan(0);
+    for (const { line } of command.examples) {
+      const words = line.replace(/^source <\(|\)$| \|.*$/g, "").split(" ");
+      expect(words[0]).toBe("sessile");
+      // Wrong words would be refused before the help.
+      expect((await call([...words.slice(1), "--help"])).stdout).toBe(stdout);
+    }
+  });
+});
+
+describe("wrong words", () => {
+  it.each([
+    [["frob"], "there is no command frob"],
+    [["shwo"], "did you mean show?"],
+    [["blobs"], "blobs: expected ls, verify, gc"],
+    [["show"], "show: missing S"],
+    [["ls", "extra"], 'ls: unexpected "extra"'],
+    [["ls", "--frob"], "--frob"],
+    [["ls", "-n", "0"], '--number: expected a whole number from 1, got "0"'],
+    [["ls", "--since", "soon"], '--since: expected a date or an age such as 7d, got "soon"'],
+    [["completion", "tcsh"], 'SHELL: expected bash, zsh, fish, got "tcsh"'],
+  ])("%j: exit code 2", async (words, message) => {
+    const { code, stdout, stderr } = await call(words);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+    expect(stderr).toMatch(/^Try: sessile .*--help$/m);
+  });
+
+  it("are JSON with --json", async () => {
+    const { stderr } = await call(["show", "--json"]);
+    expect(JSON.parse(stderr)).toEqual({ error: { code: "UsageError", message: "show: missing S" } });
+  });
+});
+
+describe("the width of a text", () => {
+  it.each([
+    ["abc", 3],
+    ["漢字", 4],
+    ["👍🏽", 2],
+    ["e\u0301", 1],
+    ["", 0],
+  ])("%j: %d", (text, width) => {
+    expect(widthOf(text)).toBe(width);
+  });
+
+  it("is kept by a cut, which only takes from the end", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
+        const cut = truncated(text, columns);
+        expect(widthOf(cut)).toBeLessThanOrEqual(columns);
+        if (widthOf(text) <= columns) expect(cut).toBe(text);
+        else expect(text.startsWith(cut.slice(0, -1)) && cut.endsWith("…")).toBe(true);
+      }),
+    );
+  });
+
+  it("of a table is that of the terminal, with one column that gives way", () => {
+    const columns = [{ title: "n", align: "right" }, { title: "title", grow: true }, { title: "x" }] as const;
+    const lines = table(columns, [["7", "漢字".repeat(30), "end"]], 40);
+    expect(lines.map(widthOf)).toEqual([expect.any(Number), 40]);
+    expect(lines[1]).toMatch(/^7 {2}(漢字)+漢?… *end$/);
+  });
+
+  it("of a terminal is that of its columns, of a pipe unlimited, and COLUMNS has precedence", async () => {
+    using made = await sample();
+    const longest = async (options: CallOptions) => {
+      const { stdout } = await call(["show", made.path], {
+        cwd: made.dir,
+        ...options,
+        env: { NO_COLOR: "1", ...options.env },
+      });
+      return Math.max(...stdout.split("\n").map(widthOf));
+    };
+    expect(await longest({ columns: 44 })).toBe(44);
+    expect(await longest({ columns: 120, env: { COLUMNS: "50" } })).toBe(50);
+    expect(await longest({})).toBeGreaterThan(80);
+  });
+
+  it("does not hinder colours, which NO_COLOR, a dumb terminal, a pipe and --json switch off", async () => {
+    const isColored = async (words: string[], options: CallOptions) =>
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it is looked for
+      /\u001b/.test((await call(["project", ...words], options)).stdout);
+    using made = await sample();
+    const words = [made.path, "--target", "anthropic"];
+    expect(await isColored(words, { columns: 80 })).toBe(true);
+    expect(await isColored(words, { columns: 80, env: { NO_COLOR: "1" } })).toBe(false);
+    expect(await isColored(words, { columns: 80, env: { TERM: "dumb" } })).toBe(false);
+    expect(await isColored([...words, "--json"], { columns: 80 })).toBe(false);
+    expect(await isColored(words, {})).toBe(false);
+  });
+});
+
+describe("a number of bytes", () => {
+  it.each([
+    [999, "999 B"],
+    [1000, "1 kB"],
+    [999_499, "999 kB"],
+    [999_500, "1.0 MB"],
+    [1_540_000, "1.5 MB"],
+    [2_000_000_000, "2.0 GB"],
+  ])("%d: %s", (bytes, text) => {
+    expect(bytesText(bytes)).toBe(text);
+  });
+});
+
+describe("completion", () => {
+  /** What bash offers behind the words, with a stand-in for the program. */
+  function offered(...words: readonly string[]): readonly string[] {
+    const program = `sessile() { echo '{"agent":"sessile","id":"0190-abc","path":"x"}'; }`;
+    const script = `${program}\n${completionScript("bash", commands)}
+COMP_WORDS=(sessile ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
+_sessile; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr, status } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" });
+    expect([status, stderr]).toEqual([0, ""]);
+    return stdout.split("\n").filter(Boolean);
+  }
+
+  it("of bash offers commands, subcommands, options, values and ids", () => {
+    expect(offered("sh")).toEqual(["show"]);
+    expect(offered("")).toEqual([...new Set(commands.map(({ name }) => name.split(" ")[0]))]);
+    expect(offered("blobs", "")).toEqual(["ls", "verify", "gc"]);
+    expect(offered("blobs", "gc", "--d")).toEqual(["--dry-run"]);
+    expect(offered("project", "latest", "--target", "ge")).toEqual(["gemini"]);
+    expect(offered("show", "")).toEqual(["latest", "0190-abc"]);
+    expect(offered("show", "--cont")).toEqual(["--context"]);
+  });
+
+  it.each(shells)("of %s names every command and option", async (shell) => {
+    const { stdout, code } = await call(["completion", shell]);
+    expect(code).toBe(0);
+    for (const { name, options } of commands) {
+      for (const word of name.split(" ")) expect(stdout).toContain(word);
+      for (const { name: option } of options)
+        expect(stdout).toContain(shell === "fish" ? `-l ${option}` : `--${option}`);
+    }
+  });
+});
+
+describe("docs/generated/cli.md", () => {
+  it("is up to date (npm run docs:tables)", () => {
+    const page = readFileSync(join(root, "docs/generated/cli.md"), "utf8");
+    expect(page === referencePage(commands)).toBe(true);
+    for (const { name } of commands) expect(page).toContain(`## sessile ${name}\n`);
+  });
+});
