@@ -15,11 +15,8 @@ const harnesses = [
   "test/examples/apps/*.test.ts",
   "test/docs/guide.test.ts",
   "test/sync/git.test.ts",
-<<<<<<< HEAD
   "test/viewer/page/*.test.ts",
-=======
   "test/cli/process.test.ts",
->>>>>>> 716fa758 (Command line: tests, reference page, whole new files, widths of tables)
 ];
 /** Tests of files, processes and clocks. */
 const system = [
