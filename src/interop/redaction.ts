@@ -26,8 +26,7 @@ const known: ReadonlyMap<string, SecretRule> = new Map(
  * @example
  * ```ts
  * const redact = secretRedaction([...commonSecrets, "home-directory", /ACME-\d{6}/]);
- * const imported = await importSession(files, { from: claudeCode, redact });
- * console.log(redact.counts); // { "github-token": 2 }
+ * redact("/home/ann has ACME-123456"); // "/home/[redacted: home-directory] has [redacted: custom]"
  * ```
  */
 export function secretRedaction(
