@@ -44,7 +44,8 @@ const signatures: readonly Signature[] = [
  * @param path relative to the agent's home; consulted if the bytes tell nothing
  * @example
  * ```ts
- * detectSession(await readFile("rollout.jsonl"))?.format; // "codex"
+ * const line = '{"timestamp":"2026-11-20T09:00:00Z","type":"session_meta","payload":{"id":"0199a0f2"}}';
+ * detectSession(new TextEncoder().encode(line))?.format; // "codex"
  * ```
  */
 export function detectSession(head: Uint8Array, path?: string): DetectedSession | undefined {
