@@ -96,9 +96,10 @@ describe("the conversation", () => {
       "e13",
     ]);
     expect(rows.find(({ id }) => id === "q2")).toMatchObject({ label: "turning point" });
-    // The pin is the first entry of this branch.
-    expect(rows.find(({ id }) => id === "e4")?.branches).toEqual({ ids: ["e4", "q3"], at: 0 });
-    expect(rows.find(({ id }) => id === "q2")?.branches).toBeUndefined();
+    // The pin is the first entry of this branch, and shown as a note.
+    expect(rows.flatMap(({ id, branches }) => (branches === undefined ? [] : [[id, branches]]))).toEqual([
+      ["q2", { ids: ["e4", "q3"], at: 0 }],
+    ]);
     const other = conversationRows(model, model.newestBelow("q3"));
     expect(other.map(({ id }) => id)).toEqual(["q1", "a1", "a2", "q3", "a4"]);
     expect(model.newestBelow("q1")).toBe("e13");
@@ -114,6 +115,16 @@ describe("the conversation", () => {
     const model = entries.model();
     expect(conversationRows(model, "a2")[1]?.branches).toEqual({ ids: ["a1", "a2"], at: 1 });
     expect(conversationRows(model, beside).map(({ id }) => id)).toEqual(["q", beside]);
+  });
+
+  it("counts no entries beside the conversation as branches", () => {
+    const entries = new Entries();
+    entries.add({ type: "custom", customType: "foreign", data: {} });
+    entries.from(null).add({ type: "custom", customType: "foreign_line", data: {} });
+    entries.from(null).user("the only conversation", "q");
+    const model = entries.model();
+    expect(conversationRows(model, "q").map(({ branches }) => branches)).toEqual([undefined]);
+    expect(outlineLines(model, "short").map(({ id, depth }) => [id, depth])).toEqual([["q", 0]]);
   });
 
   it("applies updates of messages", () => {
@@ -155,7 +166,6 @@ describe("the outline", () => {
       outlineLines(model, "short").map(({ id, depth, kind, label }) => [id, depth, kind, label]),
     ).toEqual([
       ["q1", 0, "user", undefined],
-      ["e4", 1, "other", undefined],
       ["q2", 1, "user", "turning point"],
       ["k1", 1, "compaction", undefined],
       ["q4", 1, "user", undefined],

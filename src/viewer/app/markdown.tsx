@@ -3,7 +3,7 @@
  * no HTML to sanitise. Images of the text are never loaded: they are shown as links.
  */
 
-import { Lexer, type Token, type Tokens } from "marked";
+import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
 import type { ComponentChild } from "preact";
 import { visibleText } from "../model/text.js";
 import { Code } from "./code.js";
@@ -12,6 +12,16 @@ import { ScrolledTable } from "./scrolled-table.js";
 /** A longer piece is parsed in parts, since the time for hostile text may grow with its square. */
 const maxPieceLength = 6000;
 const maxDepth = 24;
+
+/** Finds no HTML: agents write tags of their own, such as `<environment>`, around Markdown. */
+class TextTokenizer extends Tokenizer {
+  override html(): undefined {
+    return undefined;
+  }
+  override tag(): undefined {
+    return undefined;
+  }
+}
 
 export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{pieces(text).map((piece, at) => render(piece, at))}</div>;
@@ -25,7 +35,7 @@ function render(piece: string, key: number): ComponentChild {
       </p>
     );
   try {
-    return blocks(new Lexer({ gfm: true, breaks: true }).lex(piece), 0);
+    return blocks(new Lexer({ gfm: true, breaks: true, tokenizer: new TextTokenizer() }).lex(piece), 0);
   } catch {
     return (
       <p class="plain" key={key}>
@@ -82,12 +92,7 @@ function block(token: Tokens.Generic, key: number, depth: number): ComponentChil
       return <blockquote key={key}>{blocks(token.tokens ?? [], inner)}</blockquote>;
     case "list": {
       const { ordered, start, items } = token as Tokens.List;
-      const shown = items.map((item, at) => (
-        <li key={at}>
-          {item.task && <span class="task">{item.checked ? "☑ " : "☐ "}</span>}
-          {blocks(item.tokens, inner)}
-        </li>
-      ));
+      const shown = items.map((item, at) => <li key={at}>{blocks(item.tokens, inner)}</li>);
       return ordered ? (
         <ol key={key} start={Number(start) || 1}>
           {shown}
@@ -98,6 +103,8 @@ function block(token: Tokens.Generic, key: number, depth: number): ComponentChil
     }
     case "table":
       return <Table key={key} table={token as Tokens.Table} depth={inner} />;
+    case "checkbox":
+      return token.checked === true ? "☑ " : "☐ ";
     case "hr":
       return <hr key={key} />;
     case "paragraph":

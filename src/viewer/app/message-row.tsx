@@ -4,9 +4,10 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { messageText } from "../../content/index.js";
 import type { Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
-import { costText, countText, timeText, visibleText } from "../model/text.js";
+import { bytesText, costText, countText, timeText, visibleText } from "../model/text.js";
 import { contextTokens, costOfReply } from "../model/timeline.js";
 import { Blocks } from "./blocks.js";
+import { Fold } from "./fold.js";
 import { FoldedText } from "./folded-text.js";
 import { highlightMatches } from "./highlight-matches.js";
 import { useViewer } from "./hooks.js";
@@ -104,7 +105,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
   const isNote = row.kind === "note" || row.kind === "unknown";
   const to = (by: number) => {
     const id = branches?.ids[branches.at + by];
-    if (id !== undefined) state.go(id, { leafId: model.newestBelow(id) });
+    if (id !== undefined) state.goBranch(id);
   };
   return (
     <header class="row-head">
@@ -213,8 +214,9 @@ interface RowBodyProps {
 const RowBody = memo(
   function RowBody({ row, state }: RowBodyProps) {
     switch (row.kind) {
-      case "user":
       case "custom":
+        return <CustomContent row={row} />;
+      case "user":
         return <Blocks rowId={row.id} content={row.message.content} calls={[]} />;
       case "assistant":
         return (
@@ -295,6 +297,20 @@ const RowBody = memo(
   (before, after) =>
     before.row === after.row && before.isPrinting === after.isPrinting && before.words === after.words,
 );
+
+/** A message that the harness hides from its user is folded here. */
+function CustomContent({ row }: { readonly row: Row & { readonly kind: "custom" } }) {
+  const { content, display } = row.message;
+  const blocks = <Blocks rowId={row.id} content={content} calls={[]} />;
+  if (display) return blocks;
+  const text = typeof content === "string" ? content : JSON.stringify(content);
+  const summary = `For the model only (${bytesText(text.length)})`;
+  return (
+    <Fold id={`${row.id}/custom`} rowId={row.id} text={text} class="thinking" summary={summary}>
+      {blocks}
+    </Fold>
+  );
+}
 
 function systemText(row: Row & { readonly kind: "system" }): string {
   const { sections, toolsAdded, toolsRemoved } = row.message as {

@@ -40,7 +40,7 @@ function TimelineBody({ state, timeline }: TimelineProps) {
       <h2>Timeline</h2>
       <p class="small">{facts.join(", ")}</p>
       {maxContext > 0 && <Chart state={state} timeline={timeline} />}
-      <p class="legend small" aria-hidden="true">
+      <p class="legend small" aria-hidden="true" hidden={maxContext === 0}>
         <span class="key context" /> tokens in context <span class="key cached" /> of them cached
         {maxCost > 0 && (
           <>

@@ -171,6 +171,14 @@ export class ViewerState {
     this.#writeAddress(entryId, options.address ?? "push");
   }
 
+  /** Goes to a branch by its first entry: to the newest leaf below, and the row that begins it. */
+  goBranch(first: string): void {
+    const leafId = this.model.newestBelow(first);
+    this.#view = { ...this.#view, leafId };
+    const row = this.rows.find(({ branches }) => branches?.ids[branches.at] === first);
+    this.go(row?.id ?? first, { leafId });
+  }
+
   /** Goes to an entry from the panel, which closes if it covers the conversation. */
   goFromPanel(entryId: string): void {
     const isCovering = matchMedia("(max-width: 860px)").matches;
@@ -217,7 +225,7 @@ export class ViewerState {
       const branches = rows[index]?.branches;
       const next = branches?.ids[branches.at + by];
       if (next === undefined) continue;
-      this.go(next, { leafId: this.model.newestBelow(next) });
+      this.goBranch(next);
       return;
     }
   }

@@ -3,8 +3,7 @@
 import { messageText } from "../../content/index.js";
 import { noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
-import { isBranch } from "./rows.js";
-import type { SessionModel } from "./session-model.js";
+import { isTalk, type SessionModel } from "./session-model.js";
 import { firstLine } from "./text.js";
 
 /** A line of the outline. */
@@ -27,12 +26,17 @@ export interface OutlineLine {
 export function outlineLines(model: SessionModel, detail: "short" | "long"): readonly OutlineLine[] {
   const { tree, table, leafId } = model;
   const depths = new Int32Array(table.size);
+  /** Rows that began a branch, with no part of the conversation so far. */
+  const pending = new Uint8Array(table.size);
   const lines: OutlineLine[] = [];
   for (const { row, isOneOfSeveral } of walkBranches(model)) {
     const parent = table.parent(row);
-    const startsBranch = isOneOfSeveral && isBranch(model, row);
-    const depth = (parent === noRow ? 0 : (depths[parent] ?? 0)) + (startsBranch ? 1 : 0);
+    const isFirst = isOneOfSeveral && model.isBranch(row);
+    const depth = (parent === noRow ? 0 : (depths[parent] ?? 0)) + (isFirst ? 1 : 0);
     depths[row] = depth;
+    const begins = isFirst || (parent !== noRow && pending[parent] === 1);
+    const startsBranch = begins && isTalk(table, row);
+    pending[row] = begins && !startsBranch ? 1 : 0;
     const id = table.id(row);
     const entry = model.entry(id);
     if (entry === undefined) continue;
@@ -55,7 +59,7 @@ function* walkBranches(
   const hasSeveral = (parent: number): boolean => {
     let count = 0;
     for (let row = table.firstChild(parent); row !== noRow && count < 2; row = table.nextSibling(row)) {
-      if (isBranch(model, row)) count++;
+      if (model.isBranch(row)) count++;
     }
     return count > 1;
   };

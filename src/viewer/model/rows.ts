@@ -31,9 +31,9 @@ export interface RowCall {
 
 /** The other branches at a row. */
 export interface RowBranches {
-  /** Entries with the same parent as the row, and it itself, in file order. */
+  /** The first entries of the branches, in file order. */
   readonly ids: readonly string[];
-  /** Its index among them. */
+  /** The index of the branch that the row begins. */
   readonly at: number;
 }
 
@@ -73,10 +73,14 @@ export function conversationRows(model: SessionModel, leafId: string | null): re
   const updates = updatesOf(path);
   const entries = path.map((entry) => applyUpdates(entry, updates) ?? entry);
   const paired = pairCalls(model, entries);
+  let pending: RowBranches | undefined;
   return entries.flatMap((entry, at) => {
     const content = contentOf(entry, paired);
+    pending = branchesAt(model, entry.id) ?? pending;
     if (content === undefined) return [];
-    const branches = branchesAt(model, entry.id);
+    // A note does not begin a branch for readers: the message behind it does.
+    const branches = content.kind === "note" ? undefined : pending;
+    if (content.kind !== "note") pending = undefined;
     const label = tree.label(entry.id);
     const calls = content.kind === "assistant" ? content.calls : [];
     return [
@@ -163,14 +167,6 @@ function contentOf(entry: PageEntry, { calls, shown }: PairedCalls): RowContent 
   }
 }
 
-/** Entry types that make no branch: they are facts about the session, beside its conversation. */
-const besideTypes: ReadonlySet<string> = new Set(["label", "session_info", "leaf", "context_pin"]);
-
-/** Whether a row of the tree is a branch, and not merely a fact beside the conversation. */
-export function isBranch({ table }: SessionModel, row: number): boolean {
-  return table.firstChild(row) !== noRow || !besideTypes.has(table.kind(row));
-}
-
 function branchesAt(model: SessionModel, id: string): RowBranches | undefined {
   const { table } = model;
   const own = table.row(id);
@@ -178,7 +174,7 @@ function branchesAt(model: SessionModel, id: string): RowBranches | undefined {
   if (table.nextSibling(row) === noRow) return undefined;
   const ids: string[] = [];
   for (; row !== noRow; row = table.nextSibling(row)) {
-    if (row === own || isBranch(model, row)) ids.push(table.id(row));
+    if (model.isBranch(row)) ids.push(table.id(row));
   }
-  return ids.length < 2 ? undefined : { ids, at: ids.indexOf(id) };
+  return ids.length < 2 || !model.isBranch(own) ? undefined : { ids, at: ids.indexOf(id) };
 }

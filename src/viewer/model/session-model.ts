@@ -31,6 +31,7 @@ export class SessionModel implements ContextSource {
   #tree = new SessionTree();
   #leafId: string | null;
   #newest: ReadonlyMap<string, string> | undefined;
+  #branches: Uint8Array | undefined;
   #facts: SessionFacts | undefined;
   #started: ReadonlyMap<string, number> | undefined;
   /** Grows with each append. */
@@ -53,7 +54,7 @@ export class SessionModel implements ContextSource {
     this.#tree = new SessionTree(this.#entries);
     this.#leafId = leafId !== null && this.#tree.has(leafId) ? leafId : (this.#entries.at(-1)?.id ?? null);
     if (leafId === null && this.data.leafId === null) this.#leafId = null;
-    this.#newest = this.#facts = this.#started = undefined;
+    this.#newest = this.#facts = this.#started = this.#branches = undefined;
     this.version++;
     return this.#entries.length - before;
   }
@@ -96,6 +97,12 @@ export class SessionModel implements ContextSource {
   newestBelow(id: string): string {
     this.#newest ??= newestDescendants(this);
     return this.#newest.get(id) ?? id;
+  }
+
+  /** Whether a row of the tree is, or has below it, a part of the conversation. Others are no branches. */
+  isBranch(row: number): boolean {
+    this.#branches ??= conversationBranches(this.table);
+    return this.#branches[row] === 1;
   }
 
   /** The time at which a tool call started, if the session records it. */
@@ -144,6 +151,24 @@ function newestDescendants(model: SessionModel): ReadonlyMap<string, string> {
     if (parentId !== null && type !== "leaf") newest.set(parentId, Math.max(own, newest.get(parentId) ?? -1));
   }
   return new Map(Array.from(newest, ([id, at]) => [id, entries[at]?.id ?? id]));
+}
+
+/** The kinds of the table that are parts of a conversation, beside all messages. */
+const talkKinds: ReadonlySet<string> = new Set(["compaction", "branch_summary", "custom_message"]);
+
+/** Whether a row of the table is a part of the conversation itself. */
+export function isTalk(table: EntryTable, row: number): boolean {
+  const kind = table.kind(row);
+  return kind.startsWith("message/") || talkKinds.has(kind);
+}
+
+function conversationBranches(table: EntryTable): Uint8Array {
+  const found = new Uint8Array(table.size);
+  for (let row = table.size - 1; row >= 0; row--) {
+    if (!isTalk(table, row)) continue;
+    for (let at = row; at !== noRow && found[at] === 0; at = table.parent(at)) found[at] = 1;
+  }
+  return found;
 }
 
 const maxTitleLength = 120;

@@ -183,7 +183,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await untilFocused(page, "b1");
     expect(page.url()).toContain("leaf=b2");
     await page.keyboard.press("[");
-    await untilFocused(page, "pin");
+    await untilFocused(page, "a3");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).getByText("previous, next branch").waitFor();
     await page.keyboard.press("Escape");
