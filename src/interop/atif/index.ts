@@ -45,7 +45,7 @@ export interface AtifOptions {
   readonly prices?: CostOptions["prices"];
 }
 
-/** A document, the files that its parts name, and what was left out. */
+/** A document, the files that its parts name, and the losses. */
 export interface AtifExport {
   readonly trajectory: AtifTrajectory;
   /** To write beside the document. */
@@ -55,7 +55,7 @@ export interface AtifExport {
 
 /**
  * Writes the path to a leaf as a trajectory of ATIF: a step for each message, a reply with its calls, their
- * results and metrics, a compaction as a system step with copies of what stayed in context. The ids of entries
+ * results and metrics, a compaction as a system step with copies of the kept messages. The ids of entries
  * are in `extra.sessile`. Calls without a result stay open.
  *
  * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; errors of the blob store

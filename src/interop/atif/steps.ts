@@ -159,7 +159,7 @@ export class TrajectorySteps {
     });
   }
 
-  /** Reports what a step has no member for. */
+  /** Reports the blocks that a step has no member for. */
   #report(message: AssistantMessage, entryId: string): void {
     const { source } = this.#init;
     for (const block of message.content) {
@@ -185,7 +185,7 @@ export class TrajectorySteps {
     };
   }
 
-  /** The summary, and what the model was shown again behind it. */
+  /** The summary, and copies of the messages that the model was shown again behind it. */
   async #addCompaction(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
     const { entryId, time, summary, entry, kept } = step;
     const { tokensBefore, strategy } = entry;

@@ -129,7 +129,7 @@ export class ChatLog {
     this.#replace([...next.values()]);
   }
 
-  /** Drops a message and what follows it; all messages for an unknown id, as the agent does. */
+  /** Drops a message and all behind it; all messages for an unknown id, as the agent does. */
   rewind(id: string): void {
     this.finish();
     const dropped = this.#current.splice(this.#places.get(id) ?? 0);
@@ -188,7 +188,7 @@ export class ChatLog {
     if (step !== undefined) this.steps.push(step);
   }
 
-  /** All messages were dropped, and a summary follows: a compaction, which names what it keeps again. */
+  /** All messages were dropped, and a summary follows: a compaction, which puts the kept ones again. */
   #recompact(summary: Turn): void {
     summary.role = "summary";
     this.steps.pop();
@@ -197,7 +197,7 @@ export class ChatLog {
     if (this.#rewound !== undefined) this.#rewound.compaction = step;
   }
 
-  /** A checkpoint may lack what the log has told of a message: its calls, tokens, model and time. */
+  /** A checkpoint may lack known members of a message: its calls, tokens, model and time. */
   #update(turn: Turn, value: ForeignObject): void {
     this.superseded++;
     const { timestamp, toolCalls, tokens, thoughts, model, sessile } = turn.value;

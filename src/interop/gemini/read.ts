@@ -123,7 +123,7 @@ function addCompaction({ summary, retained }: CompactionStep, conversation: Conv
   const draft = {
     type: "compaction",
     summary: wrapper.exec(text)?.[1] ?? text,
-    // Of this entry, which keeps nothing before it: what stays is in `retain`.
+    // Of this entry, which keeps nothing before it: kept messages are in `retain`.
     firstKeptEntryId: conversation.nextId(summary),
     tokensBefore: conversation.tokens,
     ...(retain.length === 0 ? {} : { retain }),

@@ -4,7 +4,15 @@ import { gemini } from "sessile/interop/gemini";
 import { buildSessionContext, encodeEntry, parseSession } from "sessile/session";
 import { expect } from "vitest";
 import { pixel } from "../gemini/chat-log.js";
-import { byKind, comparable, projectionOf } from "../gemini/requests.js";
+import {
+  asWritten,
+  byKind,
+  comparable,
+  inWords,
+  onceOf,
+  projectionOf,
+  type Rows,
+} from "../gemini/requests.js";
 import { compacted, interleaved, noBlobs, rich, said } from "../gemini/written-session.js";
 import { judge, keepSample } from "./judge.js";
 import type { AgentRun } from "./run.js";
@@ -62,6 +70,8 @@ for (const [name, session] of Object.entries({
 })) {
   judge("gemini", `resumes ${name}`, async ({ version, run }) => {
     const written = await exportSession(session, { to: gemini });
+    const [chat] = written.files;
+    keepSample("gemini", `written/${name.replaceAll(" ", "-")}.jsonl`, asWritten(chat?.bytes));
     const isOld = version.startsWith("0.26.");
     const files = inHome(isOld ? written.files.map(asJson) : written.files);
     const [, ...resume] = written.resume;
@@ -139,35 +149,3 @@ judge("gemini", "sends what an import of its own run has", async ({ version, run
   const expected = comparable(await projectionOf(contextOf(changed), { blobs, last: "go on" }));
   expect(onceOf(comparable(requestOf(third)))).toEqual(onceOf(expected));
 });
-
-type Rows = readonly unknown[];
-
-/** Function responses that the agent has written twice, once. */
-function onceOf(rows: Rows): Rows {
-  const seen = new Set<string>();
-  return rows.filter((row) => {
-    const key = JSON.stringify(row);
-    const isRepeated = seen.has(key);
-    if ("text" in (row as object) || "call" in (row as object)) seen.clear();
-    else seen.add(key);
-    return !isRepeated;
-  });
-}
-
-/** Rows of the user as version 0.26 sends them: the parts of a message are one text, with words for images. */
-function inWords(rows: Rows): Rows {
-  const out: unknown[] = [];
-  let isResult = false;
-  for (const row of rows as readonly { role?: string; text?: string; image?: string }[]) {
-    const last = out.at(-1) as { role?: string; text?: string } | undefined;
-    if ("image" in row && !isResult) {
-      if (last?.role === "user" && last.text !== undefined)
-        out[out.length - 1] = { ...last, text: `${last.text}<image/png>` };
-      else out.push({ role: "user", text: "<image/png>" });
-      continue;
-    }
-    isResult = "result" in row || ("image" in row && isResult);
-    out.push(row);
-  }
-  return out;
-}

@@ -91,3 +91,41 @@ export async function projectionOfImport(
 ): Promise<unknown> {
   return projectionOf(contextOf(imported), options);
 }
+
+export type Rows = readonly unknown[];
+
+/** Function responses that the agent has written twice, once. */
+export function onceOf(rows: Rows): Rows {
+  const seen = new Set<string>();
+  return rows.filter((row) => {
+    const key = JSON.stringify(row);
+    const isRepeated = seen.has(key);
+    if ("text" in (row as object) || "call" in (row as object)) seen.clear();
+    else seen.add(key);
+    return !isRepeated;
+  });
+}
+
+/** Rows of the user as version 0.26 sends them: the parts of a message are one text, with words for images. */
+export function inWords(rows: Rows): Rows {
+  const out: unknown[] = [];
+  let isResult = false;
+  for (const row of rows as readonly { role?: string; text?: string; image?: string }[]) {
+    const last = out.at(-1) as { role?: string; text?: string } | undefined;
+    if ("image" in row && !isResult) {
+      if (last?.role === "user" && last.text !== undefined)
+        out[out.length - 1] = { ...last, text: `${last.text}<image/png>` };
+      else out.push({ role: "user", text: "<image/png>" });
+      continue;
+    }
+    isResult = "result" in row || ("image" in row && isResult);
+    out.push(row);
+  }
+  return out;
+}
+
+/** The bytes of a written chat but for the time of writing. */
+export function asWritten(bytes: Uint8Array | undefined): Uint8Array {
+  const text = new TextDecoder().decode(bytes).replace(/"lastUpdated":"[^"]*"/g, '"lastUpdated":"now"');
+  return new TextEncoder().encode(text);
+}
