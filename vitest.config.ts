@@ -25,6 +25,7 @@ const system = [
   "test/blobs/**",
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
+  "test/interop/node/**",
   "test/adapters/shared/node/**",
 ].map((directory) => `${directory}/*.test.ts`);
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */

@@ -3,9 +3,5 @@
  *
  * @module interop/node
  */
-
-/** Lists the sessions of other agents. */
-export async function* findSessions(): AsyncIterable<never> {}
-
-/** Imports what was appended to a session. */
-export async function* followSession(): AsyncIterable<never> {}
+export { type FindOptions, type FoundSession, findSessions } from "./find-sessions.js";
+export { type FollowOptions, followSession, sessionFiles } from "./session-files.js";
