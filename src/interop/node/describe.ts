@@ -22,8 +22,8 @@ export interface Described {
 }
 
 const maxTitle = 200;
-/** Lines of a window that are looked at. */
-const maxLines = 200;
+/** Lines of the start that are looked at. */
+const maxLines = 100;
 
 /** Describes a file; undefined if it is no session. */
 export function describeSession(
@@ -58,11 +58,26 @@ function* recordsOf(bytes: Uint8Array): Generator<ForeignObject> {
   }
 }
 
-/** The records of the tail, last first. */
-function lastRecords({ head, tail }: Windows): readonly ForeignObject[] {
+/** The records of the tail that have one of some texts, last first. The others are not parsed. */
+function* lastRecords({ head, tail }: Windows, texts: readonly string[]): Generator<ForeignObject> {
   const text = new TextDecoder().decode(tail);
-  const lines = (head === tail ? text : text.slice(text.indexOf("\n") + 1)).split("\n");
-  return objectsOf(lines.slice(-maxLines).map((line) => parseCutJson(line))).reverse();
+  const start = head === tail ? 0 : text.indexOf("\n") + 1;
+  for (let end = text.length; end > start; ) {
+    const at = Math.max(text.lastIndexOf("\n", end - 1) + 1, start);
+    const line = text.slice(at, end);
+    const value = texts.some((each) => line.includes(each)) ? objectOf(parseCutJson(line)) : undefined;
+    if (value !== undefined) yield value;
+    end = at - 1;
+  }
+}
+
+/** The first value that a function finds in some records. */
+function firstOf<T>(records: Iterable<ForeignObject>, find: (record: ForeignObject) => T | undefined) {
+  for (const record of records) {
+    const found = find(record);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function objectsOf(values: readonly unknown[]): ForeignObject[] {
@@ -104,14 +119,17 @@ function claudeCode({ path }: Candidate, windows: Windows): Described | undefine
     created ??= millisecondsOf(record.timestamp);
     const isAsked = record.type === "user" && record.isMeta !== true && record.isSidechain !== true;
     if (isAsked) question ??= textIn(objectOf(record.message)?.content);
+    if (cwd !== undefined && created !== undefined && question !== undefined && sessionId !== undefined)
+      break;
   }
   if (sessionId === undefined && cwd === undefined && created === undefined) return undefined;
   if (id.startsWith("agent-")) return { id, cwd, created, partOf: sessionId ?? "" };
-  const named = lastRecords(windows).map(
+  const named = firstOf(
+    lastRecords(windows, ['"customTitle"', '"aiTitle"', '"summary"']),
     ({ type, customTitle, aiTitle, summary }) =>
       textOf(customTitle) ?? textOf(aiTitle) ?? (type === "summary" ? textOf(summary) : undefined),
   );
-  return { id, cwd, created, title: titleOf(named.find((name) => name !== undefined) ?? question) };
+  return { id, cwd, created, title: titleOf(named ?? question) };
 }
 
 const rolloutId = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\.jsonl?(?:\.zst)?$)/;
@@ -128,6 +146,7 @@ function codex({ path }: Candidate, { head }: Windows): Described | undefined {
     else if (meta === undefined && typeof record.id === "string" && "timestamp" in record) meta = record;
     else if (meta === undefined && objectOf(record.session) !== undefined) meta = objectOf(record.session);
     if (payload?.type === "user_message") title ??= textOf(payload.message);
+    if (meta !== undefined && title !== undefined) break;
   }
   const id = textOf(meta?.id) ?? named;
   if (id === undefined) return undefined;
@@ -154,9 +173,10 @@ function gemini({ path }: Candidate, windows: Windows): Described | undefined {
   const questions = messages
     .filter(({ type }) => type === "user")
     .map(({ content }) => textIn(content) ?? "");
-  const states = isLog ? objectsOf(lastRecords(windows).map(({ $set }) => $set)) : [start];
   const latest = (key: string) =>
-    states.map((state) => textOf(state[key])).find((text) => text !== undefined);
+    isLog
+      ? firstOf(lastRecords(windows, [`"${key}"`]), ({ $set }) => textOf(objectOf($set)?.[key]))
+      : textOf(start[key]);
   return {
     id,
     created: millisecondsOf(start.startTime),
@@ -187,7 +207,8 @@ function ownFamily(windows: Windows, format: ForeignFormatName): Described | und
   const id = textOf(header?.id);
   if (header?.type !== "session" || id === undefined) return undefined;
   if (format === "sessile" && !("sessile" in header)) return undefined;
-  const info = [...lastRecords(windows), ...records].find(({ type }) => type === "session_info");
+  const isInfo = (record: ForeignObject) => (record.type === "session_info" ? record : undefined);
+  const info = firstOf(lastRecords(windows, ['"session_info"']), isInfo) ?? firstOf(records, isInfo);
   const question = records.find(({ message }) => objectOf(message)?.role === "user");
   return {
     id,
