@@ -6,6 +6,7 @@
 
 import type { ForeignFormat } from "../types.js";
 import { readCodex } from "./read.js";
+import { resumeCodex, writeCodex } from "./write.js";
 
 /**
  * The format of Codex.
@@ -18,5 +19,6 @@ import { readCodex } from "./read.js";
 export const codex: ForeignFormat = {
   name: "codex",
   read: readCodex,
-  write: () => ({ files: [], resume: [] }),
+  write: writeCodex,
+  resume: resumeCodex,
 };

@@ -46,6 +46,7 @@ export function readReply(
   items: readonly ForeignObject[],
   maker: { readonly provider: string; readonly model: string },
   timestamp: number,
+  mark?: ForeignObject,
 ): { readonly message: AssistantMessage; readonly calls: ReadonlyMap<string, ReadCall> } {
   const output = items.flatMap((item) => itemsOf(plainItem(item)));
   const message = readOpenaiResponsesReply(
@@ -62,7 +63,17 @@ export function readReply(
     const call = named.get(callId) ?? named.get(`${callId}|${textOf(item.id) ?? ""}`);
     if (call !== undefined) calls.set(callId, { storedId: call.id, name: call.name });
   }
-  return { message: { ...message, timestamp }, calls };
+  return { message: { ...madeBy(message, mark), timestamp }, calls };
+}
+
+/** A reply that this library wrote names its maker if that is one of another protocol. */
+function madeBy(message: AssistantMessage, mark: ForeignObject | undefined): AssistantMessage {
+  const provider = textOf(mark?.provider);
+  const model = textOf(mark?.model);
+  if (provider === undefined || model === undefined) return message;
+  const { api: _api, ...rest } = message;
+  const api = textOf(mark?.api);
+  return { ...rest, provider, model, ...(api === undefined ? {} : { api }) };
 }
 
 type OutputItem = ForeignObject & { readonly type: string };

@@ -21,6 +21,8 @@ export interface RolloutLine {
   /** Stable under appends and compression. */
   readonly recordId: string;
   readonly record: ForeignRecord;
+  /** The members of this library, in lines that it wrote: ids and types. */
+  readonly mark: ForeignObject | undefined;
 }
 
 /** What the first `session_meta` of a rollout says. */
@@ -132,6 +134,7 @@ function lineOf(record: ForeignRecord, next: number): RolloutLine {
     ordinal: numberOf(value.ordinal) ?? next,
     recordId: String(line),
     record,
+    mark: objectOf(value.sessile),
   };
 }
 

@@ -25,6 +25,8 @@ export interface ItemLine {
   readonly item: ForeignObject;
   readonly place: DraftPlace & { readonly timestamp: number };
   readonly record: ForeignRecord;
+  /** The members of this library in a line that it wrote. */
+  readonly mark: ForeignObject | undefined;
   readonly behind?: boolean;
 }
 
@@ -43,9 +45,12 @@ export class ThreadItems {
   /** Whether a user's message came as an item, not only as an event. */
   hasUserItems = false;
   hasReplies = false;
-  #open: { readonly items: ForeignObject[]; readonly place: ItemLine["place"] } | undefined;
+  #open: (Pick<ItemLine, "place" | "mark"> & { readonly items: ForeignObject[] }) | undefined;
   readonly #calls = new Map<string, ReadCall>();
-  readonly #results = new Map<string, { readonly draft: MessageDraft; readonly output: unknown }>();
+  readonly #results = new Map<
+    string,
+    { readonly draft: MessageDraft; readonly output: unknown; readonly mark: ForeignObject | undefined }
+  >();
   readonly outcomes = new Map<string, Outcome>();
   /** Threads of subagents that calls started. */
   readonly spawned = new Set<string>();
@@ -59,6 +64,7 @@ export class ThreadItems {
   /** Adds an item. Returns whether its type is known. */
   add(line: ItemLine): boolean | "unknown" {
     const { item } = line;
+    if (line.place.id !== undefined) this.endReply();
     const type = textOf(item.type) ?? "";
     if (type === "message" && item.role === "assistant") return this.#ownItem(line);
     if (modelItems.has(type)) {
@@ -90,7 +96,7 @@ export class ThreadItems {
     if (open === undefined) return;
     this.#open = undefined;
     const maker = { provider: this.provider, model: this.model };
-    const { message, calls } = readReply(open.items, maker, open.place.timestamp);
+    const { message, calls } = readReply(open.items, maker, open.place.timestamp, open.mark);
     if (message.content.length === 0) return;
     for (const [callId, call] of calls) this.#calls.set(callId, call);
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, open.place);
@@ -115,9 +121,9 @@ export class ThreadItems {
   /** Completes the results by the outcomes in events, which may come later. */
   finish(): void {
     this.endReply();
-    for (const [callId, { draft, output }] of this.#results) {
+    for (const [callId, { draft, output, mark }] of this.#results) {
       const outcome = this.outcomes.get(callId);
-      const isError = outcome?.isError ?? outputFailed(output);
+      const isError = mark === undefined ? (outcome?.isError ?? outputFailed(output)) : mark.isError === true;
       const details = outcome?.details ?? {};
       changeMessage(draft, { isError, ...(Object.keys(details).length === 0 ? {} : { details }) });
     }
@@ -131,15 +137,20 @@ export class ThreadItems {
     this.#source.find({ code, file: record.file, line: record.line, text });
   }
 
-  #ownItem({ item, place }: ItemLine): true {
-    this.#open ??= { items: [], place };
+  #ownItem({ item, place, mark }: ItemLine): true {
+    this.#open ??= { items: [], place, mark };
     this.#open.items.push(item);
     return true;
   }
 
   #userMessage(line: ItemLine): void {
-    const { item, place, behind } = line;
+    const { item, place, behind, mark } = line;
     this.usage.separate();
+    const customType = textOf(mark?.customType);
+    if (customType !== undefined) {
+      this.#harness(line, customType, asContent(blocksOf(item.content)), 0, mark?.display === true);
+      return;
+    }
     const drafts: Draft[] = [];
     for (const [at, { harness, content }] of userPieces(item).entries()) {
       if (harness !== undefined) {
@@ -160,8 +171,14 @@ export class ThreadItems {
     this.#state.see(item, ...drafts);
   }
 
-  #harness(line: ItemLine, customType: string, content: ReturnType<typeof asContent>, at: number): void {
-    this.#state.see(line.item, this.#harnessEntry(line, customType, content, at));
+  #harness(
+    line: ItemLine,
+    customType: string,
+    content: ReturnType<typeof asContent>,
+    at: number,
+    display = false,
+  ): void {
+    this.#state.see(line.item, this.#harnessEntry(line, customType, content, at, display));
   }
 
   #harnessEntry(
@@ -169,17 +186,18 @@ export class ThreadItems {
     customType: string,
     content: ReturnType<typeof asContent>,
     at: number,
+    display = false,
   ): Draft {
     if (customType === initialContextType && typeof content === "string") {
       const cwd = directoryOf(content);
       if (cwd !== undefined) this.onDirectory(cwd, record);
     }
-    const entry = { type: "custom_message", customType, content, display: false } as const;
+    const entry = { type: "custom_message", customType, content, display } as const;
     return this.#timeline.add(entry, { ...place, part: partOf(place, at) });
   }
 
   #output(line: ItemLine): boolean {
-    const { item, place } = line;
+    const { item, place, mark } = line;
     const callId = textOf(item.call_id) ?? textOf(item.id) ?? "";
     const call = this.#calls.get(callId);
     if (call === undefined) {
@@ -204,7 +222,7 @@ export class ThreadItems {
       timestamp: place.timestamp,
     };
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, place);
-    this.#results.set(callId, { draft, output });
+    this.#results.set(callId, { draft, output, mark });
     this.#state.see(item, draft);
     const told = this.outcomes.get(callId)?.threads[0];
     const sessionId = told ?? (call.name === "spawn_agent" ? spawnedThread(output) : undefined);

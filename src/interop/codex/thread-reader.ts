@@ -122,13 +122,13 @@ export class ThreadReader {
     }
   }
 
-  #place({ recordId }: RolloutLine, part?: string) {
-    const place = { recordId: this.#prefix + recordId, timestamp: this.#time };
+  #place({ recordId, mark }: RolloutLine, part?: string) {
+    const place = { recordId: this.#prefix + recordId, timestamp: this.#time, id: textOf(mark?.entry) };
     return part === undefined ? place : { ...place, part };
   }
 
   #itemLine(line: RolloutLine): ItemLine {
-    return { item: line.payload, place: this.#place(line), record: line.record };
+    return { item: line.payload, place: this.#place(line), record: line.record, mark: line.mark };
   }
 
   #isNewer({ record: { file, line } }: RolloutLine, type: string): void {
@@ -260,8 +260,8 @@ export class ThreadReader {
         type: "compaction",
         summary,
         // An own id keeps nothing: entries that stay are named one by one.
-        firstKeptEntryId: digestOf("codex", this.#id, place.recordId, "").slice(0, 8),
-        tokensBefore,
+        firstKeptEntryId: place.id ?? digestOf("codex", this.#id, place.recordId, "").slice(0, 8),
+        tokensBefore: numberOf(line.mark?.tokensBefore) ?? tokensBefore,
         strategy: "codex",
         ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(idOf))] }),
         ...(usage === undefined ? {} : { usage }),
@@ -277,8 +277,9 @@ export class ThreadReader {
       } else
         items.add({
           item,
-          place: this.#place(line, `history.${at}`) as ItemLine["place"],
+          place: { ...place, id: undefined, part: `history.${at}` },
           record,
+          mark: undefined,
           behind: true,
         });
     }

@@ -15,6 +15,8 @@ export interface Draft<T extends DraftEntry = DraftEntry> {
   readonly recordId: string;
   readonly part: string;
   readonly timestamp: unknown;
+  /** The id that this library gave the entry earlier. */
+  readonly id: string | undefined;
   /** Left out in the end. */
   isDropped?: boolean;
 }
@@ -24,6 +26,7 @@ export interface DraftPlace {
   readonly recordId: string;
   readonly part?: string | number;
   readonly timestamp?: unknown;
+  readonly id?: string | undefined;
 }
 
 /** The entries of one session in the order of its lines. */
@@ -38,13 +41,14 @@ export class Timeline {
 
   /** Adds an entry behind the cursor. */
   add<T extends DraftEntry>(entry: T | Draft["entry"], place: DraftPlace): Draft<T> {
-    const { recordId, part = "", timestamp } = place;
+    const { recordId, part = "", timestamp, id } = place;
     const draft: Draft = {
       entry: entry as Draft["entry"],
       parent: this.#cursor,
       recordId,
       part: String(part),
       timestamp,
+      id,
     };
     this.#drafts.push(draft);
     this.#cursor = draft;
@@ -60,7 +64,7 @@ export class Timeline {
       type: "leaf",
       targetId: target === null ? null : idOf(target),
     });
-    this.#drafts.push({ entry, parent: target, recordId, part: String(part), timestamp });
+    this.#drafts.push({ entry, parent: target, recordId, part: String(part), timestamp, id: undefined });
   }
 
   /** Adds all entries to a builder, and sets the leaf. */
@@ -77,9 +81,9 @@ export class Timeline {
     };
     for (const draft of this.#drafts) {
       if (draft.isDropped === true) continue;
-      const { entry, recordId, part, timestamp } = draft;
+      const { entry, recordId, part, timestamp, id } = draft;
       const made = typeof entry === "function" ? entry((other) => idOf(other) ?? "") : entry;
-      ids.set(draft, builder.add(made, { recordId, part, timestamp, parentId: idOf(draft.parent) }));
+      ids.set(draft, builder.add(made, { recordId, part, timestamp, id, parentId: idOf(draft.parent) }));
     }
     builder.setLeaf(idOf(this.#cursor));
   }

@@ -1,0 +1,124 @@
+/** The written lines of a rollout: items, and the events by which Codex lists and shows a session. */
+
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { uuidOf } from "../shared/ids.js";
+import { type ForeignObject, objectOf } from "../shared/values.js";
+import type { CodexItem } from "./write-items.js";
+
+/** Members for this library beside the payload, which Codex ignores: ids and types for the way back. */
+export type LineMark = Readonly<Record<string, unknown>> & { readonly entry: string };
+
+/** The form of the lines. */
+export interface LineForm {
+  readonly threadId: string;
+  /** The number of the first line, in threads that number them. */
+  readonly ordinal?: number;
+}
+
+/** Collects the lines of one rollout. */
+export class RolloutLines {
+  readonly #form: LineForm;
+  readonly #lines: string[] = [];
+  #turnId: string | undefined;
+
+  constructor(form: LineForm) {
+    this.#form = form;
+  }
+
+  /** Adds a line. */
+  add(type: string, payload: ForeignObject, time: number, mark?: LineMark): void {
+    const { ordinal } = this.#form;
+    const line = {
+      timestamp: new Date(time).toISOString(),
+      ...(ordinal === undefined ? {} : { ordinal: ordinal + this.#lines.length }),
+      type,
+      payload,
+      ...(mark === undefined ? {} : { sessile: mark }),
+    };
+    this.#lines.push(`${JSON.stringify(line)}\n`);
+  }
+
+  /** Adds an item of the conversation. */
+  item(item: CodexItem, time: number, mark?: LineMark): void {
+    this.add("response_item", item, time, mark);
+  }
+
+  /** Begins a turn, in threads that number their lines: they show turns by these events. */
+  beginTurn(entryId: string, time: number): void {
+    if (this.#form.ordinal === undefined) return;
+    this.endTurn(time);
+    this.#turnId = uuidOf("codex", this.#form.threadId, entryId);
+    const started_at = Math.floor(time / 1000);
+    this.#event(
+      { type: "task_started", turn_id: this.#turnId, started_at, model_context_window: null },
+      time,
+    );
+  }
+
+  /** Ends the turn. */
+  endTurn(time: number): void {
+    if (this.#turnId === undefined) return;
+    const completed_at = Math.floor(time / 1000);
+    this.#event(
+      { type: "task_complete", turn_id: this.#turnId, last_agent_message: null, completed_at },
+      time,
+    );
+    this.#turnId = undefined;
+  }
+
+  /** What a person sees of a message of the user. */
+  showUser(entryId: string, item: CodexItem, time: number): void {
+    const parts = (item.content as readonly ForeignObject[]) ?? [];
+    const text = parts.flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
+    const images = parts.flatMap((part) => (typeof part.image_url === "string" ? [part.image_url] : []));
+    if (this.#form.ordinal === undefined) {
+      this.#event({ type: "user_message", message: text, images, local_images: [], text_elements: [] }, time);
+      return;
+    }
+    const shown = [
+      ...images.map((image_url) => ({ type: "image", image_url })),
+      ...(text === "" ? [] : [{ type: "text", text, text_elements: [] }]),
+    ];
+    this.#completed({ type: "UserMessage", id: this.#idOf(entryId, "user"), content: shown }, time);
+  }
+
+  /** What a person sees of an item of a reply. */
+  showReply(entryId: string, item: CodexItem, at: number, time: number): void {
+    const isLegacy = this.#form.ordinal === undefined;
+    if (item.type === "message") {
+      const text = (item.content as readonly ForeignObject[]).map((part) => String(part.text)).join("");
+      if (isLegacy) this.#event({ type: "agent_message", message: text }, time);
+      else {
+        const id = this.#idOf(entryId, String(at));
+        this.#completed({ type: "AgentMessage", id, content: [{ type: "Text", text }] }, time);
+      }
+    }
+    if (item.type !== "reasoning" || !Array.isArray(item.summary)) return;
+    const texts = item.summary.map((part) => String(objectOf(part)?.text ?? ""));
+    if (texts.length === 0) return;
+    if (isLegacy) for (const text of texts) this.#event({ type: "agent_reasoning", text }, time);
+    else {
+      const id = this.#idOf(entryId, String(at));
+      this.#completed({ type: "Reasoning", id, summary_text: texts, raw_content: [] }, time);
+    }
+  }
+
+  /** The lines as bytes. */
+  bytes(): Uint8Array {
+    return encodeUtf8(this.#lines.join(""));
+  }
+
+  #event(payload: ForeignObject, time: number): void {
+    this.add("event_msg", payload, time);
+  }
+
+  #completed(item: ForeignObject, time: number): void {
+    const turn_id = this.#turnId ?? this.#idOf("", "turn");
+    const { threadId: thread_id } = this.#form;
+    this.#event({ type: "item_completed", thread_id, turn_id, item, completed_at_ms: time }, time);
+  }
+
+  #idOf(entryId: string, part: string): string {
+    return uuidOf("codex", this.#form.threadId, entryId, part);
+  }
+}

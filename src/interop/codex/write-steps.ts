@@ -1,0 +1,220 @@
+/** Writes the steps of a session as the lines of a rollout. */
+
+import type { AssistantMessage, Usage } from "../../content/index.js";
+import type { SessionEntry } from "../../session/index.js";
+import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import type { WriteSource } from "../types.js";
+import { summaryPrefix } from "./compacted.js";
+import { type CodexItem, type ItemStep, ItemWriter, isResponses } from "./write-items.js";
+import type { LineMark, RolloutLines } from "./write-lines.js";
+
+/** A session as steps, with the writer of their items. */
+export interface CodexSteps {
+  readonly steps: readonly WriteStep[];
+  readonly items: ItemWriter;
+}
+
+/** The steps of a session. Calls have the ids that Codex's items name. */
+export function codexSteps(source: WriteSource): CodexSteps {
+  const itemIds = new Map<string, string>();
+  const path = source.path.map((entry) => withCallIds(entry, itemIds));
+  const bare = { ...source, path };
+  return { steps: stepsOf(bare), items: new ItemWriter(bare, itemIds) };
+}
+
+/** An entry whose calls and results have the id of the call alone; the ids of the items go to the map. */
+function withCallIds(entry: SessionEntry, itemIds: Map<string, string>): SessionEntry {
+  if (entry.type !== "message") return entry;
+  const { message } = entry;
+  if (message.role === "toolResult") {
+    const [callId] = splitId(message.toolCallId);
+    return { ...entry, message: { ...message, toolCallId: callId } };
+  }
+  if (message.role !== "assistant") return entry;
+  const content = message.content.map((block, at) => {
+    if (block.type !== "toolCall") return block;
+    const [callId, itemId] = splitId(block.id);
+    if (itemId !== undefined && isResponses(message)) itemIds.set(`${entry.id} ${at}`, itemId);
+    return callId === block.id ? block : { ...block, id: callId };
+  });
+  return { ...entry, message: { ...message, content } };
+}
+
+/** The id of a call, and that of its item behind a bar. */
+function splitId(id: string): readonly [callId: string, itemId?: string] {
+  const bar = id.indexOf("|");
+  return bar <= 0 ? [id] : [id.slice(0, bar), id.slice(bar + 1)];
+}
+
+/** What the lines have said so far. */
+export interface WrittenState {
+  model?: string | undefined;
+  effort?: string | undefined;
+  totals: Usage;
+}
+
+/** A state before the first line. */
+export function emptyState(): WrittenState {
+  return { totals: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
+}
+
+/** Writes steps to lines. */
+export class StepWriter {
+  readonly #source: WriteSource;
+  readonly #items: ItemWriter;
+  readonly #lines: RolloutLines;
+  readonly #state: WrittenState;
+
+  constructor(source: WriteSource, items: ItemWriter, lines: RolloutLines, state: WrittenState) {
+    this.#source = source;
+    this.#items = items;
+    this.#lines = lines;
+    this.#state = state;
+  }
+
+  async write(step: WriteStep): Promise<void> {
+    switch (step.kind) {
+      case "user":
+        return this.#user(step);
+      case "reply":
+        return this.#reply(step);
+      case "compaction":
+        return this.#compaction(step);
+      default:
+        this.#other(step.entry, step.time);
+    }
+  }
+
+  async #user(step: ItemStep & { readonly kind: "user" }): Promise<void> {
+    const { entryId, time, customType, display } = step;
+    const [item] = await this.#items.user(step);
+    if (item === undefined) return;
+    const mark: LineMark =
+      customType === undefined ? { entry: entryId } : { entry: entryId, customType, display };
+    if (customType === undefined) {
+      this.#lines.beginTurn(entryId, time);
+      this.#lines.showUser(entryId, item, time);
+    }
+    this.#lines.item(item, time, mark);
+  }
+
+  async #reply(step: ItemStep & { readonly kind: "reply" }): Promise<void> {
+    const { entryId, time, message, results } = step;
+    const model = this.#modelOf(message);
+    if (model !== undefined && model !== this.#state.model) this.#turnContext(model, time, undefined);
+    const items = await this.#items.reply(step);
+    for (const [at, item] of items.entries()) {
+      this.#lines.showReply(entryId, item, at, time);
+      this.#lines.item(item, time, at === 0 ? { entry: entryId, ...makerOf(message) } : undefined);
+    }
+    if (message.usage !== undefined && items.length > 0) this.#tokenCount(message.usage, time);
+    for (const result of results) {
+      const item = await this.#items.result(result, items);
+      const mark = { entry: result.entryId, ...(result.isError ? { isError: true } : {}) };
+      this.#lines.item(item, result.time, result.interrupted === true ? undefined : mark);
+    }
+    if (message.stopReason === "aborted") {
+      this.#lines.add("event_msg", { type: "turn_aborted", reason: "interrupted" }, time);
+    }
+  }
+
+  async #compaction(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
+    const { entryId, time, summary, kept, entry } = step;
+    const message = `${summaryPrefix}\n${summary}`;
+    const history: CodexItem[] = [
+      { type: "message", role: "user", content: [{ type: "input_text", text: message }] },
+    ];
+    for (const each of kept) {
+      if (each.kind === "user") history.push(...(await this.#items.user(each)));
+      if (each.kind !== "reply") continue;
+      const items = await this.#items.reply(each);
+      history.push(...items);
+      for (const result of each.results) history.push(await this.#items.result(result, items));
+    }
+    const mark = { entry: entryId, tokensBefore: entry.tokensBefore };
+    this.#lines.add("compacted", { message, replacement_history: history }, time, mark);
+  }
+
+  #other(entry: SessionEntry, time: number): void {
+    switch (entry.type) {
+      case "model_change": {
+        const { provider, modelId } = entry;
+        const model = this.#source.modelFor({ provider, model: modelId }) ?? modelId;
+        this.#turnContext(model, time, { entry: entry.id });
+        return;
+      }
+      case "thinking_level_change": {
+        const effort = entry.thinkingLevel === "off" ? "none" : entry.thinkingLevel;
+        if (!efforts.has(effort)) return;
+        this.#state.effort = effort;
+        if (this.#state.model !== undefined) this.#turnContext(this.#state.model, time, { entry: entry.id });
+        return;
+      }
+      case "session_info": {
+        const { name } = entry;
+        if (name === undefined) return;
+        const payload = { type: "thread_name_updated", thread_id: this.#source.header.id, thread_name: name };
+        this.#lines.add("event_msg", payload, time, { entry: entry.id });
+        return;
+      }
+      default:
+    }
+  }
+
+  /** The model under which a reply is written; undefined if Codex has no name for it. */
+  #modelOf(message: AssistantMessage): string | undefined {
+    const { provider, model } = message;
+    return this.#source.modelFor({ provider, model }) ?? (isResponses(message) ? model : undefined);
+  }
+
+  #turnContext(model: string, time: number, mark: LineMark | undefined): void {
+    const { effort } = this.#state;
+    this.#state.model = model;
+    const payload = {
+      cwd: this.#source.cwd,
+      approval_policy: "on-request",
+      // 0.58 reads the mode, later versions the type.
+      sandbox_policy: { type: "read-only", mode: "read-only" },
+      model,
+      ...(effort === undefined ? {} : { effort }),
+      summary: "auto",
+    };
+    this.#lines.add("turn_context", payload, time, mark);
+  }
+
+  #tokenCount(usage: Usage, time: number): void {
+    const { totals } = this.#state;
+    this.#state.totals = {
+      input: totals.input + usage.input,
+      output: totals.output + usage.output,
+      cacheRead: totals.cacheRead + usage.cacheRead,
+      cacheWrite: totals.cacheWrite + usage.cacheWrite,
+    };
+    const info = {
+      total_token_usage: tokensOf(this.#state.totals),
+      last_token_usage: tokensOf(usage),
+      model_context_window: null,
+    };
+    this.#lines.add("event_msg", { type: "token_count", info, rate_limits: null }, time);
+  }
+}
+
+/** Levels of reasoning that Codex knows. */
+const efforts: ReadonlySet<string> = new Set(["none", "minimal", "low", "medium", "high", "xhigh"]);
+
+/** The maker of a reply that came over another protocol. */
+function makerOf(message: AssistantMessage): Readonly<Record<string, unknown>> {
+  const { provider, model, api } = message;
+  return isResponses(message) ? {} : { provider, model, ...(api === undefined ? {} : { api }) };
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite, totalTokens }: Usage) {
+  return {
+    input_tokens: input + cacheRead + cacheWrite,
+    cached_input_tokens: cacheRead,
+    ...(cacheWrite === 0 ? {} : { cache_write_input_tokens: cacheWrite }),
+    output_tokens: output,
+    reasoning_output_tokens: 0,
+    total_tokens: totalTokens ?? input + cacheRead + cacheWrite + output,
+  };
+}
