@@ -5,6 +5,7 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { appendCodex } from "./append.js";
 import { readCodex } from "./read.js";
 import { resumeCodex, writeCodex } from "./write.js";
 
@@ -21,4 +22,5 @@ export const codex: ForeignFormat = {
   read: readCodex,
   write: writeCodex,
   resume: resumeCodex,
+  append: appendCodex,
 };

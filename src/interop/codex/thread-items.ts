@@ -102,6 +102,7 @@ export class ThreadItems {
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, open.place);
     for (const item of open.items) this.#state.see(item, draft);
     this.usage.begin(draft);
+    this.#state.close();
     this.turnReply = draft;
     this.hasReplies = true;
   }
@@ -114,6 +115,7 @@ export class ThreadItems {
       this.#timeline.add({ type: "message", message }, place);
       return;
     }
+    this.#state.open(this.#timeline.cursor);
     const data = { role: textOf(item.role) ?? "developer", text };
     this.#timeline.add({ type: "custom", customType: "sessile.foreign_instructions", data }, place);
   }
@@ -192,6 +194,7 @@ export class ThreadItems {
       const cwd = directoryOf(content);
       if (cwd !== undefined) this.onDirectory(cwd, record);
     }
+    this.#state.open(this.#timeline.cursor);
     const entry = { type: "custom_message", customType, content, display } as const;
     return this.#timeline.add(entry, { ...place, part: partOf(place, at) });
   }
@@ -222,6 +225,7 @@ export class ThreadItems {
       timestamp: place.timestamp,
     };
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, place);
+    this.#state.close();
     this.#results.set(callId, { draft, output, mark });
     this.#state.see(item, draft);
     const told = this.outcomes.get(callId)?.threads[0];

@@ -10,6 +10,9 @@ import { changeMessage, type ItemLine, ThreadItems } from "./thread-items.js";
 import { ThreadState } from "./thread-state.js";
 import { type Draft, Timeline } from "./timeline.js";
 
+/** The last version seen to keep the harness's messages in front of a turn that is rolled back. */
+export const keepingMinor = 98;
+
 /** Reads one thread: the files of which it consists, one after the other. */
 export class ThreadReader {
   readonly timeline = new Timeline();
@@ -39,7 +42,8 @@ export class ThreadReader {
     this.#id = meta?.id ?? "";
     this.#time = builder.time(meta?.timestamp);
     this.#cwd = meta?.cwd;
-    this.#state = new ThreadState(keepsStates);
+    const minor = Number(/^0\.(\d{1,6})\./.exec(meta?.version ?? "")?.[1] ?? 0);
+    this.#state = new ThreadState({ keepsStates, trims: minor > keepingMinor });
     this.#items = new ThreadItems(source, this.timeline, this.#state);
     this.#items.provider = meta?.provider ?? "openai";
     this.#items.onDirectory = (cwd, record) => this.#moveTo(cwd, record);

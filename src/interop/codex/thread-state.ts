@@ -32,10 +32,14 @@ export class ThreadState {
   #turns: Turn[] = [];
   #history: HistoryItem[] = [];
   readonly #states: State[] | undefined;
+  readonly #trims: boolean;
+  /** The place before the harness's messages that precede a turn. */
+  #opening: Turn | undefined;
 
-  /** @param keepsStates whether a file goes on from a line of an earlier one */
-  constructor(keepsStates: boolean) {
+  /** `keepsStates`: a file goes on from an earlier line. `trims`: rollbacks drop messages of the harness. */
+  constructor({ keepsStates, trims }: { readonly keepsStates: boolean; readonly trims: boolean }) {
     this.#states = keepsStates ? [] : undefined;
+    this.#trims = trims;
   }
 
   get history(): readonly HistoryItem[] {
@@ -49,7 +53,20 @@ export class ThreadState {
 
   /** Begins a turn behind an entry. */
   beginTurn(before: Draft | null): void {
-    this.#turns.push({ before, historyCount: this.#history.length });
+    // Codex never drops the initial context of the first turn.
+    const opening = this.#trims && this.#turns.length > 0 ? this.#opening : undefined;
+    this.#turns.push(opening ?? { before, historyCount: this.#history.length });
+    this.#opening = undefined;
+  }
+
+  /** The harness says something behind an entry, which the next turn begins with. */
+  open(before: Draft | null): void {
+    this.#opening ??= { before, historyCount: this.#history.length };
+  }
+
+  /** The model said something, or a tool. */
+  close(): void {
+    this.#opening = undefined;
   }
 
   /** Begins a history with none of the items before. */

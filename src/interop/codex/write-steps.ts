@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
 import type { SessionEntry } from "../../session/index.js";
-import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import { stepsOf, type WriteResult, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { summaryPrefix } from "./compacted.js";
 import { type CodexItem, type ItemStep, ItemWriter, isResponses } from "./write-items.js";
@@ -108,13 +108,28 @@ export class StepWriter {
       this.#lines.item(item, time, at === 0 ? { entry: entryId, ...makerOf(message) } : undefined);
     }
     if (message.usage !== undefined && items.length > 0) this.#tokenCount(message.usage, time);
+    await this.#results(results, items);
+    if (message.stopReason === "aborted") {
+      this.#lines.add("event_msg", { type: "turn_aborted", reason: "interrupted" }, time);
+    }
+  }
+
+  /** Writes the results of a reply that is written already. */
+  async results(
+    step: ItemStep & { readonly kind: "reply" },
+    isWanted: (id: string) => boolean,
+  ): Promise<void> {
+    const wanted = step.results.filter(
+      ({ entryId, interrupted }) => interrupted !== true && isWanted(entryId),
+    );
+    if (wanted.length > 0) await this.#results(wanted, await this.#items.reply(step));
+  }
+
+  async #results(results: readonly WriteResult[], items: readonly CodexItem[]): Promise<void> {
     for (const result of results) {
       const item = await this.#items.result(result, items);
       const mark = { entry: result.entryId, ...(result.isError ? { isError: true } : {}) };
       this.#lines.item(item, result.time, result.interrupted === true ? undefined : mark);
-    }
-    if (message.stopReason === "aborted") {
-      this.#lines.add("event_msg", { type: "turn_aborted", reason: "interrupted" }, time);
     }
   }
 
