@@ -66,28 +66,59 @@ function isKeptUser({ entry }: Draft): boolean {
   return entry.customType === initialContextType;
 }
 
-/** Finds items of the old history again, in order. A reply is kept if all its items are. */
+/**
+ * Finds entries of the old history again: each with all of its items, one behind the other. Equal entries are
+ * tried in order, and a bound on all comparisons keeps the time linear.
+ */
 function matched(items: readonly ForeignObject[], history: readonly HistoryItem[]): readonly ReplacedItem[] {
-  const known = new Map<string, HistoryItem[]>();
-  const itemCounts = new Map<Draft, number>();
-  for (const each of history.toReversed()) {
-    const key = keyOf(each.item);
-    const same = known.get(key);
-    if (same === undefined) known.set(key, [each]);
-    else same.push(each);
-    for (const draft of each.drafts) itemCounts.set(draft, (itemCounts.get(draft) ?? 0) + 1);
+  const oldKeys = history.map(({ item }) => keyOf(item));
+  const keys = items.map(keyOf);
+  const starts = new Map<string, number[]>();
+  // The earliest are at the end of each list, where removal is cheap.
+  for (let at = history.length - 1; at >= 0; at--) {
+    const key = oldKeys[at] as string;
+    if (at > 0 && history[at]?.drafts[0] === history[at - 1]?.drafts[0]) continue;
+    const same = starts.get(key);
+    if (same === undefined) starts.set(key, [at]);
+    else same.push(at);
   }
-  const found = items.map((item) => known.get(keyOf(item))?.pop());
-  for (const each of found) {
-    for (const draft of each?.drafts ?? []) itemCounts.set(draft, (itemCounts.get(draft) ?? 0) - 1);
+  let left = 8 * (items.length + history.length);
+  /** The number of items of the entry at a place, if they all stand at `at`. */
+  const runAt = (start: number, at: number): number => {
+    const draft = history[start]?.drafts[0];
+    let length = 0;
+    for (; draft !== undefined && history[start + length]?.drafts[0] === draft; length++) {
+      if (left-- <= 0 || keys[at + length] !== oldKeys[start + length]) return 0;
+    }
+    return length;
+  };
+  const out: ReplacedItem[] = [];
+  for (let at = 0; at < items.length; ) {
+    const places = starts.get(keys[at] as string) ?? [];
+    const which = places.slice(-maxPlaces).findLastIndex((start) => runAt(start, at) > 0);
+    const place = Math.max(0, places.length - maxPlaces) + which;
+    const start = which < 0 ? undefined : places[place];
+    const length = start === undefined ? 0 : runAt(start, at);
+    if (start === undefined || length === 0) {
+      out.push({ kind: "new", item: items[at] as ForeignObject });
+      at++;
+      continue;
+    }
+    places.splice(place, 1);
+    for (let each = 0; each < length; each++) {
+      out.push({
+        kind: "kept",
+        item: items[at + each] as ForeignObject,
+        drafts: history[start + each]?.drafts ?? [],
+      });
+    }
+    at += length;
   }
-  return items.map((item, at): ReplacedItem => {
-    const drafts = found[at]?.drafts;
-    return drafts?.every((draft) => itemCounts.get(draft) === 0) === true
-      ? { kind: "kept", item, drafts }
-      : { kind: "new", item };
-  });
+  return out;
 }
+
+/** Equal entries that are tried for one item. */
+const maxPlaces = 8;
 
 /** Equal for an item and its copy in a later line. */
 function keyOf(item: ForeignObject): string {

@@ -1,8 +1,7 @@
 /** Steps of a session as Codex's items: messages, and replies with the results of their calls. */
 
-import { type AssistantMessage, contextOf, type ToolCall, toolResult } from "../../content/index.js";
-import { project } from "../../projections/index.js";
-import { openaiResponses } from "../../projections/openai/index.js";
+import type { AssistantMessage, ToolCall } from "../../content/index.js";
+import { replyItems } from "../../projections/internal.js";
 import { type ForeignObject, objectOf, parseJson, textOf } from "../shared/values.js";
 import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
@@ -23,7 +22,7 @@ export function isResponses({ api }: Pick<AssistantMessage, "api">): boolean {
   return api === responsesApi;
 }
 
-/** Writes the items of steps. Finds losses once, though a compaction repeats what it keeps. */
+/** Writes the items of steps. Finds losses once, though a compaction repeats the steps that it keeps. */
 export class ItemWriter {
   readonly #source: WriteSource;
   /** Ids of items in calls, by the entry and index of the block. */
@@ -47,7 +46,7 @@ export class ItemWriter {
   }
 
   /** The items of a reply, without its results. */
-  async reply({ entryId, message }: ItemStep & { readonly kind: "reply" }): Promise<readonly CodexItem[]> {
+  reply({ entryId, message }: ItemStep & { readonly kind: "reply" }): readonly CodexItem[] {
     const known = this.#written.get(entryId);
     if (known !== undefined) return known;
     const content = message.content.map((block, at) => {
@@ -55,19 +54,16 @@ export class ItemWriter {
       const itemId = this.#itemIds.get(`${entryId} ${at}`);
       return plainCall(itemId === undefined ? block : { ...block, id: `${block.id}|${itemId}` });
     });
-    const calls = content.filter((block) => block.type === "toolCall");
-    const model = isResponses(message) ? message.model : "none";
-    const provider = isResponses(message) ? message.provider : "none";
-    const account = message.account === undefined ? {} : { account: message.account };
-    const { value, losses } = await project(
-      // Calls need results here; the session's own are written by `result`.
-      contextOf([{ ...message, content }, ...calls.map((call) => toolResult(call, "-"))]),
-      openaiResponses({ model, provider, ...account }),
+    const none = { provider: "none", model: "none" };
+    const { items: made, losses } = replyItems(
+      { ...message, content },
+      entryId,
+      isResponses(message) ? message : none,
     );
     for (const { code, reason } of losses) {
       if (code === "reasoning" || code === "opaque") this.#source.find({ code, entryId, text: reason });
     }
-    const items = value.input.flatMap((item) => this.#item(item as unknown as ForeignObject, entryId));
+    const items = made.flatMap((item) => this.#item(item as unknown as ForeignObject, entryId));
     this.#written.set(entryId, items);
     return items;
   }
@@ -87,7 +83,6 @@ export class ItemWriter {
 
   #item(item: ForeignObject, entryId: string): readonly CodexItem[] {
     const type = textOf(item.type) ?? "message";
-    if (item.role === "user" || type.endsWith("_output") || type === "mcp_approval_response") return [];
     if (type === "message") {
       const { role: _role, content: given, ...rest } = item;
       const parts = typeof given === "string" ? [{ text: given }] : (given as readonly ForeignObject[]);

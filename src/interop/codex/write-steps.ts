@@ -102,7 +102,7 @@ export class StepWriter {
     const { entryId, time, message, results } = step;
     const model = this.#modelOf(message);
     if (model !== undefined && model !== this.#state.model) this.#turnContext(model, time, undefined);
-    const items = await this.#items.reply(step);
+    const items = this.#items.reply(step);
     for (const [at, item] of items.entries()) {
       this.#lines.showReply(entryId, item, at, time);
       this.#lines.item(item, time, at === 0 ? { entry: entryId, ...makerOf(message) } : undefined);
@@ -122,7 +122,7 @@ export class StepWriter {
     const wanted = step.results.filter(
       ({ entryId, interrupted }) => interrupted !== true && isWanted(entryId),
     );
-    if (wanted.length > 0) await this.#results(wanted, await this.#items.reply(step));
+    if (wanted.length > 0) await this.#results(wanted, this.#items.reply(step));
   }
 
   async #results(results: readonly WriteResult[], items: readonly CodexItem[]): Promise<void> {
@@ -142,7 +142,7 @@ export class StepWriter {
     for (const each of kept) {
       if (each.kind === "user") history.push(...(await this.#items.user(each)));
       if (each.kind !== "reply") continue;
-      const items = await this.#items.reply(each);
+      const items = this.#items.reply(each);
       history.push(...items);
       for (const result of each.results) history.push(await this.#items.result(result, items));
     }

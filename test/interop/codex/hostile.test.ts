@@ -45,7 +45,7 @@ test("cut, shuffled and damaged rollouts are sessions all the same", async () =>
         await check(group.map((file, index) => (index === at % group.length ? { ...file, bytes } : file)));
       },
     ),
-    { numRuns: rounds(60, 3000) },
+    { numRuns: rounds(30, 3000) },
   );
 });
 
@@ -72,7 +72,7 @@ test("members of any type, and lines of any type, are sessions all the same", as
         await check([{ path: "rollout-a.jsonl", bytes }]);
       },
     ),
-    { numRuns: rounds(60, 3000) },
+    { numRuns: rounds(30, 3000) },
   );
 });
 

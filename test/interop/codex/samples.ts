@@ -101,8 +101,8 @@ export function entriesOf<T extends SessionEntry["type"]>(imported: ImportedSess
   );
 }
 
-/** What the harness adds to each request, and the summary, whose words and place differ. */
-const own = [
+/** Texts that the harness adds to each request, and the summary, whose words and place differ. */
+export const harness = [
   /^<environment_context>/,
   /^# AGENTS.md instructions/,
   /^Another language model/,
@@ -116,5 +116,5 @@ export async function projectedRequest(imported: ImportedSession): Promise<reado
   );
   const { model, provider } = replies[0] as AssistantMessage;
   const { value } = await project(contextOfImport(imported), openaiResponses({ model, provider }));
-  return reduceRequest(value, { without: own, maxText: 160 });
+  return reduceRequest(value, { without: harness, maxText: 160 });
 }
