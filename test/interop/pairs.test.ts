@@ -56,10 +56,13 @@ function reported(tokens: readonly Token[], { findings }: InteropReport): Readon
 function sameButFor(before: readonly Token[], after: readonly Token[], lost: ReadonlySet<string>): void {
   const there = new Set(after.map(({ token }) => token));
   const known = new Set(before.map(({ token }) => token));
-  expect(before.filter(({ token }) => !there.has(token) && !lost.has(token))).toEqual([]);
+  const needed = before.filter(({ optional }) => optional !== true);
+  expect(needed.filter(({ token }) => !there.has(token) && !lost.has(token))).toEqual([]);
   expect(after.filter(({ token }) => !known.has(token))).toEqual([]);
   const kept = (list: readonly Token[]) =>
-    list.flatMap(({ token }) => (there.has(token) && known.has(token) && !lost.has(token) ? [token] : []));
+    list.flatMap(({ token, optional }) =>
+      optional !== true && there.has(token) && known.has(token) && !lost.has(token) ? [token] : [],
+    );
   expect(kept(after)).toEqual(kept(before));
 }
 

@@ -12,6 +12,8 @@ import { plain } from "./plain-format.js";
 export interface Token {
   readonly entryId: string;
   readonly token: string;
+  /** A word of a file, which a format without files may have as text. */
+  readonly optional?: true;
 }
 
 /**
@@ -43,8 +45,9 @@ async function stepTokens(source: WriteSource, step: WriteStep): Promise<readonl
     if (block.type === "thinking") tokens.push(...wordsIn(step.entryId, block.thinking));
     if (block.type === "toolCall") tokens.push(...wordsIn(step.entryId, JSON.stringify(block.arguments)));
   }
+  // Formats have the media of a result behind its texts.
   for (const result of step.results)
-    tokens.push(...(await blockTokens(source, result.entryId, result.content)));
+    tokens.push(...(await blockTokens(source, result.entryId, result.content)).toSorted(mediaLast));
   return tokens;
 }
 
@@ -56,11 +59,18 @@ async function blockTokens(
   const tokens: Token[] = [];
   for (const block of content) {
     const media = await source.media(block, entryId);
-    if (media !== undefined) tokens.push({ entryId, token: digest(media.bytes) });
-    else if (block.type === "text" && (block.resource ?? { kind: "link" }).kind === "link")
+    if (media !== undefined) {
+      tokens.push({ entryId, token: digest(media.bytes) });
+      const text = new TextDecoder().decode(media.bytes);
+      tokens.push(...wordsIn(entryId, text).map((token) => ({ ...token, optional: true as const })));
+    } else if (block.type === "text" && (block.resource ?? { kind: "link" }).kind === "link")
       tokens.push(...wordsIn(entryId, block.text));
   }
   return tokens;
+}
+
+function mediaLast(a: Token, b: Token): number {
+  return Number(a.token.includes(":")) - Number(b.token.includes(":"));
 }
 
 function wordsIn(entryId: string, text: string | undefined): readonly Token[] {
