@@ -12,6 +12,8 @@ import { plain } from "./plain-format.js";
 export interface Token {
   readonly entryId: string;
   readonly token: string;
+  /** The index of the message, a reply with its results being one. */
+  readonly step: number;
   /** A word of a file, which a format without files may have as text. */
   readonly optional?: true;
 }
@@ -31,15 +33,20 @@ export async function tokensOf(
   const compaction = steps[at];
   const shown = [...(compaction?.kind === "compaction" ? compaction.kept : []), ...steps.slice(at + 1)];
   const tokens: Token[] = [];
-  if (compaction?.kind === "compaction") tokens.push(...wordsIn(compaction.entryId, compaction.summary));
-  for (const step of shown) tokens.push(...(await stepTokens(source, step)));
+  const push = (step: number, found: readonly Found[]) => {
+    for (const each of found) tokens.push({ ...each, step });
+  };
+  if (compaction?.kind === "compaction") push(-1, wordsIn(compaction.entryId, compaction.summary));
+  for (const [index, step] of shown.entries()) push(index, await stepTokens(source, step));
   return tokens;
 }
 
-async function stepTokens(source: WriteSource, step: WriteStep): Promise<readonly Token[]> {
+type Found = Omit<Token, "step">;
+
+async function stepTokens(source: WriteSource, step: WriteStep): Promise<readonly Found[]> {
   if (step.kind === "user") return blockTokens(source, step.entryId, step.content);
   if (step.kind !== "reply") return [];
-  const tokens: Token[] = [];
+  const tokens: Found[] = [];
   for (const block of step.message.content) {
     if (block.type === "text") tokens.push(...wordsIn(step.entryId, block.text));
     if (block.type === "thinking") tokens.push(...wordsIn(step.entryId, block.thinking));
@@ -47,7 +54,7 @@ async function stepTokens(source: WriteSource, step: WriteStep): Promise<readonl
   }
   // Formats have the media of a result behind its texts.
   for (const result of step.results)
-    tokens.push(...(await blockTokens(source, result.entryId, result.content)).toSorted(mediaLast));
+    tokens.push(...(await blockTokens(source, result.entryId, result.content)));
   return tokens;
 }
 
@@ -55,8 +62,8 @@ async function blockTokens(
   source: WriteSource,
   entryId: string,
   content: readonly (TextBlock | ImageBlock)[],
-): Promise<readonly Token[]> {
-  const tokens: Token[] = [];
+): Promise<readonly Found[]> {
+  const tokens: Found[] = [];
   for (const block of content) {
     const media = await source.media(block, entryId);
     if (media !== undefined) {
@@ -69,10 +76,6 @@ async function blockTokens(
   return tokens;
 }
 
-function mediaLast(a: Token, b: Token): number {
-  return Number(a.token.includes(":")) - Number(b.token.includes(":"));
-}
-
-function wordsIn(entryId: string, text: string | undefined): readonly Token[] {
+function wordsIn(entryId: string, text: string | undefined): readonly Found[] {
   return Array.from(text?.matchAll(/w\d+w/g) ?? [], ([token]) => ({ entryId, token }));
 }

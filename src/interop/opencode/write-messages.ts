@@ -41,6 +41,8 @@ export class MessageWriter {
   readonly #parts: PartWriter;
   readonly #tools: ToolParts;
   readonly #messages: DraftMessage[] = [];
+  /** The ids of the entries that have a message. */
+  readonly #written = new Set<string>();
   /** The model that a question is put to, by its entry. */
   readonly #asked: ReadonlyMap<string, Model>;
   #time = 0;
@@ -153,6 +155,10 @@ export class MessageWriter {
       ...(errorMessage === undefined || stopReason === "aborted" ? {} : { error: errorMessage }),
     };
     const { parts } = this.#parts.reply(message, entry.id);
+    if (stopReason === "aborted" && parts.length > 0 && parts.every(({ type }) => type === "reasoning")) {
+      const text = "opencode does not send a stopped reply of reasoning alone";
+      this.#source.find({ code: "reasoning", entryId: entry.id, text });
+    }
     const error =
       stopReason === "aborted"
         ? { error: { name: "MessageAbortedError", data: { message: errorMessage ?? "aborted" } } }
@@ -160,7 +166,7 @@ export class MessageWriter {
     const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
     const marked = withMark(parts, mark, this.#hasMarkable(parts));
     this.#push(entry, info, marked);
-    this.#tools.open(marked, this.#time);
+    this.#tools.open(marked, this.#time, kept);
   }
 
   /** A reply of reasoning alone has its mark there: an added text would be sent. */
@@ -168,9 +174,17 @@ export class MessageWriter {
     return parts.some(({ type }) => type !== "reasoning") ? ["text", "tool"] : ["reasoning"];
   }
 
+  /** The entry itself, or the next one that is written: others are not there in an import. */
+  #writtenFrom(entryId: string): string {
+    const { path } = this.#source;
+    const from = path.findIndex(({ id }) => id === entryId);
+    const written = from < 0 ? undefined : path.slice(from).find(({ id }) => this.#written.has(id));
+    return written?.id ?? entryId;
+  }
+
   #addCompaction(entry: SessionEntry & { readonly type: "compaction" }): void {
     const { summary, firstKeptEntryId, retain, tokensBefore, usage, model } = entry;
-    const mark = { entry: entry.id, firstKept: firstKeptEntryId, retain, tokensBefore };
+    const mark = { entry: entry.id, firstKept: this.#writtenFrom(firstKeptEntryId), retain, tokensBefore };
     const parts = withMark([{ type: "compaction", auto: false }], mark);
     const asked = this.#asked.get(entry.id) ?? unknownModel;
     this.#push(entry, { role: "user", agent: "build", model: asked }, parts);
@@ -220,6 +234,7 @@ export class MessageWriter {
     this.#time = time;
     const isReply = info.role === "assistant";
     if (isReply && this.#lastQuestion === undefined) this.#addPlaceholder(entry, time);
+    this.#written.add(entry.id);
     this.#messages.push({
       key: `${entry.id} ${this.#round}${suffix}`,
       time,

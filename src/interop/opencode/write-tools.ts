@@ -16,6 +16,8 @@ interface OpenCall {
   readonly input: unknown;
   readonly start: number;
   hasResult: boolean;
+  /** The same call before a compaction that repeats it. */
+  readonly earlier: OpenCall | undefined;
 }
 
 export class ToolParts {
@@ -37,12 +39,13 @@ export class ToolParts {
     this.#isOwn = source.header.id.startsWith("ses_");
   }
 
-  /** Adds the calls of a reply. */
-  open(parts: readonly DraftPart[], start: number): void {
+  /** Adds the calls of a reply, or of one that a compaction repeats. */
+  open(parts: readonly DraftPart[], start: number, isRepeated: boolean): void {
     for (const part of parts) {
       if (part.type !== "tool") continue;
       const { input } = part.state as { readonly input: unknown };
-      const call = { part, input, start, hasResult: false };
+      const known = isRepeated ? this.#calls.get(String(part.callID)) : undefined;
+      const call = { part, input, start, hasResult: false, earlier: known?.hasResult ? undefined : known };
       this.#calls.set(String(part.callID), call);
       this.#all.push(call);
     }
@@ -63,7 +66,13 @@ export class ToolParts {
       this.#source.find({ code: "entry", entryId: entry.id, text });
       return;
     }
-    call.hasResult = true;
+    for (let each: OpenCall | undefined = call; each !== undefined; each = each.earlier) {
+      each.hasResult = true;
+      await this.#answer(each, entry, message);
+    }
+  }
+
+  async #answer(call: OpenCall, entry: SessionEntry, message: ToolResultMessage): Promise<void> {
     const texts: string[] = [];
     const attachments: DraftPart[] = [];
     for (const block of message.content) {

@@ -7,6 +7,7 @@ import { project } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
 import { buildSessionContext, type EntryDraft, memorySessionStore, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
+import { editedPath } from "../../../src/interop/edited-path.js";
 import type { InteropFinding } from "../../../src/interop/types.js";
 import { conversation, pathTo } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
@@ -246,7 +247,7 @@ describe("opencode", () => {
         const blobs = memoryBlobStore();
         const session = await memorySessionStore({ blobs }).create({ cwd: "/w" });
         const source = await writeSource(session, blobs, {
-          path: path.filter((entry) => entry.type !== "unknown"),
+          path: editedPath(path).path,
           media: async () => undefined,
         });
         const { files } = await opencode.write(source);
