@@ -6,16 +6,17 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { getSessionMessages, getSubagentMessages, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import fc from "fast-check";
-import { type ContextItem, contextOf } from "sessile/content";
-import { type ImportedSession, importSession } from "sessile/interop";
+import type { ContextItem } from "sessile/content";
+import { exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/interop/claude-code";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { afterAll, describe, expect, it } from "vitest";
 import { transcripts } from "../../arbitraries/claude-code.js";
+import { conversation } from "../../arbitraries/conversations.js";
+import { sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";
 
 const root = resolve(import.meta.dirname, "../../..");
-void [randomUUID, fc, contextOf, cpSync];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -160,8 +161,7 @@ const project = join(home, "projects", "-work");
 mkdirSync(project, { recursive: true });
 
 const fixtures = resolve(root, process.env.SESSILE_FIXTURES ?? "../shared/fixtures", "agents/claude-code");
-const ownFiles = resolve(root, "test/interop/claude-code/files");
-const samples = [fixtures, ownFiles].flatMap((folder) => {
+const samples = [fixtures].flatMap((folder) => {
   try {
     const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
     return names.filter((name) => name.endsWith(".jsonl")).map((name) => join(folder, name));
@@ -205,6 +205,35 @@ function storeOf(lines: readonly Fields[]): SessionStore {
   };
 }
 
+const recorded = new URL("../../interop/claude-code/files/", import.meta.url);
+it.each(readdirSync(recorded))("reads the messages of the recorded run %s as the SDK does", async (name) => {
+  const { files } = JSON.parse(readFileSync(new URL(name, recorded), "utf8")) as {
+    readonly files: readonly { readonly path: string; readonly text: string }[];
+  };
+  const foreign = files.map(({ path, text }) => ({ path, bytes: new TextEncoder().encode(text) }));
+  const main = foreign.find(({ path }) => !basename(path).startsWith("agent-"));
+  const lines = linesOf(main?.bytes ?? new Uint8Array());
+  const id = basename(main?.path ?? "", ".jsonl");
+  const messages = await getSessionMessages(id, { sessionStore: storeOf(lines) });
+  expect(messages.length).toBeGreaterThan(2);
+  expect(ownParts(await importSession(foreign, { from: claudeCode }))).toEqual(sdkParts(messages, lines));
+});
+
+it("writes any session so that the SDK reads what an import shows", async () => {
+  await fc.assert(
+    fc.asyncProperty(conversation(14), async ({ entries }) => {
+      const parsed = parseSession(sessionOf(entries).text);
+      const { files } = await exportSession(parsed, { to: claudeCode });
+      const [main] = files;
+      const lines = linesOf(main?.bytes ?? new Uint8Array());
+      const id = basename(main?.path ?? "", ".jsonl");
+      const messages = await getSessionMessages(id, { sessionStore: storeOf(lines) });
+      expect(ownParts(await importSession(files, { from: claudeCode }))).toEqual(sdkParts(messages, lines));
+    }),
+    { numRuns: rounds(80, 3000) },
+  );
+});
+
 it("reads generated transcripts as the SDK does", async () => {
   await fc.assert(
     fc.asyncProperty(transcripts, async (lines) => {
@@ -215,6 +244,6 @@ it("reads generated transcripts as the SDK does", async () => {
       const imported = await importSession(files, { from: claudeCode });
       expect(ownParts(imported)).toEqual(sdkParts(messages, lines));
     }),
-    { numRuns: rounds(300, 5000) },
+    { numRuns: rounds(150, 5000) },
   );
 });

@@ -452,6 +452,6 @@ it("shows a reader of its files the conversation that was written, for any sessi
       const isWhole = !report.findings.some(({ code }) => code === "reasoning" || code === "opaque");
       expect(seen(stepsAt(again), isWhole)).toEqual(seen(steps[0] ?? [], isWhole));
     }),
-    { numRuns: rounds(150, 3000) },
+    { numRuns: rounds(100, 3000) },
   );
 });
