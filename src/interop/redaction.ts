@@ -35,7 +35,7 @@ export function secretRedaction(
   if (!Array.isArray(rules)) throw new TypeError(`rules: expected a list, got ${describe(rules)}`);
   const chosen = rules.map(ruleOf);
   const find = secretFinder(chosen);
-  const counts: Record<string, number> = Object.create(null);
+  const counts = new Map<string, number>();
   const redact = (text: string): string => {
     const found = find(text);
     if (found.length === 0) return text;
@@ -43,13 +43,14 @@ export function secretRedaction(
     let from = 0;
     for (const { start, end, rule } of found) {
       const name = chosen[rule]?.name ?? "custom";
-      counts[name] = (counts[name] ?? 0) + 1;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
       out += `${text.slice(from, start)}[redacted: ${name}]`;
       from = end;
     }
     return out + text.slice(from);
   };
-  return Object.assign(redact, { counts });
+  const members = { counts: { enumerable: true, get: () => Object.fromEntries(counts) } };
+  return Object.defineProperties(redact, members) as SecretRedaction;
 }
 
 function ruleOf(rule: SecretRule | RegExp | string, index: number): SecretRule {

@@ -43,6 +43,72 @@ const openaiReply = (words: string) =>
     },
   ]);
 
+/** A transcript of Claude Code: a command whose output has a token, an answer, a record that no model was sent. */
+const claudeTranscript = () => {
+  const sessionId = "3f0c1d5e-8a52-4c8e-9d4b-2f6a7b1c0d9e";
+  const uuid = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
+  const line = (n: number, more: object) => ({
+    parentUuid: n === 1 ? null : uuid(n - 1),
+    isSidechain: false,
+    userType: "external",
+    cwd: "/srv/app",
+    sessionId,
+    version: "2.1.330",
+    gitBranch: "main",
+    ...more,
+    uuid: uuid(n),
+    timestamp: `2026-11-20T09:00:0${n}.000Z`,
+  });
+  const asked = (content: unknown) => ({ type: "user", message: { role: "user", content } });
+  const answered = (id: string, content: unknown, stop_reason: string) => ({
+    type: "assistant",
+    requestId: `req_${id}`,
+    message: {
+      ...{ id, type: "message", role: "assistant", model: "claude-opus-5-5", content, stop_reason },
+      usage: { input_tokens: 100, output_tokens: 20 },
+    },
+  });
+  const call = { type: "tool_use", id: "toolu_a", name: "Bash", input: { command: "grep -rn parse src" } };
+  const output = `src/parse.ts:1: export function parse\nsrc/env.ts:1: GITHUB_TOKEN=ghp_${"aB3".repeat(12)}`;
+  return jsonLines([
+    { type: "queue-operation", operation: "enqueue", timestamp: "2026-11-20T09:00:00.000Z", sessionId },
+    line(1, asked("Where is the parser?")),
+    line(2, answered("msg_a", [{ type: "text", text: "Let me look." }, call], "tool_use")),
+    line(3, asked([{ type: "tool_result", tool_use_id: "toolu_a", content: output, is_error: false }])),
+    line(4, answered("msg_b", [{ type: "text", text: "In src/parse.ts." }], "end_turn")),
+  ]);
+};
+
+/** A rollout of Codex: a question and its answer. */
+const codexRollout = () => {
+  const line = (second: number, type: string, payload: object) => ({
+    timestamp: `2026-11-20T14:00:0${second}.000Z`,
+    type,
+    payload,
+  });
+  const message = (role: string, type: string, text: string) => ({
+    ...{ type: "message", role },
+    content: [{ type, text }],
+  });
+  return jsonLines([
+    line(0, "session_meta", {
+      ...{
+        id: "01a1f0c2-7c11-7d3e-9a55-0c5f6f2b1a10",
+        timestamp: "2026-11-20T14:00:00.000Z",
+        cwd: "/srv/app",
+      },
+      ...{ originator: "codex_cli_rs", cli_version: "0.128.0", source: "cli", model_provider: "openai" },
+    }),
+    line(1, "event_msg", { type: "user_message", message: "Does it have a test?", images: [] }),
+    line(1, "response_item", message("user", "input_text", "Does it have a test?")),
+    line(2, "event_msg", { type: "agent_message", message: "No." }),
+    line(2, "response_item", message("assistant", "output_text", "No.")),
+  ]);
+};
+
+const jsonLines = (values: readonly unknown[]): string =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join("");
+
 const filesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(ending))
@@ -113,6 +179,13 @@ export const pages: Readonly<Record<string, GuidePage>> = {
         }),
       ]),
     ),
+  },
+  "interop.md": {
+    files: {
+      ".claude/projects/-srv-app/3f0c1d5e-8a52-4c8e-9d4b-2f6a7b1c0d9e.jsonl": claudeTranscript(),
+      ".codex/sessions/2026/11/20/rollout-2026-11-20T14-00-00-01a1f0c2-7c11-7d3e-9a55-0c5f6f2b1a10.jsonl":
+        codexRollout(),
+    },
   },
   "images.md": {
     files: {
