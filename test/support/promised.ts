@@ -104,4 +104,18 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "postgresBlobQuotas",
     "postgresBlobMarks",
   ],
+  "sessile/interop": [
+    "detectSession",
+    "importSession",
+    "exportSession",
+    "commonSecrets",
+    "secretRedaction",
+    "redactSession",
+  ],
+  "sessile/interop/claude-code": ["claudeCode"],
+  "sessile/interop/codex": ["codex"],
+  "sessile/interop/gemini": ["gemini"],
+  "sessile/interop/opencode": ["opencode"],
+  "sessile/interop/atif": ["toAtif"],
+  "sessile/interop/node": ["findSessions", "followSession"],
 };
