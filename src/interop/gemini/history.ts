@@ -60,7 +60,9 @@ export class ChatLog {
   /** The messages that the compaction keeps, and its own. */
   #kept = new Set<Turn>();
   /** The messages that a rewind dropped, while a summary behind it may name them again. */
-  #rewound: { readonly dropped: ReadonlyMap<string, Turn>; compaction?: CompactionStep } | undefined;
+  #rewound:
+    | { readonly step: Step; readonly dropped: ReadonlyMap<string, Turn>; compaction?: CompactionStep }
+    | undefined;
   #serial = 0;
 
   /** The messages in force, oldest first. */
@@ -96,8 +98,9 @@ export class ChatLog {
       return;
     }
     const turn = this.#newTurn(id, value);
+    const isFirst = this.#current.length === 0;
     this.#push(turn);
-    if (dropped !== undefined && compaction === undefined && isSummary(turn)) {
+    if (isFirst && isSummary(turn)) {
       this.#recompact(turn);
       return;
     }
@@ -139,9 +142,10 @@ export class ChatLog {
     const isKept = last !== undefined && this.#kept.has(last);
     const anchor: Anchor = isKept ? this.#compaction : last;
     const removed = isKept ? dropped.filter((turn) => this.#kept.has(turn)) : [];
-    this.steps.push({ type: "rewind", key: `rewind ${this.#serial++}`, anchor, removed });
+    const step: Step = { type: "rewind", key: `rewind ${this.#serial++}`, anchor, removed };
+    this.steps.push(step);
     const isEmpty = this.#current.length === 0 && dropped.some(isConversation);
-    this.#rewound = isEmpty ? { dropped: new Map(dropped.map((turn) => [turn.id, turn])) } : undefined;
+    this.#rewound = isEmpty ? { step, dropped: new Map(dropped.map((turn) => [turn.id, turn])) } : undefined;
   }
 
   name(name: string): void {
@@ -188,13 +192,15 @@ export class ChatLog {
     if (step !== undefined) this.steps.push(step);
   }
 
-  /** All messages were dropped, and a summary follows: a compaction, which puts the kept ones again. */
+  /** A summary as the first message: a compaction, which puts the kept ones again if a rewind dropped all. */
   #recompact(summary: Turn): void {
     summary.role = "summary";
-    this.steps.pop();
     const step: CompactionStep = { type: "compaction", summary, retained: [] };
+    if (this.#rewound !== undefined) {
+      this.steps.splice(this.steps.lastIndexOf(this.#rewound.step), 1);
+      this.#rewound.compaction = step;
+    }
     this.#compact(step);
-    if (this.#rewound !== undefined) this.#rewound.compaction = step;
   }
 
   /** A checkpoint may lack known members of a message: its calls, tokens, model and time. */

@@ -35,7 +35,7 @@ export class ChatRecords {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
       const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
       const [call, session] = [textOf(toolCallId), textOf(sessionId)];
-      if (call !== undefined && session !== undefined) this.#subagents.set(call, session);
+      if (call !== undefined && session !== undefined) this.#subagents.set(call, subagentId(session));
     }
   }
 
@@ -207,6 +207,11 @@ export class ChatRecords {
     this.#reported.add(text);
     this.#source.find({ code: "entry", entryId, text });
   }
+}
+
+/** The id of a subagent's session, which is the name of its file and in the call that began it. */
+export function subagentId(sessionId: string): string {
+  return /^[\w-]{1,128}$/.test(sessionId) ? sessionId : uuidOf("gemini", sessionId);
 }
 
 const rank: Readonly<Record<string, number>> = { thinking: 0, text: 1, toolCall: 2 };

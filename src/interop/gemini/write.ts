@@ -5,7 +5,7 @@ import { digestOf, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
-import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
+import { ChatRecords, geminiRules, isoOf, type MessageRecord, subagentId } from "./lines.js";
 
 /** The words that resume a chat. The agent looks for it in the project of the working directory. */
 export function resumeWords(sessionId: string): readonly string[] {
@@ -25,8 +25,7 @@ export async function writeGemini(source: WriteSource): Promise<WrittenSession> 
   const path = `${folder}/session-${minute}-${id.slice(0, 8)}.jsonl`;
   const files = [{ path, bytes: await chatBytes(source, { id, started, kind: "main" }) }];
   for (const child of source.children) {
-    // The link in the parent names this id.
-    const childId = child.header.id;
+    const childId = subagentId(child.header.id);
     const begun = isoOf(millisecondsOf(child.header.timestamp) ?? source.now());
     const bytes = await chatBytes(child, { id: childId, started: begun, kind: "subagent" });
     files.push({ path: `${folder}/${id}/${childId}.jsonl`, bytes });

@@ -133,7 +133,8 @@ describe("the log of a chat", () => {
         "result c1: first",
         "result c2: second",
       ]);
-      const [, assistant] = contextOf(imported).items;
+      const [, assistant, result] = contextOf(imported).items;
+      expect(result?.message).toMatchObject({ details: { resultDisplay: "shown" } });
       expect(assistant?.message).toMatchObject({
         usage: { totalTokens: 125 },
         content: [{ thinkingSignature: "U0lH" }, {}, {}, {}],
@@ -294,12 +295,9 @@ describe("the files of a session", () => {
 
   it("the one that was updated last counts, but for those that have only been begun", async () => {
     const folder = "tmp/app/chats/";
-    for (const names of [
-      ["a", "b", "c"],
-      ["c", "b", "a"],
-    ]) {
-      const [first = "", second = "", third = ""] = names.map((name) => `${folder}session-${name}.jsonl`);
-      const imported = await read({ [first]: older, [second]: newer, [third]: begun });
+    const files = [older, newer, begun].map((bytes, at) => [`${folder}session-${at}.jsonl`, bytes] as const);
+    for (const order of [files, files.toReversed()]) {
+      const imported = await read(Object.fromEntries(order));
       expect(rowsOf(imported)).toEqual(["user: one", "assistant: two"]);
       expect(imported.report.findings).toMatchObject([{ code: "superseded" }, { code: "superseded" }]);
     }

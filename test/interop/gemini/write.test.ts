@@ -1,11 +1,24 @@
 import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
+import { messageText } from "sessile/content";
 import { type ExportableSession, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { gemini } from "sessile/interop/gemini";
 import type { SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { rounds } from "../../support/rounds.js";
-import { call, chatPath, contextOf, header, lines, read, reply, response, rowsOf, user } from "./chat-log.js";
+import {
+  call,
+  chatPath,
+  contextOf,
+  header,
+  lines,
+  pixel,
+  read,
+  reply,
+  response,
+  rowsOf,
+  user,
+} from "./chat-log.js";
 import { comparable, projectionOfImport } from "./requests.js";
 import {
   anthropic,
@@ -268,6 +281,53 @@ describe("a written chat", () => {
       { numRuns: rounds(15, 600) },
     );
   });
+
+  it("comes back as it was, if there is no finding", async () => {
+    const text = fc.stringMatching(/^[\u200b /?<>a-z_\n]{0,8}\S$/);
+    const image = { type: "image", data: pixel, mimeType: "image/png" };
+    const content = fc.array(fc.oneof(text.map(words), fc.constant(image)), { minLength: 1, maxLength: 3 });
+    let calls = 0;
+    const turn = fc.oneof(
+      content.map((blocks) => [said(blocks)]),
+      fc
+        .tuple(text, fc.uniqueArray(text, { maxLength: 2 }), fc.array(fc.boolean(), { maxLength: 2 }))
+        .map(([thinking, texts, errors]) => {
+          const made = errors.map((isError) => ({ id: `c${calls++}`, isError }));
+          return [
+            replied([
+              { type: "thinking", thinking },
+              ...texts.map(words),
+              ...made.map(({ id }) => called(id)),
+            ]),
+            ...made.map(({ id, isError }) => resulted(id, [words(id), ...(isError ? [] : [image])], isError)),
+          ];
+        }),
+      text.map((summary) => [
+        { type: "compaction", summary, firstKeptEntryId: "e1", tokensBefore: 1 } as const,
+      ]),
+      text.map((each) => [
+        { type: "custom_message", customType: "acme.note", content: each, display: false } as const,
+      ]),
+      text.map((name) => [{ type: "session_info", name } as const]),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 6 }), async (turns) => {
+        const source = chain(turns.flat());
+        const { imported, report } = await there(source);
+        expect(report.findings).toEqual([]);
+        const shown = ({ items }: ReturnType<typeof contextOf>) =>
+          items.map(({ entryId, message }) => ({
+            entryId,
+            role: message.role,
+            ...("content" in message
+              ? { content: blocksIn(message.content) }
+              : { text: messageText(message) }),
+          }));
+        expect(shown(contextOf(imported))).toEqual(shown(contextOf(source as ImportedSession)));
+      }),
+      { numRuns: rounds(30, 1500) },
+    );
+  });
 });
 
 describe("a chat that goes on", () => {
@@ -343,6 +403,41 @@ describe("a chat that goes on", () => {
     expect(behindCall.exported.report.findings.map(({ code }) => code)).toContain("interrupted");
   });
 
+  it("is written anew for a leaf among the messages that a compaction kept", async () => {
+    const snapshot = user("s", "<state_snapshot>sum</state_snapshot>");
+    const compact = [...talk, { $set: { messages: [snapshot, ...talk.slice(3)] } }, user("u3", "five")];
+    for (const [message, rows] of [
+      ["three", ["user: one", "assistant: two, call c1", "result c1: out", "user: three", "user: else"]],
+      [
+        "five",
+        [
+          "summary: <state_snapshot>sum</state_snapshot>",
+          "user: three",
+          "assistant: four",
+          "user: five",
+          "user: else",
+        ],
+      ],
+    ] as const) {
+      const { tail, again, changed } = await goOn(compact, (imported) => {
+        const parent = imported.entries.find(
+          (entry) => entry.type === "message" && messageText(entry.message) === message,
+        );
+        return { entries: [...imported.entries, more(parent?.id ?? null)], leafId: "more0001" };
+      });
+      expect(tail === undefined).toBe(message === "three");
+      expect(rowsOf(changed)).toEqual(rows);
+      expect(rowsOf(again)).toEqual(rows);
+    }
+    // Back to the compaction itself: the agent drops what follows its kept messages.
+    const back = await goOn(compact, (imported) => {
+      const compaction = imported.entries.find(({ type }) => type === "compaction");
+      return { entries: [...imported.entries, more(compaction?.id ?? null)], leafId: "more0001" };
+    });
+    expect(back.tail?.[0]).toEqual({ $rewindTo: "u3" });
+    expect(rowsOf(back.again)).toEqual(rowsOf(back.changed));
+  });
+
   it("takes a result of an open call, and a compaction with what it keeps", async () => {
     const open = [...talk, reply("g3", "", { toolCalls: [call("c9", undefined, { result: undefined })] })];
     const { tail, again, changed } = await goOn(open, (imported) => {
@@ -375,3 +470,7 @@ describe("a chat that goes on", () => {
     expect(rowsOf(again)).toEqual(["summary: sum", "assistant: call c9", "result c9: late", "user: else"]);
   });
 });
+
+/** Content as blocks. */
+const blocksIn = (content: unknown): unknown =>
+  typeof content === "string" ? (content === "" ? [] : [words(content)]) : content;
