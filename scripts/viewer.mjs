@@ -1,4 +1,4 @@
-// The viewer's application as one HTML file without a session: dist/viewer/app.html. `npm run build` runs it after tsup.
+// The viewer's application as one HTML file without a session, dist/viewer/app.html. `npm run build` runs it.
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,8 +11,8 @@ import { root } from "./entries.mjs";
 const source = join(root, "src", "viewer", "app");
 
 /**
- * The application is compressed, because it holds the library with its targets: half the size. The first script
- * decompresses it and adds it as an inline script, which the policy allows by its hash.
+ * The application is compressed, because it holds the library with its targets: half the size. The first
+ * script decompresses it and adds it as an inline script, which the policy allows by its hash.
  */
 const start = `"use strict";(async()=>{const c=document.getElementById("app-code").textContent;
 const b=Uint8Array.from(atob(c),x=>x.charCodeAt(0));

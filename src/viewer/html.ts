@@ -52,7 +52,7 @@ const defaultImageBytes = 20_000_000;
 /** Entries are parsed block by block, so that a large session does not need one huge string. */
 const entryBlockLength = 4_000_000;
 const maxListedDiagnostics = 200;
-/** Stands in the template where the data belongs. */
+/** The place of the data in the template. */
 const dataPlace = "<!--session-data-->";
 const connectNothing = "connect-src 'none'";
 
@@ -100,7 +100,7 @@ export async function viewerHtml(source: ViewerSource, options: ViewerOptions): 
 export async function viewerEvent(
   source: Pick<ViewerSource, "entries" | "leafId">,
   options: Pick<ViewerOptions, "blobs" | "maxImageBytes"> & {
-    /** The number of entries of the session after these. A page that connects again asks for those after it. */
+    /** The session's entries up to and with these. A page that connects again sends it back. */
     readonly count: number;
   },
 ): Promise<string> {
@@ -147,8 +147,8 @@ function* entryElements(entries: readonly PageEntry[]): Generator<string, void, 
 }
 
 function imageElement({ key, mediaType, base64 }: PageImage): string {
-  const attributes = `class="${dataElements.image}" data-key="${attributeText(key)}" data-type="${mediaType}"`;
-  return `<script type="application/octet-stream" ${attributes}>${base64}</script>\n`;
+  const place = `class="${dataElements.image}" data-key="${attributeText(key)}"`;
+  return `<script type="application/octet-stream" ${place} data-type="${mediaType}">${base64}</script>\n`;
 }
 
 /** A key may be any text of the session. */

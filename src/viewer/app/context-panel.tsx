@@ -1,4 +1,4 @@
-/** What the model saw at an entry: its context by item, each linked to its origin, and what it no longer saw. */
+/** The context at an entry, as the model saw it: items with links to their origins, and messages outside. */
 
 import { useMemo, useState } from "preact/hooks";
 import { messageText } from "../../content/index.js";

@@ -40,11 +40,11 @@ export function Conversation() {
 
 interface RowsProps {
   readonly scroller: { readonly current: HTMLElement | null };
-  /** The height of what is above the rows. */
+  /** The height of the part above the rows. */
   readonly margin: number;
 }
 
-/** Renders with each scroll; what is above it does not. */
+/** Renders with each scroll; the part above it does not. */
 function Rows({ scroller, margin }: RowsProps) {
   const state = useViewer();
   const { rows, view } = state;

@@ -1,4 +1,4 @@
-/** Changed lines side by side; below each other where there is no room. */
+/** Changed lines side by side; below each other in narrow windows. */
 
 import type { DiffLine } from "../model/line-diff.js";
 import { visibleText } from "../model/text.js";

@@ -4,8 +4,8 @@ import type { PageUpdate } from "../page-data.js";
 import type { ViewerState } from "./viewer-state.js";
 
 /**
- * Connects to an event stream. A browser connects again by itself, and names the last event. Entries that come
- * twice are ignored.
+ * Connects to an event stream. A browser connects again by itself, and names the last event. Repeated
+ * entries are ignored.
  *
  * @param count the number of entries in the page
  */

@@ -1,6 +1,6 @@
 /**
- * Markdown as elements. The parser's tokens become elements directly and raw HTML stays text, so that there is
- * no HTML to sanitise. Images of the text are never loaded: they are shown as links.
+ * Markdown as elements. The parser's tokens become elements directly and raw HTML stays text, so that
+ * there is no HTML to sanitise. Images of the text are never loaded: they are shown as links.
  */
 
 import { Lexer, type Token, Tokenizer, type Tokens } from "marked";

@@ -187,9 +187,7 @@ function AssistantFacts({
     <span class="facts">
       <bdi>{visibleText(message.responseModel ?? message.model)}</bdi>
       {context !== undefined && (
-        <span
-          title={`${context} tokens in the request, ${usage?.cacheRead ?? 0} of them from a cache; ${usage?.output ?? 0} in the reply`}
-        >
+        <span title={`${context} tokens in the request, ${usage?.cacheRead ?? 0} of them from a cache`}>
           {countText(context)} in, {countText(usage?.output ?? 0)} out
         </span>
       )}

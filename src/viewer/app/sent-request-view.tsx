@@ -1,4 +1,4 @@
-/** A context as sent to a provider: the losses, what is attached, and the body. */
+/** A context as sent to a provider: the losses, the size, and the body. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Loss } from "../../projections/index.js";

@@ -1,4 +1,4 @@
-/** The facts of the session: what it is, who wrote it, when, what it cost, and what is wrong with it. */
+/** The facts of the session: title, agent, project, models, times, cost, and problems of the file. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { ModelCost, SessionCost } from "../../cost/index.js";

@@ -1,4 +1,4 @@
-/** The timeline of the branch: tokens in context by reply, costs, compactions and errors. A click goes there. */
+/** The timeline of the branch: tokens in context, costs, compactions and errors by reply. */
 
 import { useMemo } from "preact/hooks";
 import { costText, countText } from "../model/text.js";

@@ -1,4 +1,4 @@
-/** The state of the page: the branch, the entry in focus, what is open, and the address that names them. */
+/** The state of the page: the branch, the entry in focus, open parts, and the address. */
 
 import { conversationRows, type Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
@@ -65,7 +65,7 @@ export class ViewerState {
   #view: ViewState;
   #branch: Branch | undefined;
   #timeline: { readonly rows: readonly Row[]; readonly timeline: Timeline } | undefined;
-  /** Folded parts that are open, with the number of pieces shown. Parts survive when their row is unmounted. */
+  /** Folded parts that are open, with the number of pieces shown. They outlive their elements. */
   readonly #open = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   #wanted: WantedRow | undefined;

@@ -37,7 +37,7 @@ export interface RowBranches {
   readonly at: number;
 }
 
-/** The type of a row, and what it shows. */
+/** The type of a row, and its content. */
 export type RowContent =
   | { readonly kind: "user"; readonly message: UserMessage }
   | { readonly kind: "assistant"; readonly message: AssistantMessage; readonly calls: readonly RowCall[] }

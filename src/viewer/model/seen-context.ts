@@ -1,4 +1,4 @@
-/** The context of a reply: what the model saw there, and what it no longer saw. */
+/** The context of a reply: the messages that the model saw, and those of the branch that it did not. */
 
 import type { Context, ContextItem } from "../../content/index.js";
 import { estimateMessageTokens } from "../../estimate/index.js";
@@ -35,8 +35,8 @@ export interface SeenContext {
 }
 
 /**
- * Builds the context that a model saw: before a reply, the one at its parent; at any other entry, the one that
- * the next reply would see.
+ * Builds the context that a model saw: before a reply, the one at its parent; at any other entry, the one
+ * that the next reply would see.
  */
 export function seenContext(model: SessionModel, entryId: string): SeenContext {
   const entry = model.entry(entryId);

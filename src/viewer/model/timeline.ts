@@ -28,7 +28,7 @@ export interface TimelineCompaction {
   readonly tokensBefore: number;
 }
 
-/** What a timeline draws. */
+/** The content of a timeline. */
 export interface Timeline {
   readonly points: readonly TimelinePoint[];
   readonly compactions: readonly TimelineCompaction[];

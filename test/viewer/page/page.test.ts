@@ -284,6 +284,49 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await page.context().close();
   });
 
+  it("refuses scripts, styles, requests and HTML that could have got into it", async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(rich);
+    await row(page, "q1").waitFor();
+    const refused = await page.evaluate(async () => {
+      const found = new Set<string>();
+      addEventListener("securitypolicyviolation", ({ effectiveDirective }) => found.add(effectiveDirective));
+      const add = (name: string, attributes: Readonly<Record<string, string>>) => {
+        const element = document.createElement(name);
+        for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+        document.body.append(element);
+      };
+      add("img", { src: "https://evil.example/x.png" });
+      add("p", { style: "color: red" });
+      add("iframe", { src: "https://evil.example" });
+      add("link", { rel: "stylesheet", href: "https://evil.example/x.css" });
+      await fetch("https://evil.example").catch(() => undefined);
+      for (const act of [
+        () => (document.body.innerHTML = "<b>"),
+        () => add("p", { onclick: "1" }),
+        () => document.body.append(Object.assign(document.createElement("script"), { text: "1" })),
+      ]) {
+        try {
+          act();
+        } catch {
+          // Trusted types throw.
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return [...found].sort();
+    });
+    expect(refused).toEqual([
+      "connect-src",
+      "frame-src",
+      "img-src",
+      "require-trusted-types-for",
+      "style-src-attr",
+      "style-src-elem",
+    ]);
+    await context.close();
+  });
+
   it("takes one line of 50 MB, and a chain of many branches", async () => {
     const long = new Entries();
     long.user("What is in it?");
