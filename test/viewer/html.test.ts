@@ -91,7 +91,7 @@ it("separates inline images, and leaves out the largest of those over the budget
   const image = (bytes: Uint8Array) =>
     ({ type: "image", mimeType: "image/png", data: base64(bytes) }) as const;
   entries.message({ role: "user", content: [image(large), image(small)], timestamp: 1 }, 'a"<b>');
-  const { parts, leftOut } = await viewerHtml(entries.source, { template, maxImageBytes: small.length + 3 });
+  const { parts, leftOut } = await viewerHtml(entries.source, { template, maxImageBytes: large.length + 2 });
   const page = readBack(parts.join(""));
   expect(leftOut.map(({ key, reason, size }) => ({ key, reason, size }))).toEqual([
     { key: 'a"<b>/0', reason: "budget", size: expect.closeTo(large.length, -1) },

@@ -113,6 +113,8 @@ describe("the conversation", () => {
     entries.from("q").reply("two", {}, "a2");
     const beside = entries.from("q").add({ type: "label", targetId: "q", label: "x" });
     const model = entries.model();
+    expect(model.newestBelow("q")).toBe(beside);
+    expect(entries.model().newestBelow("a1")).toBe("a1");
     expect(conversationRows(model, "a2")[1]?.branches).toEqual({ ids: ["a1", "a2"], at: 1 });
     expect(conversationRows(model, beside).map(({ id }) => id)).toEqual(["q", beside]);
   });
@@ -307,6 +309,8 @@ describe("the search", () => {
     expect(await find(entries, "a.ts")).toEqual(["a1"]);
     expect(await find(entries, "story so")).toEqual(["k1"]);
     expect(await find(entries, "hidden thought")).toEqual(["t"]);
+    entries.reply([entries.call("get", { id: "ticket-7", type: "bug" }, "c9")], {}, "arguments");
+    expect(await find(entries, "ticket-7")).toEqual(["arguments"]);
     expect(await find(entries, "needle")).toEqual(["u"]);
     expect(await find(entries, "  ")).toEqual([]);
     expect(await find(entries, "e2")).toEqual([]);
