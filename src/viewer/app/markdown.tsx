@@ -190,7 +190,7 @@ function inline(token: Tokens.Generic, key: number, depth: number): ComponentChi
 
 /** A link to the web that opens in a window of its own; any other address is only text. */
 function SafeLink({ href, children }: { readonly href: string; readonly children?: ComponentChild }) {
-  if (!/^(?:https?:\/\/|mailto:)/i.test(href)) {
+  if (!/^(?:https?:\/\/|mailto:)/i.test(href) || !URL.canParse(href)) {
     return (
       <span class="no-link" title={visibleText(href.slice(0, 300))}>
         {children}
