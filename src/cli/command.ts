@@ -77,7 +77,12 @@ export const sourceOptions: readonly OptionSpec[] = [
     value: "DIR",
     description: "The blob store. Default: the nearest one beside the session.",
   },
-  { name: "agent", value: "NAME", description: "Only sessions of this agent." },
+  {
+    name: "agent",
+    value: "NAME",
+    choices: ["sessile", "claude-code", "codex", "gemini", "opencode", "pi"],
+    description: "Only sessions of this agent.",
+  },
 ];
 
 /** A wrong use of the command line: exit code 2. */

@@ -1,22 +1,137 @@
-/** Sessions of other agents for the command line: found in their homes, and imported into memory. */
+/** Sessions of other agents for the command line: found in their homes, and imported without being changed. */
 
+import { open } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
+import { claudeCode } from "../interop/claude-code/index.js";
+import { codex } from "../interop/codex/index.js";
+import { gemini } from "../interop/gemini/index.js";
+import {
+  detectSession,
+  type ForeignFormat,
+  type ForeignFormatName,
+  type ImportedSession,
+  importSession,
+} from "../interop/index.js";
+import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
+import { opencode } from "../interop/opencode/index.js";
+import { memorySessionStore, type Session } from "../session/index.js";
 import type { CommandContext, Parsed } from "./command.js";
-import type { FoundSession, OpenedSession, SourceQuery } from "./sources.js";
+import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
+
+/** The formats by the names of their agents, as `--to` and `--agent` have them. */
+export const formats: Readonly<Record<string, ForeignFormat>> = {
+  "claude-code": claudeCode,
+  codex,
+  gemini,
+  opencode,
+};
+
+/** How a session is imported: see `ImportOptions` of `sessile/interop`. */
+export interface ReadOptions {
+  readonly blobs: BlobStore;
+  readonly keep: "blob" | "none";
+}
+
+const agents = [...Object.keys(formats), "pi"] as ForeignFormatName[];
 
 /** The sessions of all known agents in their homes. */
 export async function findForeign(
   _parsed: Parsed,
-  _context: CommandContext,
-  _query: SourceQuery,
+  { cwd, signal, out }: CommandContext,
+  query: SourceQuery,
 ): Promise<readonly FoundSession[]> {
-  return [];
+  const found: FoundSession[] = [];
+  const wanted = agents.filter((agent) => query.agent === undefined || query.agent === agent);
+  const filters = {
+    agents: wanted,
+    ...(query.cwd === undefined ? {} : { cwd: resolve(cwd, query.cwd) }),
+    ...(query.since === undefined ? {} : { since: query.since.getTime() }),
+  };
+  for await (const each of findSessions(filters)) {
+    signal.throwIfAborted();
+    out.progress(() => `${found.length} sessions of other agents`);
+    found.push({
+      ...named(each, signal),
+      id: each.id,
+      title: each.title,
+      cwd: each.cwd,
+      created: each.created === undefined ? undefined : timeText(each.created),
+      modified: timeText(each.modified),
+      size: each.bytes,
+      parent: each.parent,
+    });
+  }
+  return found;
 }
 
-/** Imports a file of another agent; undefined if it is none. */
-export async function openForeignFile(
-  _path: string,
-  _parsed: Parsed,
-  _context: CommandContext,
-): Promise<OpenedSession | undefined> {
-  return undefined;
+/** A time of another program, which may be out of range. */
+function timeText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
+}
+
+const headBytes = 64 * 1024;
+
+/** The session of another agent in a file; undefined if it has none. pi's files are this library's own. */
+export async function foreignFile(
+  path: string,
+  { signal }: CommandContext,
+): Promise<NamedSession | undefined> {
+  const format = await formatOf(path);
+  if (format === undefined || formats[format] === undefined) return undefined;
+  const paths = [basename(path)];
+  const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
+  return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, signal);
+}
+
+async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
+  // The reader of the file says why it is not readable.
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    if (!(await file.stat()).isFile()) return undefined;
+    const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    return detectSession(buffer.subarray(0, bytesRead), path)?.format;
+  } finally {
+    await file.close();
+  }
+}
+
+function named(found: ForeignSession, signal: AbortSignal): NamedSession {
+  const files = found.paths.map((each) => join(found.home, ...each.split("/")));
+  const [path = found.home] = files;
+  const read = async (options: ReadOptions): Promise<ImportedSession> => {
+    const content = await sessionFiles(found);
+    // Files of several sessions are there only together with the others that the discovery found.
+    const isOne = found.paths.length === 1 || found.format === "claude-code" || found.format === "gemini";
+    const session = isOne ? {} : { session: found.id };
+    return importSession(content, { from: Object.values(formats), ...session, ...options, signal });
+  };
+  return { agent: found.format, path, files, read, open: () => openImported(found.format, path, read) };
+}
+
+/** Puts an import into stores in memory. */
+async function openImported(
+  agent: string,
+  path: string,
+  read: (options: ReadOptions) => Promise<ImportedSession>,
+): Promise<OpenedSession> {
+  const blobs = memoryBlobStore();
+  const imported = await read({ blobs, keep: "blob" });
+  const store = memorySessionStore({ blobs });
+  const opened: Session[] = [];
+  for (const each of [imported, ...imported.children]) opened.push(await store.adopt(each));
+  const [session, ...children] = opened as [Session, ...Session[]];
+  return {
+    agent,
+    path,
+    session,
+    blobs,
+    children,
+    report: imported.report,
+    async close() {
+      for (const each of opened) await each.close();
+    },
+  };
 }

@@ -8,17 +8,27 @@ import { dirname, join, resolve } from "node:path";
 import type { BlobStore } from "../blobs/index.js";
 import { fileBlobStore } from "../blobs/node/index.js";
 import { SessileError } from "../errors/index.js";
+import type { ImportedSession, InteropReport } from "../interop/index.js";
 import type { Session } from "../session/index.js";
 import { fileSessionStore, openSessionFile } from "../session/node/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
-import { findForeign, openForeignFile } from "./foreign.js";
+import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
 
-/** A session that was found, not yet read. */
-export interface FoundSession {
+/** A session that a word names, not yet read. */
+export interface NamedSession {
   readonly agent: string;
-  readonly id: string;
   /** Its first file. */
   readonly path: string;
+  /** All files, if there are several. */
+  readonly files?: readonly string[];
+  open(): Promise<OpenedSession>;
+  /** Imports a session of another agent; absent for this library's own. */
+  read?(options: ReadOptions): Promise<ImportedSession>;
+}
+
+/** A session that was found, not yet read. */
+export interface FoundSession extends NamedSession {
+  readonly id: string;
   readonly title?: string | undefined;
   readonly cwd?: string | undefined;
   readonly created?: string | undefined;
@@ -27,7 +37,6 @@ export interface FoundSession {
   /** Bytes. */
   readonly size: number;
   readonly parent?: string | undefined;
-  open(): Promise<OpenedSession>;
 }
 
 /** A session that a command reads. */
@@ -39,8 +48,8 @@ export interface OpenedSession {
   readonly blobs: BlobStore | undefined;
   /** Sessions of subagents. */
   readonly children: readonly Session[];
-  /** Findings of the import of another agent's session. */
-  readonly findings: readonly { readonly code: string; readonly text: string; readonly entryId?: string }[];
+  /** The report of the import of another agent's session. */
+  readonly report?: InteropReport;
   close(): Promise<void>;
 }
 
@@ -126,7 +135,6 @@ async function openOwn(path: string, parsed: Parsed, context: CommandContext): P
     session,
     blobs: blobStoreOf(path, parsed, context),
     children: [],
-    findings: [],
     close: () => session.close(),
   };
 }
@@ -148,10 +156,18 @@ export async function openNamed(
   parsed: Parsed,
   context: CommandContext,
 ): Promise<OpenedSession> {
+  return (await locate(name, parsed, context)).open();
+}
+
+/**
+ * The session that a word names, not yet read.
+ * @throws UsageError for a name of several sessions; SessileError SESSION_NOT_FOUND
+ */
+export async function locate(name: string, parsed: Parsed, context: CommandContext): Promise<NamedSession> {
   const path = pathOf(name, context);
-  if (path !== undefined)
-    return (await openForeignFile(path, parsed, context)) ?? (await openOwn(path, parsed, context));
-  return (await findNamed(name, parsed, context)).open();
+  if (path === undefined) return findNamed(name, parsed, context);
+  const own = { agent: ownAgent, path, open: () => openOwn(path, parsed, context) };
+  return (await foreignFile(path, context)) ?? own;
 }
 
 /** A word with a separator, or the name of a file, is a path. */
@@ -205,7 +221,7 @@ export async function locateOwn(name: string, parsed: Parsed, context: CommandCo
   const path = pathOf(name, context);
   if (path !== undefined) return path;
   const found = await findNamed(name, parsed, context);
-  if (found.agent !== ownAgent)
+  if (found.agent !== ownAgent && found.agent !== "pi")
     throw new UsageError(
       `${SessileError.printable(name)} is a session of ${found.agent}: expected one of sessile or pi`,
     );

@@ -54,7 +54,8 @@ interface NamedModel extends PricedModel {
   readonly provider: string;
 }
 
-interface Call {
+/** A call of a model, and who made it. */
+export interface Call {
   readonly model: NamedModel;
   readonly usage: Usage;
   readonly by: "agent" | "summary" | "tool";
@@ -83,6 +84,14 @@ export async function sessionCost(
   session: CostedSession,
   options: SessionCostOptions = {},
 ): Promise<SessionCost> {
+  return sumCalls(await sessionCalls(session, options), options);
+}
+
+/** The calls of a session in the order of its tree; see {@link sessionCost}. */
+export async function sessionCalls(
+  session: CostedSession,
+  options: Pick<SessionCostOptions, "leafId"> = {},
+): Promise<readonly Call[]> {
   const { leafId } = options;
   const nodes =
     leafId === undefined ? Array.from(session.tree.walk(), ({ node }) => node) : session.tree.path(leafId);
@@ -96,7 +105,7 @@ export async function sessionCost(
     const found = entry === undefined ? [] : callsOf(entry, before);
     if (found.length > 0) calls.set(isEntry(entry, "message_update") ? entry.targetId : id, found);
   }
-  return sumCalls([...calls.values()].flat(), options);
+  return [...calls.values()].flat();
 }
 
 function sumCalls(calls: readonly Call[], options: CostOptions): SessionCost {
@@ -180,7 +189,8 @@ function isEntry<T extends SessionEntry["type"]>(
   return entry?.type === type;
 }
 
-function costOfCall({ model, usage }: Call, options: CostOptions): Cost | undefined {
+/** The cost of a call: recorded, or by a table. */
+export function costOfCall({ model, usage }: Call, options: CostOptions): Cost | undefined {
   const { cost } = usage;
   if (cost !== undefined && isRecordedCost(cost) && !hasOwnPrice(model, options)) return cost;
   return costOf(usage, model, options);

@@ -5,13 +5,20 @@ import { blobsCollect, blobsList, blobsVerify } from "./blobs.js";
 import { completionCommand } from "./completion.js";
 import { diagnose, salvage } from "./diagnose.js";
 import { diff } from "./diff.js";
+import { convert, exportCommand, importCommand } from "./interop.js";
 import { ls } from "./ls.js";
 import { project } from "./project.js";
+import { redact } from "./redact.js";
+import { search } from "./search.js";
 import { show } from "./show.js";
+import { stats } from "./stats.js";
+import { view } from "./view.js";
 
 export const commands: readonly Command[] = [
   ls,
   show,
+  search,
+  stats,
   diff,
   project,
   diagnose,
@@ -19,5 +26,10 @@ export const commands: readonly Command[] = [
   blobsList,
   blobsVerify,
   blobsCollect,
+  importCommand,
+  exportCommand,
+  convert,
+  redact,
+  view,
   completionCommand(() => commands),
 ];

@@ -29,7 +29,7 @@ export const ls: Command = {
     const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
     const found = (await findSessions(parsed, context, queryOf(parsed, since))).slice(0, limit);
     if (out.json) {
-      for (const { open: _, ...session } of found) await out.value(session);
+      for (const { open: _, read: _read, files: _files, ...session } of found) await out.value(session);
       return 0;
     }
     if (found.length === 0) {

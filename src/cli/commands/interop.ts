@@ -1,0 +1,143 @@
+/** `import`, `export`, `convert`: sessions from and to other agents, with the report of losses. */
+
+import { rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileBlobStore } from "../../blobs/node/index.js";
+import { exportSession, type ForeignFormat } from "../../interop/index.js";
+import { fileSessionStore } from "../../session/node/index.js";
+import {
+  type Command,
+  type CommandContext,
+  type ExitCode,
+  type OptionSpec,
+  type Parsed,
+  sourceOptions,
+  textOption,
+  UsageError,
+} from "../command.js";
+import { formats } from "../foreign.js";
+import { writeNewFile } from "../new-file.js";
+import { printReport } from "../report.js";
+import { locate, openNamed } from "../sources.js";
+import { requiredOption } from "./diagnose.js";
+import { idOf } from "./show.js";
+
+export const importCommand: Command = {
+  name: "import",
+  summary: "Copy a session of another agent into a store",
+  description: [
+    "The agent's files stay as they are. Their bytes become blobs, so that `export` can give them back.",
+    "A second import adds the entries that are new. Exit code 1 if the report has findings.",
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The session of another agent." }],
+  options: [
+    ...sourceOptions.filter(({ name }) => name === "agent"),
+    { name: "to", value: "DIR", description: "The store of sessions." },
+    { name: "blobs", value: "DIR", description: "The blob store. Default: the parent of the store." },
+  ],
+  examples: [
+    { line: "sessile import latest --agent codex --to .sessile/sessions", does: "Codex's newest session" },
+  ],
+  async run(parsed, context) {
+    const { out, cwd } = context;
+    const dir = resolve(cwd, requiredOption(parsed, "to"));
+    const { read, agent } = await locate(parsed.positionals[0] ?? "", parsed, context);
+    if (read === undefined)
+      throw new UsageError(`import: expected a session of another agent, got ${agent}'s`);
+    const blobs = fileBlobStore({ dir: resolve(cwd, textOption(parsed, "blobs") ?? dirname(dir)) });
+    const imported = await read({ blobs, keep: "blob" });
+    context.signal.throwIfAborted();
+    const store = fileSessionStore({ dir, blobs });
+    const paths: string[] = [];
+    // Subagents first: the session that names them is then never without them.
+    for (const each of [...imported.children, imported]) {
+      const session = await store.adopt(each, { existing: "append" });
+      paths.unshift(session.location ?? session.id);
+      await session.close();
+    }
+    const { report } = imported;
+    if (out.json) await out.value({ id: imported.header.id, paths, report });
+    else {
+      await out.line(...paths.map((path) => out.clean(path)));
+      await printReport(report, out);
+    }
+    return report.findings.length === 0 ? 0 : 1;
+  },
+};
+
+const exportOptions: readonly OptionSpec[] = [
+  ...sourceOptions,
+  { name: "to", value: "AGENT", choices: Object.keys(formats), description: "The agent." },
+  { name: "output", short: "o", value: "DIR", description: "The directory that gets the agent's files." },
+  { name: "at", value: "ID", description: "The leaf of the result. Default: the leaf." },
+  { name: "cwd", value: "DIR", description: "The project's directory in the result." },
+];
+
+export const exportCommand: Command = {
+  name: "export",
+  summary: "Write a session as files that another agent resumes",
+  description: [
+    "The files have their places below the agent's home. For the agent that it came from a session is written",
+    "with its original bytes. Nothing is overwritten. Exit code 1 if the report has findings.",
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The session." }],
+  options: exportOptions,
+  examples: [
+    { line: "sessile export latest --to claude-code -o home", does: "files, and the command that resumes" },
+  ],
+  run: runExport,
+};
+
+export const convert: Command = {
+  ...exportCommand,
+  name: "convert",
+  summary: "Turn a file of one agent into files of another",
+  description: ["An import into memory and an `export`: no store keeps the session."],
+  arguments: [{ name: "S", kind: "session", description: "The file, or another name of a session." }],
+  examples: [
+    {
+      line: "sessile convert rollout.jsonl --to claude-code -o home",
+      does: "Codex's session for Claude Code",
+    },
+  ],
+};
+
+async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
+  const { out, cwd, signal } = context;
+  const to = formats[requiredOption(parsed, "to")] as ForeignFormat;
+  const dir = resolve(cwd, requiredOption(parsed, "output"));
+  const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
+  try {
+    const { session, children, blobs } = opened;
+    const at = textOption(parsed, "at");
+    const project = textOption(parsed, "cwd");
+    const { files, resume, report } = await exportSession(session, {
+      to,
+      children,
+      now: () => context.now(),
+      ...(blobs && { blobs }),
+      ...(at === undefined ? {} : { leafId: idOf(session, at) }),
+      ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
+    });
+    const paths = files.map(({ path }) => join(dir, ...path.split("/")));
+    const written: string[] = [];
+    try {
+      for (const [at, path] of paths.entries()) {
+        await writeNewFile(path, files[at]?.bytes ?? "", signal);
+        written.push(path);
+      }
+    } catch (error) {
+      for (const path of written) await rm(path, { force: true });
+      throw error;
+    }
+    if (out.json) await out.value({ files: paths, resume, report });
+    else {
+      await out.line(...paths.map((path) => out.clean(path)));
+      if (resume.length > 0) await out.line(`resume with: ${out.clean(resume.join(" "))}`);
+      await printReport(report, out);
+    }
+    return report.findings.length === 0 ? 0 : 1;
+  } finally {
+    await opened.close();
+  }
+}

@@ -1,0 +1,96 @@
+/** `redact`: a copy of a session to share. */
+
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { memoryBlobStore } from "../../blobs/index.js";
+import {
+  commonSecrets,
+  type RedactedSession,
+  redactSession,
+  type SecretRedaction,
+  secretRedaction,
+} from "../../interop/index.js";
+import { parseSession } from "../../session/index.js";
+import { fileSessionStore } from "../../session/node/index.js";
+import { type Command, type Parsed, sourceOptions, textOptions, UsageError } from "../command.js";
+import { writeNewFile } from "../new-file.js";
+import { locate } from "../sources.js";
+import { requiredOption } from "./diagnose.js";
+
+const home = "home-directory";
+const ruleNames = [...commonSecrets.map(({ name }) => name), home];
+
+export const redact: Command = {
+  name: "redact",
+  summary: "Write a copy to share, without secrets and attachments",
+  description: [
+    "Replaces credentials of known forms, names of users in paths of homes, and attachments. The report counts",
+    "what was replaced, and never shows it. Without `--rule` all rules are used. No rule finds a password in a",
+    `sentence: read the copy before you share it. Rules: ${ruleNames.join(", ")}.`,
+  ],
+  arguments: [{ name: "S", kind: "session", description: "The session." }],
+  options: [
+    ...sourceOptions.filter(({ name }) => name !== "blobs"),
+    { name: "to", value: "FILE", description: "The new file, which must not exist." },
+    {
+      name: "rule",
+      value: "RULE",
+      multiple: true,
+      description: "A rule by name, or a regular expression. In place of all rules if it names one.",
+    },
+  ],
+  examples: [
+    { line: "sessile redact latest --to shared.jsonl", does: "a copy by all rules" },
+    { line: "sessile redact latest --to shared.jsonl --rule 'ACME-\\d{6}'", does: "and a form of your own" },
+  ],
+  async run(parsed, context) {
+    const { out, cwd } = context;
+    const to = resolve(cwd, requiredOption(parsed, "to"));
+    const rules = secretRedaction(rulesOf(parsed));
+    const { path, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
+    const source =
+      read === undefined
+        ? parseSession(await readFile(path, { signal: context.signal }))
+        : await read({ blobs: memoryBlobStore(), keep: "none" });
+    const copy = redactSession(source, rules);
+    await writeNewFile(to, await fileBytes(copy, to), context.signal);
+    const counts = countsOf(rules);
+    if (out.json) await out.value({ file: to, replaced: counts });
+    else {
+      await out.line(out.clean(to));
+      for (const [name, count] of Object.entries(counts))
+        await out.line(`${String(count).padStart(8)}  ${name}`);
+      if (Object.keys(counts).length === 0) await out.line("no secret of a known form");
+    }
+    return 0;
+  },
+};
+
+const countsOf = ({ counts }: SecretRedaction) =>
+  Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
+
+/** @throws UsageError for an invalid expression */
+function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecrets)[number])[] {
+  const given = textOptions(parsed, "rule").map((rule) => {
+    if (ruleNames.includes(rule)) return rule;
+    try {
+      return new RegExp(rule, "g");
+    } catch (error) {
+      throw new UsageError(`--rule: ${(error as Error).message}`);
+    }
+  });
+  // An expression of one's own is one more rule; a name chooses.
+  return given.some((rule) => typeof rule === "string") ? given : [...commonSecrets, home, ...given];
+}
+
+/** The lines of a session's file. */
+async function fileBytes(copy: RedactedSession, to: string): Promise<Uint8Array> {
+  const dir = await mkdtemp(join(dirname(to), `.${basename(to)}-`));
+  try {
+    const session = await fileSessionStore({ dir }).adopt(copy);
+    await session.close();
+    return await readFile(session.location ?? "");
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,138 @@
+/** `search`: full text over sessions, newest first. */
+
+import { open } from "node:fs/promises";
+import type { SessionEntry, UnknownEntry } from "../../session/index.js";
+import { type Command, type CommandContext, numberOption, sourceOptions, timeOption } from "../command.js";
+import { headline, messageLines } from "../entry-text.js";
+import { truncated } from "../output.js";
+import { type FoundSession, findSessions, queryOf } from "../sources.js";
+
+export const search: Command = {
+  name: "search",
+  summary: "Find entries with all of the given words",
+  description: [
+    "Each argument is a word or a phrase, as it is written; an entry with all of them is found. Sessions come",
+    "newest first, and hits as they are found. Exit code 0 if there is one, else 1, as with grep.",
+  ],
+  arguments: [{ name: "WORDS", kind: "text", multiple: true, description: "Words and phrases." }],
+  options: [
+    ...sourceOptions.filter(({ name }) => name !== "blobs"),
+    { name: "cwd", value: "DIR", description: "Only sessions of this project." },
+    { name: "since", value: "T", description: "Only sessions modified since: a date, or an age such as 7d." },
+    { name: "number", short: "n", value: "N", description: "At most this many entries." },
+  ],
+  examples: [{ line: "sessile search 'rate limit' retry --since 30d", does: "entries with both" }],
+  async run(parsed, context) {
+    const { out, signal } = context;
+    const words = parsed.positionals.filter((word) => word !== "");
+    const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
+    const since = timeOption(parsed, "since", context.now());
+    const needles = words.map(needleOf);
+    let hits = 0;
+    for (const found of await findSessions(parsed, context, queryOf(parsed, since))) {
+      signal.throwIfAborted();
+      out.progress(() => `${hits} entries; ${found.path}`);
+      if (!(await mayHave(found, needles, signal))) continue;
+      for await (const { entry, text } of entriesOf(found, context)) {
+        if (!words.every((word) => text.includes(word))) continue;
+        hits++;
+        const snippet = snippetOf(text, words[0] ?? "");
+        const { kind } = headline(entry);
+        const hit = {
+          agent: found.agent,
+          session: found.id,
+          path: found.path,
+          entryId: entry.id,
+          kind,
+          snippet,
+        };
+        if (out.json) await out.value(hit);
+        else {
+          const start = `${found.agent} ${out.clean(found.id)} ${out.clean(entry.id)} ${out.clean(kind)}: `;
+          const columns = Math.min(out.columns, 200) - start.length;
+          await out.line(`${out.style("dim", start)}${truncated(out.clean(snippet), Math.max(20, columns))}`);
+        }
+        if (hits >= limit) return 0;
+      }
+    }
+    return hits === 0 ? 1 : 0;
+  },
+};
+
+/** The longest run of letters and digits: JSON writes those of ASCII as they are. */
+function needleOf(word: string): Buffer {
+  const runs = word.match(/[a-zA-Z0-9]+/g) ?? [""];
+  return Buffer.from(runs.reduce((longest, run) => (run.length > longest.length ? run : longest), ""));
+}
+
+const chunkBytes = 1024 * 1024;
+
+/** Whether each needle is in one of a session's files. Bytes are cheaper than entries. */
+async function mayHave(
+  { files, path }: FoundSession,
+  needles: readonly Buffer[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  let missing = needles.filter(({ length }) => length > 0);
+  const overlap = missing.reduce((most, { length }) => Math.max(most, length - 1), 0);
+  const buffer = Buffer.allocUnsafe(overlap + chunkBytes);
+  for (const each of files ?? [path]) {
+    // A compressed file and a database do not show their text.
+    if (/\.(?:zst|db)$/.test(each)) return true;
+    const file = await open(each).catch(() => undefined);
+    if (file === undefined) continue;
+    try {
+      for (let kept = 0; missing.length > 0; ) {
+        signal.throwIfAborted();
+        const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
+        if (bytesRead === 0) break;
+        const chunk = buffer.subarray(0, kept + bytesRead);
+        missing = missing.filter((needle) => chunk.indexOf(needle) < 0);
+        kept = Math.min(overlap, chunk.length);
+        buffer.copy(buffer, 0, chunk.length - kept, chunk.length);
+      }
+    } finally {
+      await file.close();
+    }
+    if (missing.length === 0) return true;
+  }
+  return missing.length === 0;
+}
+
+/** Entries with their texts, subagents included. A session that cannot be read has none, and is named. */
+async function* entriesOf(
+  found: FoundSession,
+  { out, signal }: CommandContext,
+): AsyncGenerator<{ readonly entry: SessionEntry | UnknownEntry; readonly text: string }> {
+  const opened = await found.open().catch((error: Error) => {
+    out.note(`sessile: ${out.clean(`${found.path}: ${error.message}`)}`);
+    return undefined;
+  });
+  if (opened === undefined) return;
+  try {
+    for (const session of [opened.session, ...opened.children]) {
+      for (const { node } of session.tree.walk()) {
+        signal.throwIfAborted();
+        const entry = await session.entry(node.id);
+        if (entry !== undefined) yield { entry, text: textOf(entry) };
+      }
+    }
+  } finally {
+    await opened.close();
+  }
+}
+
+function textOf(entry: SessionEntry | UnknownEntry): string {
+  if (entry.type !== "message") return headline(entry).text;
+  return messageLines(entry.message)
+    .map(({ title = "", text }) => `${title}\n${text}`)
+    .join("\n");
+}
+
+const before = 40;
+const snippetLength = 400;
+
+function snippetOf(text: string, word: string): string {
+  const at = Math.max(0, text.indexOf(word) - before);
+  return `${at > 0 ? "…" : ""}${text.slice(at, at + snippetLength)}`;
+}
