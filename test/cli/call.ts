@@ -19,7 +19,10 @@ export interface CallOptions {
   readonly now?: number;
 }
 
-/** The program within this process. Homes of agents are empty unless `env` names them. */
+/** The variables that move the homes of agents: of this machine's user they are none of a test's business. */
+const homes = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"];
+
+/** The program within this process. Homes of agents are absent unless `env` names them. */
 export async function call(words: readonly string[], options: CallOptions = {}): Promise<Called> {
   const { cwd = process.cwd(), columns, signal = new AbortController().signal, now } = options;
   const text = { stdout: "", stderr: "" };
@@ -32,13 +35,20 @@ export async function call(words: readonly string[], options: CallOptions = {}):
     isTTY: width !== undefined,
     columns: width,
   });
+  const known = homes.map((name) => [name, process.env[name]] as const);
+  for (const name of homes) process.env[name] = options.env?.[name] ?? `${cwd}/no-home`;
   const code = await runProgram({ version: "0.0.0", commands }, words, {
     stdout: stream("stdout", columns),
     stderr: stream("stderr"),
-    env: { HOME: `${cwd}/no-home`, ...options.env },
+    env: options.env ?? {},
     cwd,
     signal,
     now: () => now ?? Date.now(),
+  }).finally(() => {
+    for (const [name, value] of known) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
   });
   return {
     ...text,

@@ -39,7 +39,7 @@ interface Sums {
   failures: number;
   readonly all: Spent;
   readonly groups: Map<string, Spent>;
-  readonly compactions: { count: number; cost: number; tokens: number };
+  readonly compactions: { count: number; cost: number; tokens: number; unpriced: number };
   /** Estimated tokens of the contexts at the leaves, by kind of message. */
   readonly context: Map<string, number>;
   /** The share of the prompt that came from the cache, by turn of the last session. */
@@ -83,7 +83,7 @@ export const stats: Command = {
     const sums: Sums = {
       ...{ sessions: 0, turns: 0, toolCalls: 0, failures: 0, cacheHits: [], files: [] },
       ...{ all: nothing(), groups: new Map(), context: new Map() },
-      compactions: { count: 0, cost: 0, tokens: 0 },
+      compactions: { count: 0, cost: 0, tokens: 0, unpriced: 0 },
     };
     // A message that several files hold, such as those of a fork, was paid for once.
     const seen = new Set<string>();
@@ -130,6 +130,8 @@ async function add(opened: OpenedSession, sums: Sums, options: AddOptions): Prom
         keys.push(key);
       }
       const cost = costOfCall(call, prices)?.total;
+      // A reply that the agent made up, such as Claude Code's `<synthetic>`.
+      if (usageTokens(call.usage) === 0 && !cost) continue;
       addCall(sums.all, call, cost);
       if (by !== undefined) {
         const group = groupOf(call, session, by);
@@ -139,11 +141,12 @@ async function add(opened: OpenedSession, sums: Sums, options: AddOptions): Prom
       }
       if (call.by === "summary") {
         sums.compactions.cost += cost ?? 0;
+        sums.compactions.unpriced += cost === undefined ? 1 : 0;
         sums.compactions.tokens += usageTokens(call.usage);
       }
     }
     for (const key of keys) seen.add(key);
-    await addMessages(session, sums);
+    await addMessages(session, sums, seen);
   }
   if (isOne) await addLeaf(opened.session, sums);
 }
@@ -172,8 +175,12 @@ function groupOf({ model }: Call, session: Session, by: (typeof groupings)[numbe
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-async function addMessages(session: Session, sums: Sums): Promise<void> {
+async function addMessages(session: Session, sums: Sums, seen: Set<string>): Promise<void> {
   for (const { node } of session.tree.walk()) {
+    // A fork has copies of entries, with their ids and times.
+    const key = `${node.id} ${node.timestamp}`;
+    if (seen.has(key)) continue;
+    seen.add(key);
     if (node.type === "compaction") sums.compactions.count++;
     if (node.type !== "message") continue;
     if (node.role === "user") sums.turns++;
@@ -251,7 +258,9 @@ async function print(sums: Sums, by: string | undefined, out: Output): Promise<v
   await out.line(out.style("dim", head), ...lines);
   if (all.unpriced > 0) await out.line(`${all.unpriced} calls are of models without a known price`);
   if (compactions.tokens > 0)
-    await out.line(`summaries: ${compactions.tokens} tokens, ${money(compactions.cost)}, included above`);
+    await out.line(
+      `summaries: ${compactions.tokens} tokens, ${compactions.unpriced > 0 ? "cost unknown" : money(compactions.cost)}, included above`,
+    );
   if (cacheHits.length > 0) {
     const shares = cacheHits.map(
       ({ turn, prompt, cached }) => `${turn}: ${Math.round((cached / prompt) * 100)} %`,
