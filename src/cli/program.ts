@@ -79,7 +79,7 @@ async function run(program: Program, words: readonly string[], world: World, out
 }
 
 /** The command that the first words name: `blobs verify` before `blobs`. */
-export function commandOf(
+function commandOf(
   { commands }: Program,
   words: readonly string[],
 ): { readonly command: Command; readonly rest: readonly string[] } | undefined {
@@ -122,7 +122,7 @@ function distance(a: string, b: string): number {
  * Parses and checks the words behind a command's name.
  * @throws UsageError
  */
-export function parse(command: Command, words: readonly string[]): Parsed & { readonly help: boolean } {
+function parse(command: Command, words: readonly string[]): Parsed & { readonly help: boolean } {
   const specs = [...command.options, ...commonOptions];
   const { values, positionals } = parsed(specs, words);
   if (values.help === true) return { positionals, options: values, help: true };

@@ -61,7 +61,7 @@ export interface SourceQuery {
 }
 
 /** The agent's name of sessions in this library's own stores. */
-export const ownAgent = "sessile";
+const ownAgent = "sessile";
 
 /** The query of the options that every command has. */
 export function queryOf(parsed: Parsed, since?: Date): SourceQuery {

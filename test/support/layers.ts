@@ -171,7 +171,7 @@ function checkRelative(
   return inner();
 
   function inner(): LayerRule | undefined {
-    const isShared = from !== undefined && target === `src/${to}/internal.ts`;
+    const isShared = from !== undefined && /^src\/[^/]+\/(?:node\/)?internal\.ts$/.test(target);
     return to === "internal" || isShared || entryPoints.includes(target) ? undefined : "inner file";
   }
 }

@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { memoryBlobStore } from "../../blobs/index.js";
 import { parseSession } from "../../session/index.js";
 import { viewerHtml } from "../../viewer/internal.js";
-import { readViewerTemplate } from "../../viewer/node/template.js";
+import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type Command, numberOption, sourceOptions, textOption } from "../command.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
