@@ -82,7 +82,7 @@ export async function returned(
   const addedIds = new Set(behind.map(({ id }) => id));
   const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
-  const resume = to.resume?.(imported.header.id) ?? [];
+  const resume = to.resume?.(imported.header.id, files) ?? [];
   if (added.length === 0 && from === imported.leafId) return { files, resume };
   const findings: Parameters<WriteSource["find"]>[0][] = [];
   const find: WriteSource["find"] = (finding) => findings.push(finding);

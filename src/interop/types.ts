@@ -175,8 +175,8 @@ export interface ForeignFormat {
   read(source: ForeignSource): void | Promise<void>;
   /** Writes a session anew. */
   write(source: WriteSource): WrittenSession | Promise<WrittenSession>;
-  /** The words of the command that resumes a session, by its id. For sessions that go back unchanged. */
-  resume?(sessionId: string): readonly string[];
+  /** The words of the command that resumes a session, for one that goes back unchanged in these files. */
+  resume?(sessionId: string, files: readonly { readonly path: string }[]): readonly string[];
   /**
    * Continues the original bytes: lines for later entries, or for a leaf that moved back. Returns
    * undefined if the format cannot say it; then the session is written anew.

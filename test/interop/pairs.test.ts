@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { type BlobStore, memoryBlobStore } from "sessile/blobs";
+import type { Message } from "sessile/content";
 import {
   type ExportableSession,
   exportSession,
@@ -11,9 +12,11 @@ import { claudeCode } from "sessile/interop/claude-code";
 import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { opencode } from "sessile/interop/opencode";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";
 import { type HazardMaker, hazardousSession } from "../arbitraries/hazards.js";
+import { png } from "../support/media-files.js";
 import { rounds } from "../support/rounds.js";
 import { plain } from "./plain-format.js";
 import { type Token, tokensOf } from "./transcript-tokens.js";
@@ -43,6 +46,8 @@ async function through(session: ExportableSession, to: ForeignFormat, blobs: Blo
   const { files, report } = await exportSession(session, { to, blobs, now: () => 1_767_225_600_000 });
   const back = memoryBlobStore();
   const imported = await importSession(files, { from: to, blobs: back });
+  // A call that a compaction repeats from before an earlier one has its result twice, and the import says so.
+  fc.pre(imported.report.findings.every(({ code }) => code !== "duplicateResult"));
   return { imported, report, blobs: back };
 }
 
@@ -77,15 +82,8 @@ const sessions = hazardousSession(12, makers).map(({ entries, blobs }) => ({
   blobs: blobs as BlobStore,
 }));
 
-/** Formats whose writer is there. */
-const written = new Set<string>();
-for (const [name, to] of formats) {
-  const session = { header: plainHeader, entries: [], leafId: null };
-  if ((await exportSession(session, { to })).files.length > 0) written.add(name);
-}
-
-describe.each(formats)("%s", (name, format) => {
-  it.skipIf(!written.has(name))("loses of a session what its report says, and nothing else", async () => {
+describe.each(formats)("%s", (_, format) => {
+  it("loses of a session what its report says, and nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(sessions, async ({ session, blobs }) => {
         const { imported, report, blobs: back } = await through(session, format, blobs);
@@ -103,8 +101,55 @@ const pairs = formats.flatMap(([a, from]) =>
   ),
 );
 
-describe.each(pairs)("%s to %s and back", (a, b, from, to) => {
-  it.skipIf(!written.has(a) || !written.has(b))("loses what the reports say, and nothing else", async () => {
+/** A conversation of things that every agent has. */
+const usual = (provider: string, model: string): readonly Message[] => {
+  const timestamp = Date.parse("2026-01-01T00:00:00.000Z");
+  const data = Buffer.from(png({ width: 2, height: 3 })).toString("base64");
+  const image = { type: "image", data, mimeType: "image/png" } as const;
+  const call = { type: "toolCall", id: "call_1", name: "read", arguments: { path: "w3w" } } as const;
+  const result = { role: "toolResult", toolCallId: call.id, toolName: call.name, isError: false } as const;
+  const reply = { role: "assistant", provider, model, timestamp } as const;
+  return [
+    { role: "user", content: [{ type: "text", text: "w1w" }, image], timestamp },
+    { ...reply, content: [{ type: "text", text: "w2w" }, call], stopReason: "toolUse" },
+    { ...result, content: [{ type: "text", text: "w4w" }], timestamp },
+    { ...reply, content: [{ type: "text", text: "w5w" }], stopReason: "stop" },
+    { role: "user", content: "w6w", timestamp },
+    { ...reply, content: [{ type: "text", text: "w7w" }], stopReason: "stop" },
+  ];
+};
+
+const agents = [
+  ["Claude Code", claudeCode, "anthropic", "claude-sonnet-4-5"],
+  ["Codex", codex, "openai", "gpt-5"],
+  ["Gemini CLI", gemini, "google", "gemini-2.5-pro"],
+  ["opencode", opencode, "anthropic", "claude-sonnet-4-5"],
+] as const;
+
+it.each(agents)(
+  "%s loses nothing of a usual conversation, its summary included",
+  async (_, format, provider, model) => {
+    const blobs = memoryBlobStore();
+    const session = await memorySessionStore({ blobs }).create({ cwd: "/w" });
+    const entries: string[] = [];
+    for (const message of usual(provider, model)) entries.push((await session.appendMessage(message)).id);
+    const summary = { summary: "w8w", firstKeptEntryId: entries[4] as string, tokensBefore: 9 };
+    for (const isCompacted of [false, true]) {
+      if (isCompacted) await session.append([{ type: "compaction", ...summary }]);
+      const { files, report } = await exportSession(session, { to: format, blobs });
+      expect(report.findings.filter(({ code }) => code !== "id" && code !== "retimed")).toEqual([]);
+      const back = memoryBlobStore();
+      const imported = await importSession(files, { from: format, blobs: back });
+      const before = await tokensOf(session, blobs);
+      const after = await tokensOf(imported, back);
+      expect(after.map(({ token }) => token)).toEqual(before.map(({ token }) => token));
+      expect(before).toHaveLength(isCompacted ? 3 : 8);
+    }
+  },
+);
+
+describe.each(pairs)("%s to %s and back", (_a, _b, from, to) => {
+  it("loses what the reports say, and nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(sessions, async ({ session, blobs }) => {
         const first = await through(session, from, blobs);

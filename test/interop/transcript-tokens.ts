@@ -1,7 +1,7 @@
 import type { BlobStore } from "sessile/blobs";
 import { digest } from "sessile/blobs";
 import type { ImageBlock, TextBlock } from "sessile/content";
-import type { ExportableSession } from "sessile/interop";
+import type { ExportSource } from "sessile/interop";
 import { loadSession, writeSource } from "../../src/interop/export-source.js";
 import { ReportBuilder } from "../../src/interop/report.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
@@ -23,7 +23,7 @@ export interface Token {
  * results behind their calls.
  */
 export async function tokensOf(
-  session: ExportableSession,
+  session: ExportSource,
   blobs: Pick<BlobStore, "get"> | undefined,
 ): Promise<readonly Token[]> {
   const options = { to: plain, ...(blobs === undefined ? {} : { blobs: blobs as BlobStore }) };

@@ -18,4 +18,8 @@ export const opencode: ForeignFormat = {
   name: "opencode",
   read: readOpencode,
   write: writeOpencode,
+  resume(sessionId, [file, ...others]) {
+    const isExchange = others.length === 0 && file?.path.endsWith(".json") === true;
+    return isExchange ? ["opencode", "import", file.path] : ["opencode", "--session", sessionId];
+  },
 };
