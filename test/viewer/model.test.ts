@@ -336,6 +336,20 @@ describe("the search", () => {
   });
 });
 
+describe("the facts of a session", () => {
+  it("are its title, models, times and counts", () => {
+    const entries = branched();
+    const untimed = { type: "custom", customType: "foreign", id: "old", parentId: null } as const;
+    entries.all.unshift({ ...untimed, timestamp: "1970-01-01T00:00:00.000Z" });
+    const { facts } = entries.model();
+    expect(facts).toMatchObject({ title: "first question", models: ["claude-opus-5-5"], messages: 10 });
+    expect(facts).toMatchObject({ toolCalls: 1, failures: 0 });
+    expect((facts.last ?? 0) - (facts.first ?? 0)).toBe(12_000);
+    entries.add({ type: "session_info", title: "Named" });
+    expect(entries.model().facts.title).toBe("Named");
+  });
+});
+
 describe("a live session", () => {
   it("takes new entries once, and keeps its facts up to date", () => {
     const entries = new Entries();

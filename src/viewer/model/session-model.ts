@@ -12,7 +12,7 @@ const entriesPerSlice = 400;
 export interface SessionFacts {
   readonly title: string;
   readonly models: readonly string[];
-  /** Milliseconds since 1970; undefined without entries. */
+  /** Of the messages, in milliseconds since 1970; undefined without any. */
   readonly first: number | undefined;
   readonly last: number | undefined;
   readonly messages: number;
@@ -180,11 +180,12 @@ function factsOf(entries: readonly PageEntry[]): SessionFacts {
   const counts = { messages: 0, toolCalls: 0, failures: 0 };
   let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const entry of entries) {
-    const time = Date.parse(entry.timestamp);
-    if (time < first) first = time;
-    if (time > last) last = time;
     if (entry.type === "session_info") info = entry;
     if (entry.type !== "message") continue;
+    const time = Date.parse(entry.timestamp);
+    // Records without a time are imported with that of 1970.
+    if (time > 0 && time < first) first = time;
+    if (time > 0 && time > last) last = time;
     counts.messages++;
     const { message } = entry;
     if (message.role === "assistant") {
