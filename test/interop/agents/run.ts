@@ -14,7 +14,7 @@ import type { AgentCommand, RunOrder, RunResult, Script } from "./script.js";
 
 /** The directory of a run as the agent sees it: the same for all runs, so that samples have the same paths. */
 const mounted = "/srv";
-export const home = `${mounted}/home`;
+const home = `${mounted}/home`;
 export const work = `${mounted}/work`;
 
 export interface RunOptions {
