@@ -291,7 +291,7 @@ describe("a trajectory", () => {
           if (from < 0) expect(actual.results).toEqual([]);
         },
       ),
-      { numRuns: rounds(80, 3000) },
+      { numRuns: rounds(20, 3000) },
     );
   });
 });

@@ -73,7 +73,7 @@ describe("damaged files", () => {
       fc.asyncProperty(damaged, fc.constantFrom("jsonl", "json"), async (bytes, ending) => {
         if (bytes.length > 0) await expectReturn(`tmp/app/chats/session-x.${ending}`, bytes);
       }),
-      { numRuns: rounds(40, 1500) },
+      { numRuns: rounds(20, 1500) },
     );
   });
 
@@ -119,7 +119,7 @@ describe("damaged files", () => {
         const imported = await expectReturn("tmp/app/chats/session-x.jsonl", lines([header(), ...records]));
         expect(imported.report.findings.every(({ code }) => code !== "missingParent")).toBe(true);
       }),
-      { numRuns: rounds(60, 2000) },
+      { numRuns: rounds(25, 2000) },
     );
   });
 });
