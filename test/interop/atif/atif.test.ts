@@ -246,7 +246,7 @@ describe("a trajectory", () => {
   });
 
   it("has every message, call and result of a context, in order, and is valid", async () => {
-    const text = fc.string({ unit: "binary", maxLength: 12 });
+    const text = fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom("\ud800", "a\u0000b", "\u{1f4ce}\n"));
     const block = fc.oneof(
       text.map(words),
       fc.constantFrom("c1", "c2", "").map((id) => called(id)),
@@ -318,7 +318,10 @@ function contextRows({ header, entries, leafId }: ExportableSession): readonly s
 /** Rows by kind: ids may change, and results stand with their call. */
 function shownBy(rows: readonly string[]) {
   const plain = rows.map((row) =>
-    row.replace(/^call .* of look$/, "call: look").replace(/^result (?:[^:]*): /s, "result: "),
+    row
+      .toWellFormed()
+      .replace(/^call .* of look$/, "call: look")
+      .replace(/^result (?:[^:]*): /s, "result: "),
   );
   const messages = plain.filter((row) => /^(?:user: |agent: |system: .)/s.test(row));
   return {
