@@ -1,6 +1,6 @@
-/** New files of a command: whole or absent, never over another file. */
+/** Files that a command writes: whole or not at all. */
 
-import { link, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { UsageError } from "./command.js";
 
@@ -8,11 +8,33 @@ import { UsageError } from "./command.js";
 export type FileContent = string | Uint8Array | AsyncIterable<Uint8Array | string>;
 
 /**
- * Writes a file that must not exist: a temporary file beside it, `fsync`, and a link, which fails if the name is
- * in use. After an error or an abort nothing is left.
+ * Writes a file that must not exist. After an error or an abort nothing is left.
  * @throws UsageError if the file exists
  */
-export async function writeNewFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
+export function writeNewFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
+  return write(path, content, signal, async (temporary) => {
+    try {
+      // A rename would replace another program's file.
+      await link(temporary, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      throw new UsageError(`${path} exists: choose another name`);
+    }
+  });
+}
+
+/** Writes a file in place of one that may exist. After an error or an abort that one is as it was. */
+export function replaceFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
+  return write(path, content, signal, (temporary) => rename(temporary, path));
+}
+
+/** Writes a temporary file beside the place, calls `fsync`, and gives it its name. */
+async function write(
+  path: string,
+  content: FileContent,
+  signal: AbortSignal,
+  place: (temporary: string) => Promise<void>,
+): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await mkdir(dirname(path), { recursive: true });
   const file = await open(temporary, "wx", 0o600);
@@ -24,11 +46,7 @@ export async function writeNewFile(path: string, content: FileContent, signal: A
     } finally {
       await file.close();
     }
-    // A rename would replace another program's file.
-    await link(temporary, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new UsageError(`${path} exists: choose another name`);
+    await place(temporary);
   } finally {
     await rm(temporary, { force: true });
   }

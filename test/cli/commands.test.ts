@@ -217,6 +217,39 @@ describe("blobs", () => {
   });
 });
 
+describe("merge and sync", () => {
+  it("bring two copies together that both went on", async () => {
+    using own = await sample();
+    const inOwn = (...words: string[]) => call(words, { cwd: own.dir });
+    const copied = await inOwn("sync", ".sessile/sessions", "backup/sessions", "--one-way", "--json");
+    expect(copied).toMatchObject({
+      code: 0,
+      json: [{ sessions: 1, changed: 1, blobs: { count: 1, lost: [] } }],
+    });
+    const [copy] = (await inOwn("ls", "--dir", "backup/sessions", "--json")).json;
+    expect(readFileSync(copy.path, "utf8")).toBe(readFileSync(own.path, "utf8"));
+
+    const say = async (dir: string, content: string) => {
+      const session = await fileSessionStore({ dir: join(own.dir, dir) }).open(own.id, { mode: "write" });
+      await session.appendMessage({ role: "user", content, timestamp: 1 });
+      await session.close();
+    };
+    await say(".sessile/sessions", "Said here.");
+    await say("backup/sessions", "Said there.");
+    const merged = await inOwn("merge", own.path, copy.path, "-o", "both.jsonl", "--json");
+    expect(merged.json[0]).toMatchObject({ added: { a: 1, b: 1 }, differing: [] });
+    const both = (await inOwn("show", "./both.jsonl")).stdout;
+    expect([both.includes("Said here."), both.includes("Said there.")]).toEqual([true, true]);
+    expect((await inOwn("merge", own.path, copy.path, "-o", "both.jsonl")).code).toBe(2);
+    expect((await inOwn("merge", own.path, copy.path, "-o", "both.jsonl", "--force")).code).toBe(0);
+
+    expect((await inOwn("sync", ".sessile/sessions", "backup/sessions", "--json")).json[0].entries).toBe(2);
+    expect((await inOwn("show", own.path)).stdout).toContain("Said there.");
+    expect((await inOwn("sync", ".sessile/sessions", "backup/sessions", "--json")).json[0].entries).toBe(0);
+    expect((await inOwn("sync", "nowhere", "backup/sessions")).code).toBe(3);
+  });
+});
+
 describe("every command that reads", () => {
   it("leaves the project as it is", async () => {
     using own = await sample();

@@ -12,6 +12,7 @@ import { redact } from "./redact.js";
 import { search } from "./search.js";
 import { show } from "./show.js";
 import { stats } from "./stats.js";
+import { merge, sync } from "./sync.js";
 import { view } from "./view.js";
 
 export const commands: readonly Command[] = [
@@ -30,6 +31,8 @@ export const commands: readonly Command[] = [
   exportCommand,
   convert,
   redact,
+  merge,
+  sync,
   view,
   completionCommand(() => commands),
 ];

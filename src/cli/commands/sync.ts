@@ -1,0 +1,96 @@
+/** `merge` and `sync`: copies of sessions that both went on, brought together. */
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileBlobStore } from "../../blobs/node/index.js";
+import { SessileError } from "../../errors/index.js";
+import { fileSessionStore } from "../../session/node/index.js";
+import { copySessions, mergeSessions, type SyncReport, syncSessions } from "../../sync/index.js";
+import { type Command, textOption } from "../command.js";
+import { replaceFile, writeNewFile } from "../new-file.js";
+import { bytesText } from "../output.js";
+import { requiredOption } from "./diagnose.js";
+
+export const merge: Command = {
+  name: "merge",
+  summary: "Merge two copies of a session file that both went on",
+  description: [
+    "The result has the entries of both, each line byte for byte. With `--force` it replaces FILE, so that it",
+    "serves git as a merge driver: `sessile merge %A %B --base %O -o %A --force`.",
+  ],
+  arguments: [
+    { name: "A", kind: "file", description: "A session file." },
+    { name: "B", kind: "file", description: "Another copy of it." },
+  ],
+  options: [
+    { name: "base", value: "FILE", description: "The common ancestor, which tells edited lines." },
+    { name: "output", short: "o", value: "FILE", description: "The result." },
+    { name: "force", description: "Replace the result if it exists." },
+  ],
+  examples: [{ line: "sessile merge laptop.jsonl server.jsonl -o both.jsonl", does: "one file with both" }],
+  async run(parsed, { out, cwd, signal }) {
+    const to = resolve(cwd, requiredOption(parsed, "output"));
+    const read = (path: string) => readFile(resolve(cwd, path), { signal });
+    const base = textOption(parsed, "base");
+    const [a = "", b = ""] = parsed.positionals;
+    const merged = await mergeSessions(
+      base === undefined ? undefined : await read(base),
+      await read(a),
+      await read(b),
+    );
+    const { bytes, added, differing } = merged;
+    await (parsed.options.force === true ? replaceFile : writeNewFile)(to, bytes, signal);
+    if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing });
+    else {
+      await out.line(`${out.clean(to)}: ${added.a} entries of A alone, ${added.b} of B alone`);
+      for (const id of differing) await out.line(`${out.style("yellow", "differs")} ${out.clean(id)}`);
+    }
+    return 0;
+  },
+};
+
+export const sync: Command = {
+  name: "sync",
+  summary: "Bring two stores the sessions and entries that either lacks",
+  description: [
+    "Nothing is deleted. Blobs are taken from the parents of the directories, if one of them has the folder",
+    "`blobs`. Exit code 1 if a session was skipped, a blob is lost, or entries differ.",
+  ],
+  arguments: [
+    { name: "A", kind: "directory", description: "A store of sessions." },
+    { name: "B", kind: "directory", description: "Another one." },
+  ],
+  options: [{ name: "one-way", description: "Only from A to B, byte for byte." }],
+  examples: [{ line: "sessile sync .sessile/sessions /backup/sessions --one-way", does: "a backup" }],
+  async run(parsed, { out, cwd, signal }) {
+    const [a = "", b = ""] = parsed.positionals.map((dir) => resolve(cwd, dir));
+    if (!existsSync(a))
+      throw new SessileError("SESSION_NOT_FOUND", `there is no directory ${SessileError.printable(a)}`, {
+        details: { id: a },
+      });
+    const hasBlobs = [a, b].some((dir) => existsSync(join(dirname(dir), "blobs")));
+    const blobs = { from: fileBlobStore({ dir: dirname(a) }), to: fileBlobStore({ dir: dirname(b) }) };
+    const options = { signal, ...(hasBlobs ? { blobs: () => blobs } : {}) };
+    const [from, to] = [fileSessionStore({ dir: a }), fileSessionStore({ dir: b })];
+    const isOneWay = parsed.options["one-way"] === true;
+    const report = isOneWay ? await copySessions(from, to, options) : await syncSessions(from, to, options);
+    const { differing = [], collisions = [] } = report as Partial<SyncReport>;
+    const { sessions, changed, entries, bytes, blobs: moved, skipped } = report;
+    if (out.json) {
+      const causes = skipped.map(({ error, ...session }) => ({ ...session, code: error.code }));
+      await out.value({ ...report, skipped: causes });
+    } else {
+      await out.line(`${sessions} sessions, ${changed} changed: ${entries} entries, ${bytesText(bytes)}`);
+      if (moved.count > 0) await out.line(`${moved.count} blobs, ${bytesText(moved.bytes)}`);
+      for (const ref of moved.lost) await out.line(`${out.style("red", "lost")} ${ref}`);
+      for (const { id, location, error } of skipped)
+        await out.line(
+          `${out.style("yellow", "skipped")} ${out.clean(`${id ?? location ?? ""}: ${error.message}`)}`,
+        );
+      for (const entry of [...differing, ...collisions])
+        await out.line(`${out.style("yellow", "differs")} ${out.clean(JSON.stringify(entry))}`);
+    }
+    return skipped.length + moved.lost.length + differing.length + collisions.length === 0 ? 0 : 1;
+  },
+};
