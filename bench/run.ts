@@ -12,6 +12,7 @@ import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
 import { frame } from "./frame.js";
 import { groupCommit } from "./group-commit.js";
+import { interop } from "./interop.js";
 import { list } from "./list.js";
 import { loading } from "./loading.js";
 import { millionLines } from "./million-lines.js";
@@ -51,6 +52,7 @@ const claims: readonly Claim[] = [
   frame,
   economics,
   adapters,
+  interop,
 ];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 

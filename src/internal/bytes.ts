@@ -29,7 +29,7 @@ export function concatBytes(parts: readonly Uint8Array[], total?: number): Uint8
 /** Encodes bytes as lower-case hexadecimal digits. */
 export function toHex(bytes: Uint8Array): string {
   let out = "";
-  for (const byte of bytes) out += byte.toString(16).padStart(2, "0");
+  for (const byte of bytes) out += pairs[byte] as string;
   return out;
 }
 

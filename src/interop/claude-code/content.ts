@@ -7,7 +7,7 @@ import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.
 /** A block of a user message or a result. */
 export type ShownBlock = TextBlock | ImageBlock;
 
-/** The content of a message or a result. A text is one block; what has no form here becomes text. */
+/** The content of a message or a result. A text is one block; a block without a form here becomes text. */
 export function shownBlocks(content: unknown): readonly ShownBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content.toWellFormed() }];
   return arrayOf(content).flatMap(shownBlock);

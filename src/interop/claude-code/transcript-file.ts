@@ -5,7 +5,7 @@ import type { ForeignRecord, ForeignSource } from "../types.js";
 import { countedType } from "./entries.js";
 import { idOf, type Line, lineOf, typeOf } from "./lines.js";
 
-/** A transcript file, with what its records say of the session. */
+/** A transcript file with the facts of the session in its records. */
 export interface TranscriptFile {
   readonly path: string;
   /** The name without folder and extension. */

@@ -1,5 +1,5 @@
 /**
- * The lines of a transcript, gathered into what becomes entries together, and the place of each in the tree. A
+ * The lines of a transcript, gathered into units that become entries together, and the place of each. A
  * reply is several lines, one a block, and the results of its parallel calls hang below different ones of them.
  */
 

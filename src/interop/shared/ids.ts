@@ -1,12 +1,12 @@
 /** Ids that follow from foreign ids by a digest, so that equal input has equal ids. */
 
-import { digest } from "../../blobs/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { encodeUtf8, toHex } from "../../internal/bytes.js";
 import { isName } from "../../internal/ids.js";
 
 /** The 64 hexadecimal digits of SHA-256 over texts, with a NUL between them. */
 export function digestOf(...texts: readonly string[]): string {
-  return digest(encodeUtf8(texts.join("\0"))).slice("sha256:".length);
+  return toHex(sha256(encodeUtf8(texts.join("\0"))));
 }
 
 /** The first 128 bits of a digest as a UUID of version 4: validators of agents may refuse later versions. */
