@@ -1,22 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { ReducedMessage } from "../support/reduced.js";
-import { projectedRequest, read, requests, sample, samplesIn, upTo } from "./samples.js";
-
-/** Versions before 0.169 print the JSON of a patch's output again as text when they send it. */
-function printed(messages: readonly ReducedMessage[]): readonly ReducedMessage[] {
-  return messages.map((message) => {
-    if (!("result" in message) || !message.text.includes("Success. Updated")) return message;
-    const { output, metadata } = JSON.parse(message.text);
-    return { ...message, text: `Exit code: ${metadata.exit_code}\nWall time: 0 seconds\nOutput:\n${output}` };
-  });
-}
+import { asPrinted, projectedRequest, read, requests, sample, samplesIn, upTo } from "./samples.js";
 
 describe("the projection of an import is the request that Codex sends", () => {
   // @covers R93 › after tools, images and errors of 0.58
   test.each(["0.58", "0.98", "0.128", "0.169"])("after tools, images and errors of %s", async (version) => {
     const ours = await projectedRequest(await read(upTo(sample(`tools-${version}.jsonl`), "go on")));
     const isPrinted = version === "0.98" || version === "0.128";
-    expect(isPrinted ? printed(ours) : ours).toEqual(requests[`tools-${version}`]);
+    expect(isPrinted ? asPrinted(ours) : ours).toEqual(requests[`tools-${version}`]);
   });
 
   // @covers R93 › after a rollback, before and after a compaction of 0.98

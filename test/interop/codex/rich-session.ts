@@ -7,7 +7,8 @@ const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const start = Date.UTC(2026, 10, 23, 7);
 const claude = { provider: "anthropic", model: "claude-opus-5", api: "anthropic-messages" };
-export const own = { provider: "mock", model: "gpt-5.2-codex", api: "openai-responses" };
+const model = { model: "gpt-5.2-codex", api: "openai-responses" };
+export const own = { ...model, provider: "mock" };
 const usage = { input: 60, output: 20, cacheRead: 40, cacheWrite: 0, totalTokens: 120 };
 const image = { type: "image", data: png, mimeType: "image/png" };
 const text = (words: string, signature?: object) => ({
@@ -44,8 +45,9 @@ const reasoning = {
   encrypted_content: "ENCX",
 };
 
-/** @param isCompacted whether it has its compaction */
-export function richSession(isCompacted: boolean): ExportableSession {
+/** @param isCompacted whether it has its compaction; @param provider of the replies that came over Responses */
+export function richSession(isCompacted: boolean, provider = "mock"): ExportableSession {
+  const own = { ...model, provider };
   const drafts: readonly object[] = [
     {
       type: "custom_message",
@@ -75,7 +77,7 @@ export function richSession(isCompacted: boolean): ExportableSession {
     ...(isCompacted
       ? [{ type: "compaction", summary: "They talked.", firstKeptEntryId: "00001007", tokensBefore: 1000 }]
       : []),
-    { type: "model_change", provider: "mock", modelId: "gpt-5.2-codex" },
+    { type: "model_change", provider, modelId: "gpt-5.2-codex" },
     user("after compaction"),
     reply(
       own,

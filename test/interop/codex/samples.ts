@@ -118,3 +118,12 @@ export async function projectedRequest(imported: ImportedSession): Promise<reado
   const { value } = await project(contextOfImport(imported), openaiResponses({ model, provider }));
   return reduceRequest(value, { without: harness, maxText: 160 });
 }
+
+/** Versions before 0.169 print the JSON of a patch's output again as text when they send it. */
+export function asPrinted(messages: readonly ReducedMessage[]): readonly ReducedMessage[] {
+  return messages.map((message) => {
+    if (!("result" in message) || !message.text.includes("Success. Updated")) return message;
+    const { output, metadata } = JSON.parse(message.text);
+    return { ...message, text: `Exit code: ${metadata.exit_code}\nWall time: 0 seconds\nOutput:\n${output}` };
+  });
+}
