@@ -117,7 +117,7 @@ export class ThreadItems {
     }
     this.#state.open(this.#timeline.cursor);
     const data = { role: textOf(item.role) ?? "developer", text };
-    this.#timeline.add({ type: "custom", customType: "sessile.foreign_instructions", data }, place);
+    this.#timeline.add({ type: "custom", customType: "sessile.instructions", data }, place);
   }
 
   /** Completes the results by the outcomes in events, which may come later. */

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
-import { type ForeignFile, importSession } from "sessile/interop";
+import { exportSession, type ForeignFile, importSession } from "sessile/interop";
 import { codex } from "sessile/interop/codex";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
@@ -32,17 +32,26 @@ async function check(files: readonly ForeignFile[]): Promise<void> {
   }
 }
 
-test("cut, shuffled and damaged rollouts are sessions all the same", async () => {
-  const files = [...names.map((name) => [sample(name)]), samplesIn("agents-0.169")];
+/** Imports with the bytes kept, and expects the very bytes back. */
+async function checkReturn(files: readonly ForeignFile[]): Promise<void> {
+  const blobs = memoryBlobStore();
+  const { files: back, report } = await exportSession(await read(files, { blobs }), { to: codex, blobs });
+  expect(report.exact).toBe(true);
+  expect(back).toEqual(files.map(({ path, bytes }) => ({ path, bytes })));
+}
+
+test("cut, shuffled and damaged rollouts are sessions all the same, and go back as they are", async () => {
+  const groups = [...names.map((name) => [sample(name)]), samplesIn("agents-0.169")];
   await fc.assert(
     fc.asyncProperty(
-      fc.nat({ max: files.length - 1 }),
+      fc.nat({ max: groups.length - 1 }),
       breakage,
       fc.nat({ max: 20 }),
       async (which, broken, at) => {
-        const group = files[which] ?? [];
+        const group = groups[which] ?? [];
         const bytes = broken(group[at % group.length]?.bytes as Uint8Array);
-        await check(group.map((file, index) => (index === at % group.length ? { ...file, bytes } : file)));
+        const files = group.map((file, index) => (index === at % group.length ? { ...file, bytes } : file));
+        await (at % 2 === 0 ? check : checkReturn)(files);
       },
     ),
     { numRuns: rounds(30, 3000) },

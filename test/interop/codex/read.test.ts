@@ -101,8 +101,8 @@ describe("items", () => {
     expect(messagesOf(outside)).toHaveLength(1);
     expect(entriesOf(outside, "custom").map(({ customType, data }) => [customType, data])).toEqual([
       ["sessile.foreign", expect.anything()],
-      ["sessile.foreign_instructions", { role: "developer", text: "You are an agent." }],
-      ["sessile.foreign_instructions", { role: "developer", text: "Use tools." }],
+      ["sessile.instructions", { role: "developer", text: "You are an agent." }],
+      ["sessile.instructions", { role: "developer", text: "Use tools." }],
     ]);
     const inside = await read(file, { instructions: true });
     expect(messagesOf(inside).map(({ role }) => role)).toEqual(["system", "system", "user"]);
