@@ -7,6 +7,7 @@ import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
 import { maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
+import { withWriteAheadLog } from "./shared/sqlite-log.js";
 import { textOf } from "./shared/values.js";
 import type {
   EntryBuilder,
@@ -122,7 +123,8 @@ export class Source implements ForeignSource {
       this.find({ code: "unreadable", file: path, text: `the database cannot be read: ${reason}` });
     };
     try {
-      const reader = await sqlite(file.bytes);
+      const log = this.#byPath.get(`${path}-wal`)?.bytes;
+      const reader = await sqlite(log === undefined ? file.bytes : withWriteAheadLog(file.bytes, log));
       return {
         all(sql) {
           try {

@@ -204,7 +204,10 @@ export interface ForeignSource {
   records(path: string): Iterable<ForeignRecord>;
   /** The value of a JSON file; undefined, with a finding, if it is not readable. */
   json(path: string): unknown;
-  /** The database in a file; undefined, with a finding, without a reader. */
+  /**
+   * The database in a file, with the changes in the file `<path>-wal`; undefined, with a finding, without a
+   * reader.
+   */
   sqlite(path: string): Promise<SqliteReader | undefined>;
   find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
   /** Counts a record of a type, by its outcome. */

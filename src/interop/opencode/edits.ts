@@ -2,6 +2,7 @@
 
 import { toolCalls } from "../../content/index.js";
 import type { EntryMap, SessionEntry } from "../../session/index.js";
+import { entryProblem } from "../../session/internal.js";
 import type { WriteSource } from "../types.js";
 
 type Replacement = EntryMap["context_edit"]["replacement"];
@@ -41,9 +42,10 @@ function editedEntry(
   entry: SessionEntry,
   { replacement, timestamp }: { readonly replacement: Replacement; readonly timestamp: string },
 ): SessionEntry | undefined {
-  if (replacement === null) return undefined;
+  // Without its summary a compaction still ends what is before it.
+  if (replacement === null) return entry.type === "compaction" ? { ...entry, summary: "" } : undefined;
   const { content } = replacement;
-  if (entry.type === "custom_message") return { ...entry, content } as SessionEntry;
+  if (entry.type === "custom_message") return validOr(entry, { ...entry, content } as SessionEntry);
   if (entry.type !== "message") return entry;
   const { role } = entry.message;
   if (role === "toolResult" && isPruned(content)) {
@@ -54,7 +56,12 @@ function editedEntry(
   const isText = typeof content === "string" && (role === "assistant" || role === "toolResult");
   if (role !== "user" && role !== "assistant" && role !== "toolResult" && role !== "custom") return entry;
   const blocks = isText ? [{ type: "text", text: content }] : content;
-  return { ...entry, message: { ...entry.message, content: blocks } } as SessionEntry;
+  return validOr(entry, { ...entry, message: { ...entry.message, content: blocks } } as SessionEntry);
+}
+
+/** The edited entry, or the entry itself if the edit has blocks of another role. */
+function validOr(entry: SessionEntry, edited: SessionEntry): SessionEntry {
+  return entryProblem(edited) === undefined ? edited : entry;
 }
 
 function isPruned(content: string | readonly unknown[]): boolean {

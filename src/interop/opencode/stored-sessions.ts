@@ -29,18 +29,11 @@ export async function storedSessions(source: ForeignSource): Promise<readonly St
   for (const { path } of source.files) {
     if (folders.add(path)) continue;
     const database = await source.sqlite(path);
+    // A log beside a database was read with it.
     if (database !== undefined) sessions.push(...databaseSessions(source, path, database));
-    else if (/\.db-(?:wal|shm)$/.test(path)) findLog(source, path);
-    else sessions.push(...exchangeSessions(source, path));
+    else if (!/\.db-(?:wal|shm)$/.test(path)) sessions.push(...exchangeSessions(source, path));
   }
   return [...sessions, ...folders.sessions()];
-}
-
-/** Changes beside a database are not in it until opencode writes them there. */
-function findLog(source: ForeignSource, path: string): void {
-  if (!path.endsWith("-wal")) return;
-  const text = "changes that are not in the database yet: export the session, or end opencode first";
-  source.find({ code: "needsReader", file: path, text });
 }
 
 /** `{info, messages: [{info, parts}]}`, as `opencode export` prints it. */

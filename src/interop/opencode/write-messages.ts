@@ -174,17 +174,9 @@ export class MessageWriter {
     return parts.some(({ type }) => type !== "reasoning") ? ["text", "tool"] : ["reasoning"];
   }
 
-  /** The entry itself, or the next one that is written: others are not there in an import. */
-  #writtenFrom(entryId: string): string {
-    const { path } = this.#source;
-    const from = path.findIndex(({ id }) => id === entryId);
-    const written = from < 0 ? undefined : path.slice(from).find(({ id }) => this.#written.has(id));
-    return written?.id ?? entryId;
-  }
-
   #addCompaction(entry: SessionEntry & { readonly type: "compaction" }): void {
-    const { summary, firstKeptEntryId, retain, tokensBefore, usage, model } = entry;
-    const mark = { entry: entry.id, firstKept: this.#writtenFrom(firstKeptEntryId), retain, tokensBefore };
+    const { summary, tokensBefore, usage, model } = entry;
+    const mark = { entry: entry.id, ...keptMark(this.#source.path, entry, this.#written), tokensBefore };
     const parts = withMark([{ type: "compaction", auto: false }], mark);
     const asked = this.#asked.get(entry.id) ?? unknownModel;
     this.#push(entry, { role: "user", agent: "build", model: asked }, parts);
@@ -306,6 +298,42 @@ function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
     if (!asked.has(entry.id) && model !== undefined) asked.set(entry.id, model);
   }
   return asked;
+}
+
+/**
+ * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry without
+ * a home is gone, so that the kept range begins at the next other one.
+ */
+function keptMark(
+  path: readonly SessionEntry[],
+  { id, firstKeptEntryId, retain = [] }: SessionEntry & { readonly type: "compaction" },
+  written: ReadonlySet<string>,
+): { readonly firstKept: string; readonly retain?: readonly string[] } {
+  const first = path.findIndex((entry) => entry.id === firstKeptEntryId);
+  const end = path.findIndex((entry) => entry.id === id);
+  const results: string[] = [];
+  let firstKept = id;
+  for (const entry of first < 0 ? [] : path.slice(first, end)) {
+    const isResult = entry.type === "message" && entry.message.role === "toolResult";
+    if (isResult) results.push(entry.id);
+    else if (written.has(entry.id) && isKept(entry)) {
+      firstKept = entry.id;
+      break;
+    }
+  }
+  const all = [...retain, ...results];
+  return { firstKept, ...(all.length === 0 ? {} : { retain: all }) };
+}
+
+/** An empty reply is written, and no message of an import. */
+function isKept(entry: SessionEntry): boolean {
+  if (entry.type !== "message" || entry.message.role !== "assistant") return entry.type !== "compaction";
+  return entry.message.content.some(
+    (block) =>
+      block.type === "toolCall" ||
+      (block.type === "text" && block.text !== "") ||
+      (block.type === "thinking" && block.thinking !== ""),
+  );
 }
 
 /** What a compaction keeps of the entries before it, in the order of the context. */

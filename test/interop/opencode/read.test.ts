@@ -449,14 +449,10 @@ describe("opencode", () => {
       expect([alone.imported.header.id, texts(alone.imported.entries)]).toEqual(["ses_x", ["left"]]);
     });
 
-    it("says what it needs for a database, and for changes beside one", async () => {
+    it("says what it needs for a database", async () => {
       const bytes = await sqliteFile(rows);
       const without = await adopted([{ path: "opencode.db", bytes }], { sqlite: undefined });
       expect(findings(without)).toEqual(["needsReader: an SQLite database, and there is no `sqlite`"]);
-      const wal = { path: "opencode.db-wal", bytes: encodeUtf8("x") };
-      expect(findings(await adopted([{ path: "opencode.db", bytes }, wal]))[0]).toMatch(
-        /^needsReader: changes/,
-      );
     });
   });
 });
