@@ -10,8 +10,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { buildPackage } from "../support/built.js";
@@ -142,6 +144,54 @@ describe("the installed program", () => {
     expect(html).toContain("Nothing is readable.");
     expect(html).toContain(installed.ref);
     expect(html).not.toContain("\u001b");
+  });
+
+  it("serves a session as it is written, to its own page alone", async () => {
+    const child = spawn(process.execPath, [program, "serve", "latest", "--json"], {
+      cwd: installed.dir,
+      env: env(),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const ended = once(child, "close");
+    try {
+      const [line] = await once(child.stdout, "data");
+      const { url } = JSON.parse(String(line));
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
+      const page = await (await fetch(url)).text();
+      expect(page).toContain("Nothing is readable.");
+      expect(page).toContain(`${new URL(url).pathname}events`);
+      const status = async (path: string, headers: Record<string, string> = {}, method = "GET") => {
+        const asked = request(new URL(path, url), { headers, method }).end();
+        const [response] = (await once(asked, "response")) as [IncomingMessage];
+        response.resume();
+        return response.statusCode;
+      };
+      expect(await status(url)).toBe(200);
+      expect(await status(url, { host: "evil.example" })).toBe(403);
+      expect(await status(url, { origin: "https://evil.example" })).toBe(403);
+      expect(await status(url, { "sec-fetch-site": "cross-site" })).toBe(403);
+      expect(await status("/")).toBe(404);
+      expect(await status(`/${"0".repeat(32)}/`)).toBe(404);
+      expect(await status(url, {}, "POST")).toBe(405);
+
+      const count = readFileSync(installed.path, "utf8").split("\n").filter(Boolean).length - 1;
+      const events = await fetch(new URL(`events?after=${count}`, url));
+      expect(events.headers.get("content-type")).toBe("text/event-stream");
+      const store = fileSessionStore({ dir: join(installed.dir, ".sessile", "sessions") });
+      const session = await store.open(installed.id, { mode: "write" });
+      await session.appendMessage({ role: "user", content: "Written meanwhile.", timestamp: 1 });
+      await session.close();
+      let text = "";
+      for await (const chunk of events.body ?? []) {
+        text += new TextDecoder().decode(chunk);
+        if (text.includes("\n\n")) break;
+      }
+      expect(text).toMatch(/^event: append\nid: \d+\ndata: .*Written meanwhile\./);
+      expect(text).not.toContain("Nothing is readable.");
+    } finally {
+      child.kill("SIGINT");
+    }
+    expect((await ended)[0]).toBe(130);
   });
 
   it("imports a session of another agent, searches, counts and exports it", () => {

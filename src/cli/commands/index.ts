@@ -10,6 +10,7 @@ import { ls } from "./ls.js";
 import { project } from "./project.js";
 import { redact } from "./redact.js";
 import { search } from "./search.js";
+import { serve } from "./serve.js";
 import { show } from "./show.js";
 import { stats } from "./stats.js";
 import { merge, sync } from "./sync.js";
@@ -34,5 +35,6 @@ export const commands: readonly Command[] = [
   merge,
   sync,
   view,
+  serve,
   completionCommand(() => commands),
 ];

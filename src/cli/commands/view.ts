@@ -1,16 +1,14 @@
 /** `view`: a session as one HTML file. */
 
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { memoryBlobStore } from "../../blobs/index.js";
-import { parseSession } from "../../session/index.js";
 import { viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type Command, numberOption, sourceOptions, textOption } from "../command.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
-import { blobStoreOf, locate } from "../sources.js";
+import { locate } from "../sources.js";
+import { readViewed } from "../viewed.js";
 
 const megabyte = 1_000_000;
 
@@ -32,16 +30,11 @@ export const view: Command = {
   async run(parsed, context) {
     const { out, cwd, signal } = context;
     const images = numberOption(parsed, "images");
-    const { agent, path, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
-    const memory = memoryBlobStore();
-    const source =
-      read === undefined
-        ? parseSession(await readFile(path, { signal }))
-        : await read({ blobs: memory, keep: "none" });
-    const blobs = read === undefined ? blobStoreOf(path, parsed, context) : memory;
+    const named = await locate(parsed.positionals[0] ?? "", parsed, context);
+    const { source, blobs } = await readViewed(named, parsed, context);
     const { parts, leftOut } = await viewerHtml(source, {
       template: await readViewerTemplate(),
-      agent,
+      agent: named.agent,
       ...(blobs && { blobs }),
       ...(images === undefined ? {} : { maxImageBytes: images * megabyte }),
     });
