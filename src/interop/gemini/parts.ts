@@ -82,7 +82,7 @@ export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlo
 }
 
 /** The inline media of a part. Other media than images count as images until their bytes are stored. */
-export function mediaOf(part: Part): ImageBlock | undefined {
+function mediaOf(part: Part): ImageBlock | undefined {
   const inline = objectOf(part.inlineData);
   const data = textOf(inline?.data);
   if (data === undefined || data === "") return undefined;
