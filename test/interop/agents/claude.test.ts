@@ -229,6 +229,50 @@ for (const compacts of [false, true]) {
   });
 }
 
+// Its importer makes prose of calls and results, and drops reasoning and images.
+judge(
+  "codex",
+  "imports a session that is written for Claude Code",
+  async ({ run }) => {
+    const { session, options } = await started();
+    const { files } = await exportSession(session, options);
+    const path = `/srv/home/.claude/${files[0]?.path}`;
+    const client = { clientInfo: { name: "judge", title: "judge", version: "1" } };
+    const none = { plugins: [], skills: [], mcpServers: [], hooks: [], subagents: [], commands: [] };
+    const sessions = [{ path, cwd: work, title: "what is here?" }];
+    const item = { itemType: "SESSIONS", description: "", cwd: null, details: { ...none, sessions } };
+    const rpc = [
+      { method: "initialize", params: { ...client, capabilities: { experimentalApi: true } } },
+      { method: "initialized", params: {}, notify: true },
+      { method: "externalAgentConfig/detect", params: { includeHome: true, cwds: [work] } },
+      { method: "externalAgentConfig/import", params: { migrationItems: [item] } },
+      // The import goes on behind its answer.
+      { method: "thread/list", params: {} },
+    ];
+    const result = await run({
+      files: inHome(files),
+      commands: [{ args: ["app-server"], rpc, seconds: 40 }],
+    });
+    expect(JSON.stringify(result.results[0]?.answers)).toContain(path);
+    const rollout = result.files.find((file) => /rollout-.*\.jsonl$/.test(file.path));
+    const text = new TextDecoder().decode(rollout?.bytes);
+    const parts = [
+      "what is here?",
+      "Let me look.",
+      "Bash",
+      "a.png",
+      "no such file",
+      "One file.",
+      "and now?",
+      "Nothing is left.",
+    ];
+    const places = parts.map((part) => text.indexOf(part));
+    expect(places.every((place) => place >= 0)).toBe(true);
+    expect([...places].sort((a, b) => a - b)).toEqual(places);
+  },
+  ["0.169.0"],
+);
+
 /** A transcript without the agent's own prompts, which are long and not ours to publish. */
 function withoutPrompts(bytes: Uint8Array): string {
   const lines = new TextDecoder().decode(bytes).split("\n");
