@@ -47,6 +47,7 @@ describe("wrong words", () => {
     [["ls", "--frob"], "--frob"],
     [["ls", "-n", "0"], '--number: expected a whole number from 1, got "0"'],
     [["ls", "--since", "soon"], '--since: expected a date or an age such as 7d, got "soon"'],
+    [["serve", "latest", "--port", "65536"], "--port: expected at most 65535, got 65536"],
     [["completion", "tcsh"], 'SHELL: expected bash, zsh, fish, got "tcsh"'],
   ])("%j: exit code 2", async (words, message) => {
     const { code, stdout, stderr } = await call(words);

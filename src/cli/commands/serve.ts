@@ -8,7 +8,14 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { viewerEvent, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import { type Command, type CommandContext, numberOption, type Parsed, sourceOptions } from "../command.js";
+import {
+  type Command,
+  type CommandContext,
+  numberOption,
+  type Parsed,
+  sourceOptions,
+  UsageError,
+} from "../command.js";
 import { locate, type NamedSession } from "../sources.js";
 import { readViewed, type Viewed } from "../viewed.js";
 
@@ -28,7 +35,8 @@ export const serve: Command = {
   examples: [{ line: "sessile serve latest --agent codex", does: "what Codex does at the moment" }],
   async run(parsed, context) {
     const { out, signal } = context;
-    const port = Math.min(numberOption(parsed, "port") ?? 0, maxPort);
+    const port = numberOption(parsed, "port") ?? 0;
+    if (port > maxPort) throw new UsageError(`--port: expected at most ${maxPort}, got ${port}`);
     const named = await locate(parsed.positionals[0] ?? "", parsed, context);
     const token = randomBytes(tokenBytes).toString("hex");
     const live = new LiveSession(named, parsed, context);
