@@ -1,9 +1,10 @@
 /** One session's messages as entries, in the order in which opencode sends them to a model. */
 
 import { digestOf, sessionIdOf } from "../shared/ids.js";
-import { countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
-import { type EntryMark, markOf, messageMark, sessionMark } from "./marks.js";
+import { markOf, messageMark, sessionMark } from "./marks.js";
+import { isSummary, isUnsent, keptOf, kindOf, partIdOf } from "./message-kinds.js";
 import { replyOf, stepsOf, toolOutcome, usageOf } from "./reply.js";
 import type { StoredMessage, StoredSession } from "./stored-sessions.js";
 import { markedDraft, userRuns } from "./user-parts.js";
@@ -332,41 +333,4 @@ export class SessionReader {
   #findNewer({ info }: StoredMessage, text: string): void {
     this.#source.find({ code: "newer", file: info.file, line: info.line, text });
   }
-}
-
-/** A record's type, for the counts. */
-function kindOf(value: ForeignObject): string {
-  return textOf(value.type) ?? textOf(value.role) ?? "part";
-}
-
-/** The id of a part; for one without an id a digest of it. */
-function partIdOf(part: ForeignObject): string {
-  return textOf(part.id) ?? digestOf(JSON.stringify(part)).slice(0, 16);
-}
-
-/** Whether a reply is a summary that opencode puts in the place of what is before it. */
-function isSummary({ role, summary, finish, error }: ForeignObject): boolean {
-  return role === "assistant" && summary === true && Boolean(finish) && !error;
-}
-
-/** Whether opencode leaves a reply out: it failed, or it was stopped before it had said anything. */
-function isUnsent({ info, parts }: StoredMessage): boolean {
-  const error = objectOf(info.value.error);
-  if (error === undefined) return false;
-  const said = parts.some(({ value }) => value.type !== "step-start" && value.type !== "reasoning");
-  return error.name !== "MessageAbortedError" || !said;
-}
-
-/** What the compaction of an own export kept. */
-function keptOf(
-  { members }: EntryMark,
-  builder: EntryBuilder,
-): { firstKeptEntryId?: string; retain?: readonly string[]; tokensBefore?: number } {
-  const first = textOf(members.firstKept);
-  const retain = Array.isArray(members.retain) ? members.retain.flatMap((id) => textOf(id) ?? []) : [];
-  return {
-    ...(first === undefined ? {} : { firstKeptEntryId: first }),
-    ...(retain.length === 0 ? {} : { retain: retain.filter((id) => builder.has(id)) }),
-    ...(members.tokensBefore === undefined ? {} : { tokensBefore: countOf(members.tokensBefore) }),
-  };
 }

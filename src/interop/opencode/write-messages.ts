@@ -6,6 +6,8 @@ import type { SessionEntry } from "../../session/index.js";
 import { millisecondsOf } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
 import { editedEntries } from "./edits.js";
+import { keptEntries, keptMark } from "./kept-entries.js";
+import { askedModels, type Model, modelOf, unknownModel } from "./models.js";
 import { type DraftPart, PartWriter } from "./write-parts.js";
 import { ToolParts } from "./write-tools.js";
 
@@ -264,92 +266,6 @@ export class MessageWriter {
   #leaveOut({ id }: SessionEntry, what: string): void {
     this.#source.find({ code: "entry", entryId: id, text: `${what}: opencode has no place for it` });
   }
-}
-
-interface Model {
-  readonly providerID: string;
-  readonly modelID: string;
-}
-
-const unknownModel: Model = { providerID: "unknown", modelID: "unknown" };
-
-/** `modelFor` names a model, with or without its provider before a slash. */
-function modelOf(source: WriteSource, provider: string, model: string): Model {
-  const named = source.modelFor({ provider, model });
-  if (named === undefined) return { providerID: provider, modelID: model };
-  const slash = named.indexOf("/");
-  if (slash < 0) return { providerID: provider, modelID: named };
-  return { providerID: named.slice(0, slash), modelID: named.slice(slash + 1) };
-}
-
-/** For each entry the model of the next reply, else of the last one. opencode resumes with the last of them. */
-function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
-  const asked = new Map<string, Model>();
-  let model: Model | undefined;
-  for (const entry of source.path.toReversed()) {
-    if (entry.type === "message" && entry.message.role === "assistant")
-      model = modelOf(source, entry.message.provider, entry.message.model);
-    if (model !== undefined) asked.set(entry.id, model);
-  }
-  for (const entry of source.path) {
-    if (entry.type === "model_change") model = modelOf(source, entry.provider, entry.modelId);
-    else if (entry.type === "message" && entry.message.role === "assistant")
-      model = modelOf(source, entry.message.provider, entry.message.model);
-    if (!asked.has(entry.id) && model !== undefined) asked.set(entry.id, model);
-  }
-  return asked;
-}
-
-/**
- * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry without
- * a home is gone, so that the kept range begins at the next other one.
- */
-function keptMark(
-  path: readonly SessionEntry[],
-  { id, firstKeptEntryId, retain = [] }: SessionEntry & { readonly type: "compaction" },
-  written: ReadonlySet<string>,
-): { readonly firstKept: string; readonly retain?: readonly string[] } {
-  const first = path.findIndex((entry) => entry.id === firstKeptEntryId);
-  const end = path.findIndex((entry) => entry.id === id);
-  const results: string[] = [];
-  let firstKept = id;
-  for (const entry of first < 0 ? [] : path.slice(first, end)) {
-    const isResult = entry.type === "message" && entry.message.role === "toolResult";
-    if (isResult) results.push(entry.id);
-    else if (written.has(entry.id) && isKept(entry)) {
-      firstKept = entry.id;
-      break;
-    }
-  }
-  const all = [...retain, ...results];
-  return { firstKept, ...(all.length === 0 ? {} : { retain: all }) };
-}
-
-/** An empty reply is written, and no message of an import. */
-function isKept(entry: SessionEntry): boolean {
-  if (entry.type !== "message" || entry.message.role !== "assistant") return entry.type !== "compaction";
-  return entry.message.content.some(
-    (block) =>
-      block.type === "toolCall" ||
-      (block.type === "text" && block.text !== "") ||
-      (block.type === "thinking" && block.thinking !== ""),
-  );
-}
-
-/** What a compaction keeps of the entries before it, in the order of the context. */
-function keptEntries(entries: readonly SessionEntry[], index: number): readonly SessionEntry[] {
-  const compaction = entries[index];
-  if (compaction?.type !== "compaction") return [];
-  const before = entries.slice(0, index).filter(({ type }) => type !== "compaction" && type !== "custom");
-  const byId = new Map(before.map((entry) => [entry.id, entry]));
-  const retained = new Set(compaction.retain ?? []);
-  const first = entries.findIndex(({ id }) => id === compaction.firstKeptEntryId);
-  const tail = first < 0 ? [] : entries.slice(first, index).filter(({ id }) => byId.has(id));
-  const shown = [
-    ...[...retained].flatMap((id) => byId.get(id) ?? []),
-    ...tail.filter(({ id }) => !retained.has(id)),
-  ];
-  return shown.filter((entry) => ["message", "custom_message", "branch_summary"].includes(entry.type));
 }
 
 function finishOf({ stopReason, content }: AssistantMessage): string {

@@ -1,0 +1,55 @@
+/** What a compaction keeps: opencode of 1.1 and 1.2 knows no tail, so that it is repeated behind the summary. */
+
+import type { SessionEntry } from "../../session/index.js";
+
+/**
+ * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry without
+ * a home is gone, so that the kept range begins at the next other one.
+ */
+export function keptMark(
+  path: readonly SessionEntry[],
+  { id, firstKeptEntryId, retain = [] }: SessionEntry & { readonly type: "compaction" },
+  written: ReadonlySet<string>,
+): { readonly firstKept: string; readonly retain?: readonly string[] } {
+  const first = path.findIndex((entry) => entry.id === firstKeptEntryId);
+  const end = path.findIndex((entry) => entry.id === id);
+  const results: string[] = [];
+  let firstKept = id;
+  for (const entry of first < 0 ? [] : path.slice(first, end)) {
+    const isResult = entry.type === "message" && entry.message.role === "toolResult";
+    if (isResult) results.push(entry.id);
+    else if (written.has(entry.id) && isKept(entry)) {
+      firstKept = entry.id;
+      break;
+    }
+  }
+  const all = [...retain, ...results];
+  return { firstKept, ...(all.length === 0 ? {} : { retain: all }) };
+}
+
+/** An empty reply is written, and no message of an import. */
+function isKept(entry: SessionEntry): boolean {
+  if (entry.type !== "message" || entry.message.role !== "assistant") return entry.type !== "compaction";
+  return entry.message.content.some(
+    (block) =>
+      block.type === "toolCall" ||
+      (block.type === "text" && block.text !== "") ||
+      (block.type === "thinking" && block.thinking !== ""),
+  );
+}
+
+/** What a compaction keeps of the entries before it, in the order of the context. */
+export function keptEntries(entries: readonly SessionEntry[], index: number): readonly SessionEntry[] {
+  const compaction = entries[index];
+  if (compaction?.type !== "compaction") return [];
+  const before = entries.slice(0, index).filter(({ type }) => type !== "compaction" && type !== "custom");
+  const byId = new Map(before.map((entry) => [entry.id, entry]));
+  const retained = new Set(compaction.retain ?? []);
+  const first = entries.findIndex(({ id }) => id === compaction.firstKeptEntryId);
+  const tail = first < 0 ? [] : entries.slice(first, index).filter(({ id }) => byId.has(id));
+  const shown = [
+    ...[...retained].flatMap((id) => byId.get(id) ?? []),
+    ...tail.filter(({ id }) => !retained.has(id)),
+  ];
+  return shown.filter((entry) => ["message", "custom_message", "branch_summary"].includes(entry.type));
+}
