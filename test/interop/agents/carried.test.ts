@@ -112,6 +112,14 @@ const requestOf = (run: AgentRun): readonly ReducedMessage[] =>
     .map(({ body }) => reduceRequest(body))
     .findLast((messages) => messages.some((message) => expected[5]?.(message))) ?? [];
 
+/** Codex refuses to resume a rollout of another provider than that of its settings, which is scripted here. */
+function withScriptedProvider({ path, bytes }: { readonly path: string; readonly bytes: Uint8Array }) {
+  const text = new TextDecoder().decode(bytes);
+  expect(text).toContain('"model_provider":"openai"');
+  const changed = text.replace('"model_provider":"openai"', '"model_provider":"scripted"');
+  return { path, bytes: new TextEncoder().encode(changed) };
+}
+
 const names: readonly AgentName[] = ["claude", "codex", "gemini", "opencode"];
 for (const from of names) {
   for (const to of names.filter((name) => name !== from)) {
@@ -133,7 +141,8 @@ for (const from of names) {
           opencode: "scripted/m1",
         };
         const options = { to: format, blobs, cwd: work, modelFor: () => model[to] };
-        const { files, resume: words } = await exportSession(session, options);
+        const { files: made, resume: words } = await exportSession(session, options);
+        const files = to === "codex" ? made.map(withScriptedProvider) : made;
         const own =
           to === "opencode"
             ? { work: files }
