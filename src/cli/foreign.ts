@@ -73,7 +73,7 @@ function timeText(ms: number): string {
 
 const headBytes = 64 * 1024;
 
-/** The session of another agent in a file; undefined if it has none. pi's files are this library's own. */
+/** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
 export async function foreignFile(
   path: string,
   { signal }: CommandContext,

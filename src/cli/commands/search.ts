@@ -99,7 +99,7 @@ async function mayHave(
   return missing.length === 0;
 }
 
-/** Entries with their texts, subagents included. A session that cannot be read has none, and is named. */
+/** Entries with their texts, subagents included. A session that cannot be read is named, and skipped. */
 async function* entriesOf(
   found: FoundSession,
   { out, signal }: CommandContext,
