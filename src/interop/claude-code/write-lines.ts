@@ -14,7 +14,7 @@ import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 
 /** The version in the lines: the newest of which the rules were seen. */
-export const writtenVersion = "2.1.330";
+const writtenVersion = "2.1.330";
 
 /** Media types of images and documents that the API takes. */
 const mediaTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"]);

@@ -48,7 +48,7 @@ const maxNameLength = 200;
  * The name of a project's folder: every character but letters and digits is a hyphen. A long name is cut and has
  * a hash behind it, which is not that of the agent: it finds a session by its id in any folder.
  */
-export function projectName(cwd: string): string {
+function projectName(cwd: string): string {
   const name = cwd.replace(/[^A-Za-z0-9]/g, "-");
   if (name.length <= maxNameLength) return name === "" ? "-" : name;
   return `${name.slice(0, maxNameLength)}-${digestOf(cwd).slice(0, 6)}`;

@@ -9,7 +9,7 @@ import { buildSessionContext, parseSession } from "sessile/session";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 
 /** Texts that the agent adds to a request, and leaves out of a later one. */
-export const own = [/^<system-reminder>/, /^<local-command-caveat>/, /^Caveat: The messages below/];
+const own = [/^<system-reminder>/, /^<local-command-caveat>/, /^Caveat: The messages below/];
 
 /** A request with whole texts. */
 export function reduced(body: unknown): readonly ReducedMessage[] {
