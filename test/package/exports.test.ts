@@ -59,7 +59,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/interop/gemini": 1,
   "sessile/interop/opencode": 1,
   "sessile/interop/atif": 1,
-  "sessile/interop/node": 2,
+  "sessile/interop/node": 3,
 };
 
 describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {

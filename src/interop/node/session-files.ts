@@ -14,8 +14,10 @@ import { type Candidate, candidateOf, readFileBytes, walk } from "./walk.js";
  * @throws SessileError SESSION_NOT_FOUND if the session's own file is gone
  * @example
  * ```ts
- * const files = await sessionFiles(found);
- * const session = await sessions.adopt(await importSession(files, { from: formats, blobs }));
+ * for await (const found of findSessions({ agents: ["codex"] })) {
+ *   const imported = await importSession(await sessionFiles(found), { from: codex, blobs });
+ *   await sessions.adopt(imported, { existing: "append" });
+ * }
  * ```
  */
 export async function sessionFiles(found: FoundSession): Promise<readonly ForeignFile[]> {
@@ -93,10 +95,12 @@ export interface FollowOptions {
  * @throws SessileError SESSION_NOT_FOUND if the file is gone; errors of `importSession` and `adopt`
  * @example
  * ```ts
- * const session = await followSession(found, {
- *   sessions,
- *   importFiles: (files) => importSession(files, { from: codex, blobs }),
- * });
+ * for await (const found of findSessions({ agents: ["codex"] })) {
+ *   await followSession(found, {
+ *     sessions,
+ *     importFiles: (files) => importSession(files, { from: codex, blobs }),
+ *   });
+ * }
  * ```
  */
 export async function followSession(
