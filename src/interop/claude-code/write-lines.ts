@@ -86,7 +86,7 @@ export class LineWriter {
       const blocks = await this.#blocks(result.entryId, result.content);
       // The API refuses anything but text in a failed result.
       const inside = result.isError ? blocks.filter(({ type }) => type === "text") : blocks;
-      behind.push(...blocks.filter((block) => !inside.includes(block)));
+      for (const block of blocks) if (!inside.includes(block)) behind.push(block);
       content.push({
         type: "tool_result",
         tool_use_id: result.callId,
@@ -94,7 +94,7 @@ export class LineWriter {
         ...(result.isError ? { is_error: true } : {}),
       });
     }
-    const time = Math.min(...results.map((result) => result.time));
+    const time = results.reduce((least, result) => Math.min(least, result.time), Number.POSITIVE_INFINITY);
     this.#add(
       "user",
       { message: { role: "user", content: [...content, ...behind] } },

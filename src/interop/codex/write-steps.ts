@@ -140,10 +140,10 @@ export class StepWriter {
       { type: "message", role: "user", content: [{ type: "input_text", text: message }] },
     ];
     for (const each of kept) {
-      if (each.kind === "user") history.push(...(await this.#items.user(each)));
+      if (each.kind === "user") for (const item of await this.#items.user(each)) history.push(item);
       if (each.kind !== "reply") continue;
       const items = this.#items.reply(each);
-      history.push(...items);
+      for (const item of items) history.push(item);
       for (const result of each.results) history.push(await this.#items.result(result, items));
     }
     const mark = { entry: entryId, tokensBefore: entry.tokensBefore };

@@ -30,8 +30,10 @@ export async function storedSessions(source: ForeignSource): Promise<readonly St
     if (folders.add(path)) continue;
     const database = await source.sqlite(path);
     // A log beside a database was read with it.
-    if (database !== undefined) sessions.push(...databaseSessions(source, path, database));
-    else if (!/\.db-(?:wal|shm)$/.test(path)) sessions.push(...exchangeSessions(source, path));
+    if (database === undefined && /\.db-(?:wal|shm)$/.test(path)) continue;
+    const found =
+      database === undefined ? exchangeSessions(source, path) : databaseSessions(source, path, database);
+    for (const session of found) sessions.push(session);
   }
   return [...sessions, ...folders.sessions()];
 }
