@@ -38,9 +38,10 @@ const agents = [...Object.keys(formats), "pi"] as ForeignFormatName[];
 /** The sessions of all known agents in their homes. */
 export async function findForeign(
   _parsed: Parsed,
-  { cwd, signal, out }: CommandContext,
+  context: CommandContext,
   query: SourceQuery,
 ): Promise<readonly FoundSession[]> {
+  const { cwd, signal, out } = context;
   const found: FoundSession[] = [];
   const wanted = agents.filter((agent) => query.agent === undefined || query.agent === agent);
   const filters = {
@@ -52,7 +53,7 @@ export async function findForeign(
     signal.throwIfAborted();
     out.progress(() => `${found.length} sessions of other agents`);
     found.push({
-      ...named(each, signal),
+      ...named(each, context),
       id: each.id,
       title: each.title,
       cwd: each.cwd,
@@ -74,15 +75,12 @@ function timeText(ms: number): string {
 const headBytes = 64 * 1024;
 
 /** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
-export async function foreignFile(
-  path: string,
-  { signal }: CommandContext,
-): Promise<NamedSession | undefined> {
+export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
   const format = await formatOf(path);
   if (format === undefined || formats[format] === undefined) return undefined;
   const paths = [basename(path)];
   const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
-  return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, signal);
+  return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
 }
 
 async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
@@ -98,7 +96,7 @@ async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
   }
 }
 
-function named(found: ForeignSession, signal: AbortSignal): NamedSession {
+function named(found: ForeignSession, { signal, out }: CommandContext): NamedSession {
   const files = found.paths.map((each) => join(found.home, ...each.split("/")));
   const [path = found.home] = files;
   const read = async (options: ReadOptions): Promise<ImportedSession> => {
@@ -108,7 +106,14 @@ function named(found: ForeignSession, signal: AbortSignal): NamedSession {
     const session = isOne ? {} : { session: found.id };
     return importSession(content, { from: Object.values(formats), ...session, ...options, signal });
   };
-  return { agent: found.format, path, files, read, open: () => openImported(found.format, path, read) };
+  const openNoted = async () => {
+    const opened = await openImported(found.format, path, read);
+    // Else a session that is not readable would look like an empty one.
+    for (const { code, text } of opened.report?.findings ?? [])
+      if (code === "needsReader") out.note(`sessile: ${out.clean(`${path}: ${text}`)}`);
+    return opened;
+  };
+  return { agent: found.format, path, files, read, open: openNoted };
 }
 
 /** Puts an import into stores in memory. */

@@ -206,6 +206,18 @@ describe("sessions of other agents", () => {
     );
   });
 
+  it("say that they are a database, which is not read", async () => {
+    const path = join(dir, "opencode.db");
+    writeFileSync(path, "SQLite format 3\0".padEnd(4096, "\0"));
+    const shown = await run("show", path);
+    expect([shown.code, shown.stderr]).toEqual([0, expect.stringContaining("an SQLite database")]);
+  });
+
+  it("show the tree of no entry", async () => {
+    const shown = await run("show", "latest", "--at", "nope");
+    expect([shown.code, shown.stderr]).toEqual([2, expect.stringContaining("--at needs --context")]);
+  });
+
   it("are copied without secrets", async () => {
     const { json } = await run("redact", codexId, "--to", "shared.jsonl", "--rule", "hay\\w*", "--json");
     expect(json[0].replaced).toMatchObject({ "github-token": 1, custom: 2 });

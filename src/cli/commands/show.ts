@@ -41,6 +41,8 @@ export const show: Command = {
     if (views.length > 1) throw new UsageError(`show: --${views.join(" and --")} exclude each other`);
     const turn = numberOption(parsed, "turn", 1);
     const at = textOption(parsed, "at");
+    if (at !== undefined && parsed.options.context !== true)
+      throw new UsageError("show: --at needs --context");
     const opened = await openNamed(name, parsed, context);
     try {
       const { session } = opened;
