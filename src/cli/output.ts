@@ -93,9 +93,9 @@ export class Output {
     return this.write(lines.map((line) => `${line}\n`).join(""));
   }
 
-  /** Writes a value as one line of JSON, or as an indented object. */
+  /** Writes a value as one line of JSON, or as an indented object. JSON has escapes for what a terminal obeys. */
   value(value: unknown, indent?: number): Promise<void> {
-    return this.write(`${JSON.stringify(value, null, indent)}\n`);
+    return this.line(...JSON.stringify(value, null, indent).split("\n").map(SessileError.printable));
   }
 
   /** A note for the person, on standard error. */

@@ -104,11 +104,12 @@ describe("show", () => {
   });
 
   it("makes hostile text inert in every view", async () => {
-    for (const view of [[], ["--context"], ["--turn", "1"]]) {
+    for (const view of [[], ["--context"], ["--turn", "1"], ["--json"]]) {
       const { stdout } = await run(["show", "latest", ...view]);
       expect(stdout).toContain("\\u001b[31mred");
       // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
       expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+      if (view[0] === "--json") expect(stdout).toContain("\\u202egpj.exe\\u009b2J");
     }
   });
 });
