@@ -347,6 +347,8 @@ describe("the facts of a session", () => {
     expect((facts.last ?? 0) - (facts.first ?? 0)).toBe(12_000);
     entries.add({ type: "session_info", title: "Named" });
     expect(entries.model().facts.title).toBe("Named");
+    entries.add({ type: "session_info", title: "a\u202eb\u001b" });
+    expect(entries.model().facts.title).toBe("a[U+202E]b[U+001B]");
   });
 });
 

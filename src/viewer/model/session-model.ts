@@ -5,6 +5,7 @@ import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index
 import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
 import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
 import type { PageData, PageEntry } from "../page-data.js";
+import { visibleText } from "./text.js";
 
 const entriesPerSlice = 400;
 
@@ -196,7 +197,7 @@ function factsOf(entries: readonly PageEntry[]): SessionFacts {
     if (message.role === "user" && prompt === undefined)
       prompt = messageText(message).trim().split("\n", 1)[0];
   }
-  const title = (info.title ?? info.name ?? prompt ?? "").slice(0, maxTitleLength);
+  const title = visibleText((info.title ?? info.name ?? prompt ?? "").slice(0, maxTitleLength));
   const times = Number.isFinite(first) ? { first, last } : { first: undefined, last: undefined };
   return { title: title === "" ? "Untitled session" : title, models: [...models], ...times, ...counts };
 }
