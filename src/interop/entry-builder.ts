@@ -136,7 +136,10 @@ export class SessionEntries implements EntryBuilder {
 
   #digestId(recordId: string, part: string | number): string {
     const hex = digestOf(this.#init.format, this.#foreignId, recordId, String(part));
-    return this.#ids.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
+    let id = hex.slice(0, 8);
+    // A record may carry the id that another one would get.
+    for (let next = hex; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
+    return id;
   }
 
   #parentOf({ parentId, recordId }: Place, entryId: string): string | null {

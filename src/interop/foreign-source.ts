@@ -5,6 +5,7 @@ import { parseLine } from "../session/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
+import { uuidOf } from "./shared/ids.js";
 import { maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
 import { withWriteAheadLog } from "./shared/sqlite-log.js";
@@ -163,12 +164,20 @@ export class Source implements ForeignSource {
     this.agentVersion ??= textOf(init.agentVersion);
     const builder = new SessionEntries({
       ...init,
+      id: this.#sharedId(id),
+      parentSession: init.parentSession && this.#sharedId(init.parentSession),
       format: this.#init.format,
       find: (finding) => this.find(finding),
     });
     if (this.#sessions.size <= maxChildren) this.#sessions.set(id, builder);
     else this.find({ code: "missingChild", text: `session ${id}: more than ${maxChildren} children` });
     return builder;
+  }
+
+  /** An id of a session, which may be the name of a file; a digest of it if it has a secret. */
+  #sharedId(id: string): string {
+    const { redact, format } = this.#init;
+    return redact === undefined || redact(id) === id ? id : uuidOf(format, id);
   }
 
   /** Reports the records without a home: one finding a type. */

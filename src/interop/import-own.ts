@@ -48,15 +48,16 @@ export function importOwn(
     return isJson ? placed : (copyJson(placed) as unknown as SessionEntry);
   });
   const { header } = parsed;
-  const id = sessionIdOf(detected.format, header?.id ?? path);
+  const shared = (text: unknown) => (redact === undefined ? text : redacted(text, redact));
+  const id = sessionIdOf(detected.format, String(shared(header?.id ?? path)));
   return {
     header: {
-      ...(header?.parentSession === undefined ? {} : { parentSession: String(header.parentSession) }),
+      ...(header?.parentSession === undefined ? {} : { parentSession: String(shared(header.parentSession)) }),
       type: "session",
       version: formatVersion,
       id,
       timestamp: new Date(millisecondsOf(header?.timestamp) ?? 0).toISOString(),
-      cwd: cwdOf(header?.cwd),
+      cwd: cwdOf(shared(header?.cwd)),
       sessile: 1,
     },
     entries: parentsFirst(redact === undefined ? entries : (redacted(entries, redact) as SessionEntry[])),

@@ -30,7 +30,7 @@ export async function readOriginal(
   const data = newestForeign(session, options.to.name);
   const files: { path: string; bytes: Uint8Array }[] = [];
   for (const { path, sha256, blob } of data?.files ?? []) {
-    const bytes = isBlobRef(blob) ? await blobBytes(blob, options.blobs) : undefined;
+    const bytes = isBlobRef(blob) && isInside(path) ? await blobBytes(blob, options.blobs) : undefined;
     if (path === undefined || bytes === undefined || (await sha256Of(bytes)) !== sha256) return undefined;
     files.push({ path, bytes });
   }
@@ -45,6 +45,11 @@ export async function readOriginal(
   });
   // A fork is another session of the agent's.
   return imported.header.id === session.header.id ? { files, imported } : undefined;
+}
+
+/** Whether a path stays below the directory that an export is written to, on every system. */
+function isInside(path: string | undefined): boolean {
+  return path !== undefined && !/^[/\\]|^[A-Za-z]:|\0|(?:^|[/\\])\.\.(?:[/\\]|$)/.test(path);
 }
 
 /** The data of the newest `sessile.foreign` entry of an agent. */

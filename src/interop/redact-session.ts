@@ -68,7 +68,12 @@ export function redactSession(
       return { type: "custom", ...place, customType: "sessile.foreign_line", data };
     }
     if (entry.type === "custom" && entry.customType === "sessile.foreign") {
-      return { type: "custom", ...place, customType: "sessile.foreign", data: withoutFiles(entry.data) };
+      return {
+        type: "custom",
+        ...place,
+        customType: "sessile.foreign",
+        data: withoutFiles(copy(entry.data)),
+      };
     }
     const redacted = { ...(copy(entry) as object), type, ...place } as SessionEntry;
     const problem = entryProblem(redacted);

@@ -49,6 +49,17 @@ describe("exportSession to the agent of the import", () => {
     expect(out.report).toMatchObject({ format: "codex", exact: true, findings: [] });
   });
 
+  it.each(["../../.bashrc", "/etc/x", "a\\..\\..\\x", "C:/x", "a/.."])(
+    "names no path outside its directory: %s",
+    async (path) => {
+      const blobs = memoryBlobStore();
+      const imported = await importSession([{ path, bytes }], { from: plain, blobs });
+      const out = await exportSession(imported, { to: plain, blobs });
+      expect(out.report.exact).toBe(false);
+      expect(out.files.map((file) => file.path)).not.toContain(path);
+    },
+  );
+
   it("does so for an import that no store has, and for a file that was read", async () => {
     const blobs = memoryBlobStore();
     const imported = await importSession([{ path: "a.jsonl", bytes }], { from: plain, blobs });

@@ -3,6 +3,7 @@ import { importSession } from "sessile/interop";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { SessionEntries } from "../../src/interop/entry-builder.js";
 import { rounds } from "../support/rounds.js";
 import { lines, plain } from "./plain-format.js";
 
@@ -130,6 +131,20 @@ describe("names", () => {
       { from: plain },
     );
     await expect(twice).rejects.toThrow(TypeError);
+  });
+
+  it("gives each entry an id of its own, if records carry the ids that others would get", async () => {
+    const build = (...given: readonly string[]) => {
+      const builder = new SessionEntries({ format: "codex", id: "s1", find: () => {} });
+      for (const recordId of ["a", "b", "c"]) {
+        const id = given[["a", "b"].indexOf(recordId)];
+        builder.add({ type: "custom", customType: "x" }, { recordId, id });
+      }
+      return builder.finish().entries.map(({ id }) => id);
+    };
+    const [, , short = ""] = build();
+    const [, , long = ""] = build(short);
+    expect(new Set(build(short, long)).size).toBe(3);
   });
 
   it("counts types that mean something to objects", async () => {

@@ -164,3 +164,31 @@ describe("importSession with a redaction", () => {
     );
   });
 });
+
+describe("names of an import", () => {
+  const files = (path: string, records: readonly object[]) => [{ path, bytes: lines(records) }];
+
+  it("has no secret of a file's name in the id of the session", async () => {
+    const records = [{ kind: "say", id: "a", text: "a" }];
+    const { header } = await importSession(files(token, records), { from: plain, redact });
+    expect(header.id).not.toContain(token);
+    expect((await importSession(files("a", records), { from: plain, redact })).header.id).toBe("a");
+  });
+
+  it("has no secret in the header of a session of pi", async () => {
+    const timestamp = "2026-01-01T00:00:00.000Z";
+    const parts = { id: token, timestamp, cwd: `/w/${token}`, parentSession: `/s/${token}.jsonl` };
+    const records = [{ type: "session", version: 3, ...parts }];
+    const { header } = await importSession(files("pi.jsonl", records), { from: [plain], redact });
+    expect(JSON.stringify(header)).not.toContain(token);
+  });
+
+  it("has no secret in the version of an agent", async () => {
+    const imported = await importSession(files("a", [{ kind: "start", id: "s1" }]), { from: plain });
+    const entries = imported.entries.map((entry) =>
+      entry.type === "custom" ? { ...entry, data: { v: 1, agent: "x", agentVersion: token } } : entry,
+    );
+    expect(JSON.stringify(entries)).toContain(token);
+    expect(JSON.stringify(redactSession({ ...imported, entries }, redact))).not.toContain(token);
+  });
+});
