@@ -168,7 +168,7 @@ export class MessageWriter {
     const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
     const marked = withMark(parts, mark, this.#hasMarkable(parts));
     this.#push(entry, info, marked);
-    this.#tools.open(marked, this.#time, kept);
+    this.#tools.open(marked, this.#time, entry.id);
   }
 
   /** A reply of reasoning alone has its mark there: an added text would be sent. */

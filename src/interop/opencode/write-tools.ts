@@ -26,6 +26,8 @@ export class ToolParts {
   readonly #children: ReadonlyMap<string, string>;
   /** The nearest call of each id. */
   readonly #calls = new Map<string, OpenCall>();
+  /** By entry and id. */
+  readonly #byEntry = new Map<string, OpenCall>();
   /** Sessions of subagents by the call that started them. */
   readonly #childOf = new Map<string, string>();
   readonly #all: OpenCall[] = [];
@@ -39,13 +41,15 @@ export class ToolParts {
     this.#isOwn = source.header.id.startsWith("ses_");
   }
 
-  /** Adds the calls of a reply, or of one that a compaction repeats. */
-  open(parts: readonly DraftPart[], start: number, isRepeated: boolean): void {
+  /** Adds the calls of the reply of an entry. A compaction may repeat it. */
+  open(parts: readonly DraftPart[], start: number, entryId: string): void {
     for (const part of parts) {
       if (part.type !== "tool") continue;
       const { input } = part.state as { readonly input: unknown };
-      const known = isRepeated ? this.#calls.get(String(part.callID)) : undefined;
+      const key = `${entryId}\0${String(part.callID)}`;
+      const known = this.#byEntry.get(key);
       const call = { part, input, start, hasResult: false, earlier: known?.hasResult ? undefined : known };
+      this.#byEntry.set(key, call);
       this.#calls.set(String(part.callID), call);
       this.#all.push(call);
     }
