@@ -29,6 +29,8 @@ export function keptMark(
 
 /** An empty reply is written, and no message of an import. */
 function isKept(entry: SessionEntry): boolean {
+  if (entry.type === "message" && entry.message.role === "user" && entry.message.content.length === 0)
+    return false;
   if (entry.type !== "message" || entry.message.role !== "assistant") return entry.type !== "compaction";
   return entry.message.content.some(
     (block) =>
