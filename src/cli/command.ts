@@ -90,6 +90,17 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** Something that cannot be read here, with a code of its own: exit code 3. */
+export class ReadError extends Error {
+  override readonly name = "ReadError";
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** The text of an option; undefined if it is absent. */
 export function textOption({ options }: Parsed, name: string): string | undefined {
   const value = options[name];

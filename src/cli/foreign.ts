@@ -11,12 +11,16 @@ import {
   type ForeignFormat,
   type ForeignFormatName,
   type ImportedSession,
+  type InteropReport,
   importSession,
 } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
 import { opencode } from "../interop/opencode/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
 import type { CommandContext, Parsed } from "./command.js";
+import { damagedRecords, noteDamage } from "./damage.js";
+import type { Output } from "./output.js";
+import { assertRead, nodeReaders } from "./readers.js";
 import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
 
 /** The formats by the names of their agents, as `--to` and `--agent` have them. */
@@ -104,16 +108,25 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     // Files of several sessions are there only together with the others that the discovery found.
     const isOne = found.paths.length === 1 || found.format === "claude-code" || found.format === "gemini";
     const session = isOne ? {} : { session: found.id };
-    return importSession(content, { from: Object.values(formats), ...session, ...options, signal });
+    const readers = nodeReaders();
+    try {
+      const how = { from: Object.values(formats), ...session, ...options, ...readers.options, signal };
+      const imported = await importSession(content, how);
+      assertRead(path, imported);
+      noteFindings(path, imported.report, out);
+      return imported;
+    } finally {
+      await readers.close();
+    }
   };
-  const openNoted = async () => {
-    const opened = await openImported(found.format, path, read);
-    // Else a session that is not readable would look like an empty one.
-    for (const { code, text } of opened.report?.findings ?? [])
-      if (code === "needsReader") out.note(`sessile: ${out.clean(`${path}: ${text}`)}`);
-    return opened;
-  };
-  return { agent: found.format, path, files, read, open: openNoted };
+  return { agent: found.format, path, files, read, open: () => openImported(found.format, path, read) };
+}
+
+/** Tells of lines that are damaged, and of files that this version of Node cannot read. */
+function noteFindings(path: string, report: InteropReport, out: Output): void {
+  noteDamage(path, damagedRecords(report), out);
+  for (const { code, text } of report.findings)
+    if (code === "needsReader") out.warn({ code, message: `${path}: ${text}`, path });
 }
 
 /** Puts an import into stores in memory. */
@@ -134,6 +147,7 @@ async function openImported(
     session,
     blobs,
     children,
+    damaged: damagedRecords(imported.report),
     report: imported.report,
     async close() {
       for (const each of opened) await each.close();

@@ -43,9 +43,19 @@ export interface OutputOptions {
   now(): number;
 }
 
+/** A note with a stable code, and members of its own for `--json`. */
+export interface Warning {
+  readonly code: string;
+  readonly message: string;
+  readonly path: string;
+  readonly damaged?: number;
+}
+
 export class Output {
   /** Whether the command prints JSON. */
   readonly json: boolean;
+  /** Whether something was skipped. */
+  partial = false;
   readonly #stdout: TextStream;
   readonly #stderr: TextStream;
   readonly #colored: boolean;
@@ -55,6 +65,7 @@ export class Output {
   #shownAt = 0;
   #progress = "";
   #broken = false;
+  readonly #told = new Set<string>();
 
   constructor({ stdout, stderr, env, json, now }: OutputOptions) {
     this.json = json;
@@ -104,6 +115,28 @@ export class Output {
     this.#stderr.write(`${text}\n`);
   }
 
+  /** A note on the data, with its code. With `--json` it is a line of JSON on standard error. */
+  warn(warning: Warning): void {
+    this.#tell("warning", warning);
+  }
+
+  /** Names a session that cannot be read. The command goes on, and its exit code becomes 3. */
+  skip(path: string, error: unknown): void {
+    this.partial = true;
+    const { message } = error as Error;
+    const named = message.includes(path) ? message : `${path}: ${message}`;
+    this.#tell("skipped", { code: codeOf(error), message: named, path });
+  }
+
+  #tell(kind: "warning" | "skipped", warning: Warning): void {
+    const text = this.json
+      ? SessileError.printable(JSON.stringify({ [kind]: warning }))
+      : `sessile: ${this.clean(warning.message)} (${warning.code})`;
+    // A session that is followed is read again and again.
+    if (!this.#told.has(text)) this.note(text);
+    this.#told.add(text);
+  }
+
   /** Shows how far the work is, if it is slow and a person looks. */
   progress(text: () => string): void {
     const now = this.#now();
@@ -141,6 +174,12 @@ export class Output {
   cleanLines(text: string): readonly string[] {
     return text.split(/\r\n|\r|\n/).map((line) => SessileError.printable(line.replaceAll("\t", "    ")));
   }
+}
+
+/** The code of an error, or the name of its class. */
+export function codeOf(error: unknown): string {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code ?? name ?? "Error";
 }
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });

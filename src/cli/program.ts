@@ -14,7 +14,7 @@ import {
   UsageError,
 } from "./command.js";
 import { commandHelp, overview } from "./help.js";
-import { Output, PipeClosed, type TextStream } from "./output.js";
+import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a stand-in for tests. */
 export interface World {
@@ -39,7 +39,8 @@ export async function runProgram(
 ): Promise<ExitCode> {
   const out = new Output({ ...world, json: words.includes("--json"), now: () => world.now() });
   try {
-    return await run(program, words, world, out);
+    const code = await run(program, words, world, out);
+    return out.partial ? 3 : code;
   } catch (error) {
     out.end();
     if (error instanceof PipeClosed) return 0;
@@ -179,16 +180,13 @@ async function failed(
 ): Promise<ExitCode> {
   if (signal.aborted) return 3;
   const { message } = error as Error;
-  const code = error instanceof SessileError ? error.code : undefined;
-  if (out.json) out.note(JSON.stringify({ error: { code: code ?? nameOf(error), message } }));
-  else out.note(`sessile: ${SessileError.printable(message)}${code === undefined ? "" : ` (${code})`}`);
+  const code = codeOf(error);
+  // Node's messages have their code.
+  const shown = error instanceof UsageError || message.startsWith(code) ? "" : ` (${code})`;
+  if (out.json) out.note(SessileError.printable(JSON.stringify({ error: { code, message } })));
+  else out.note(`sessile: ${SessileError.printable(message)}${shown}`);
   if (!(error instanceof UsageError)) return 3;
   const command = commandOf(program, words)?.command.name;
   if (!out.json) out.note(`Try: sessile ${command === undefined ? "" : `${command} `}--help`);
   return 2;
-}
-
-function nameOf(error: unknown): string {
-  const { code, name } = error as NodeJS.ErrnoException;
-  return code ?? name ?? "Error";
 }

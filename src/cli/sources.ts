@@ -12,7 +12,13 @@ import type { ImportedSession, InteropReport } from "../interop/index.js";
 import type { Session } from "../session/index.js";
 import { fileSessionStore, openSessionFile } from "../session/node/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
+import { damagedLines, noteDamage } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
+
+/** `isSearch` leaves out the check of every line, which takes as long as reading them. */
+export interface OpenOptions {
+  readonly isSearch?: boolean;
+}
 
 /** A session that a word names, not yet read. */
 export interface NamedSession {
@@ -21,7 +27,7 @@ export interface NamedSession {
   readonly path: string;
   /** All files, if there are several. */
   readonly files?: readonly string[];
-  open(): Promise<OpenedSession>;
+  open(options?: OpenOptions): Promise<OpenedSession>;
   /** Imports a session of another agent; absent for this library's own. */
   read?(options: ReadOptions): Promise<ImportedSession>;
 }
@@ -48,6 +54,8 @@ export interface OpenedSession {
   readonly blobs: BlobStore | undefined;
   /** Sessions of subagents. */
   readonly children: readonly Session[];
+  /** The number of damaged lines. */
+  readonly damaged: number;
   /** The report of the import of another agent's session. */
   readonly report?: InteropReport;
   close(): Promise<void>;
@@ -58,6 +66,8 @@ export interface SourceQuery {
   readonly agent?: string | undefined;
   readonly cwd?: string | undefined;
   readonly since?: Date | undefined;
+  /** Whether files that are no session are named, as in a list. A name of one session needs only that one. */
+  readonly isList?: boolean;
 }
 
 /** The agent's name of sessions in this library's own stores. */
@@ -103,9 +113,10 @@ async function sessionsIn(
   dir: string,
   parsed: Parsed,
   context: CommandContext,
-  { cwd, since }: SourceQuery,
+  { cwd, since, isList = true }: SourceQuery,
 ): Promise<readonly FoundSession[]> {
   const store = fileSessionStore({ dir });
+  if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
   const found: FoundSession[] = [];
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
   for await (const summary of store.list({ ...where, signal: context.signal })) {
@@ -121,18 +132,26 @@ async function sessionsIn(
       modified: summary.modified,
       size: summary.size,
       parent: summary.parentSession,
-      open: () => openOwn(path, parsed, context),
+      open: (options) => openOwn(path, parsed, context, options),
     });
   }
   return found;
 }
 
-async function openOwn(path: string, parsed: Parsed, context: CommandContext): Promise<OpenedSession> {
+async function openOwn(
+  path: string,
+  parsed: Parsed,
+  context: CommandContext,
+  { isSearch = false }: OpenOptions = {},
+): Promise<OpenedSession> {
   const session = await openSessionFile(path);
+  const damaged = damagedLines(isSearch ? session.diagnostics : await session.diagnose());
+  noteDamage(path, damaged, context.out);
   return {
     agent: ownAgent,
     path,
     session,
+    damaged,
     blobs: blobStoreOf(path, parsed, context),
     children: [],
     close: () => session.close(),
@@ -186,7 +205,7 @@ export async function findNamed(
   parsed: Parsed,
   context: CommandContext,
 ): Promise<FoundSession> {
-  const found = await findSessions(parsed, context, queryOf(parsed));
+  const found = await findSessions(parsed, context, { ...queryOf(parsed), isList: false });
   if (name === "latest") {
     const [latest] = found;
     if (latest === undefined) throw notFound(name, "there is no session");
@@ -211,6 +230,29 @@ export async function findNamed(
 
 function notFound(id: string, message: string): SessileError {
   return new SessileError("SESSION_NOT_FOUND", message, { details: { id } });
+}
+
+/**
+ * The sessions that words name; `all` names those that `ls` lists. With several words, one that names nothing is
+ * noted, and the others are located.
+ * @throws as {@link locate} for a single word; UsageError
+ */
+export async function locateAll(
+  names: readonly string[],
+  parsed: Parsed,
+  context: CommandContext,
+): Promise<readonly NamedSession[]> {
+  if (names.includes("all")) return findSessions(parsed, context, queryOf(parsed));
+  const located: NamedSession[] = [];
+  for (const name of names) {
+    try {
+      located.push(await locate(name, parsed, context));
+    } catch (error) {
+      if (names.length === 1 || error instanceof UsageError) throw error;
+      context.out.skip(name, error);
+    }
+  }
+  return located;
 }
 
 /**

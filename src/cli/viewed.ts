@@ -1,10 +1,9 @@
 /** The source of a viewer's page: a session as it is now. */
 
-import { readFile } from "node:fs/promises";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
-import { parseSession } from "../session/index.js";
 import type { viewerHtml } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
+import { readOwn } from "./damage.js";
 import { blobStoreOf, type NamedSession } from "./sources.js";
 
 export interface Viewed {
@@ -19,7 +18,7 @@ export async function readViewed(
   context: CommandContext,
 ): Promise<Viewed> {
   if (read === undefined) {
-    const source = parseSession(await readFile(path, { signal: context.signal }));
+    const source = await readOwn(path, context);
     return { source, blobs: blobStoreOf(path, parsed, context) };
   }
   const blobs = memoryBlobStore();

@@ -1,7 +1,7 @@
 /** `diagnose` and `salvage`: whether a file is whole, and a clean copy of a damaged one. */
 
 import { resolve } from "node:path";
-import type { BlobStore } from "../../blobs/index.js";
+import { type BlobStore, memoryBlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import {
@@ -10,9 +10,16 @@ import {
   type SessionFinding,
   salvageSession,
 } from "../../session/node/repair/index.js";
-import { type Command, type Parsed, sourceOptions, textOption, UsageError } from "../command.js";
-import { bytesText, type Output } from "../output.js";
-import { blobStoreOf, locateOwn } from "../sources.js";
+import {
+  type Command,
+  type CommandContext,
+  type Parsed,
+  sourceOptions,
+  textOption,
+  UsageError,
+} from "../command.js";
+import { bytesText, type Output, PipeClosed } from "../output.js";
+import { blobStoreOf, locateAll, locateOwn, type NamedSession } from "../sources.js";
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 
@@ -21,7 +28,8 @@ export const diagnose: Command = {
   summary: "Say whether session files are whole, and what is wrong",
   description: [
     "Reads every line, and the lock and sidecar files; takes no lock and changes nothing. With a blob store it",
-    "reads every attachment too. Exit code 1 if a file is damaged or not as it was written.",
+    "reads every attachment too. A session of another agent is imported into memory, which finds lost records.",
+    "Exit code 1 if a file is damaged or not as it was written.",
   ],
   arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions." }],
   options: sourceOptions.filter(({ name }) => name !== "agent"),
@@ -29,30 +37,68 @@ export const diagnose: Command = {
     { line: "sessile diagnose session.jsonl", does: "the verdict, and each problem with its offset" },
   ],
   async run(parsed, context) {
-    const { out, signal } = context;
+    const named = await locateAll(parsed.positionals, parsed, context);
     let found = false;
-    for (const name of parsed.positionals) {
-      const path = await locateOwn(name, parsed, context);
-      const blobs = blobStoreOf(path, parsed, context);
-      const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => stateOf(blobs, ref) };
-      const diagnosis = await diagnoseSession(path, { ...state, signal });
-      found ||= diagnosis.verdict !== "sound";
-      if (out.json) {
-        await out.value(diagnosis);
-        continue;
+    for (const each of named) {
+      try {
+        found = !(await isSound(each, parsed, context)) || found;
+      } catch (error) {
+        if (named.length === 1 || error instanceof PipeClosed || context.signal.aborted) throw error;
+        context.out.skip(each.path, error);
       }
-      const { verdict, summary, size, findings, omitted } = diagnosis;
-      const style = verdict === "sound" ? "green" : verdict === "usable" ? "yellow" : "red";
-      const rest = summary.slice(verdict.length);
-      await out.line(
-        `${out.style(style, verdict)}${out.clean(rest)}, ${bytesText(size)}: ${out.clean(path)}`,
-      );
-      for (const finding of findings) await printFinding(finding, out);
-      if (omitted > 0) await out.line(`  and ${omitted} more`);
     }
     return found ? 1 : 0;
   },
 };
+
+/** Diagnoses one session, and prints its verdict and findings. */
+async function isSound(
+  { agent, path, read }: NamedSession,
+  parsed: Parsed,
+  context: CommandContext,
+): Promise<boolean> {
+  const { out, signal } = context;
+  if (read !== undefined && agent !== "pi") return isForeignSound({ agent, path, read }, context);
+  const blobs = blobStoreOf(path, parsed, context);
+  const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => stateOf(blobs, ref) };
+  const diagnosis = await diagnoseSession(path, { ...state, signal });
+  const { verdict, summary, size, findings, omitted } = diagnosis;
+  if (out.json) await out.value(diagnosis);
+  else {
+    const style = verdict === "sound" ? "green" : verdict === "usable" ? "yellow" : "red";
+    const rest = summary.slice(verdict.length);
+    await out.line(`${out.style(style, verdict)}${out.clean(rest)}, ${bytesText(size)}: ${out.clean(path)}`);
+    for (const finding of findings) await printFinding(finding, out);
+    if (omitted > 0) await out.line(`  and ${omitted} more`);
+  }
+  return verdict === "sound";
+}
+
+/** Codes of records that are lost. The others tell what an import changes. */
+const lossCodes = new Set([
+  ...["unreadable", "tooLong", "needsReader", "missingParent", "missingBase", "missingChild"],
+  ...["orphanResult", "duplicateResult"],
+]);
+
+/** Prints the findings of an import of another agent's session that are damage. */
+async function isForeignSound(
+  { agent, path, read }: Required<Pick<NamedSession, "agent" | "path" | "read">>,
+  { out }: CommandContext,
+): Promise<boolean> {
+  const { report } = await read({ blobs: memoryBlobStore(), keep: "none" });
+  const findings = report.findings.filter(({ code }) => lossCodes.has(code));
+  const verdict = findings.length === 0 ? "sound" : "damaged";
+  if (out.json) await out.value({ path, agent, verdict, findings });
+  else {
+    const style = verdict === "sound" ? "green" : "red";
+    await out.line(`${out.style(style, verdict)}, ${agent}: ${out.clean(path)}`);
+    for (const { code, file = "", line, text } of findings)
+      await out.line(
+        `  ${out.style("red", "error")} ${code} ${out.clean(`${file}${line === undefined ? "" : ` line ${line}`}: ${text}`)}`,
+      );
+  }
+  return verdict === "sound";
+}
 
 async function stateOf(blobs: BlobStore, ref: BlobRef): Promise<BlobState> {
   try {

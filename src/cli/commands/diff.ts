@@ -43,6 +43,7 @@ export const diff: Command = {
         common: a.entries[shared - 1]?.id ?? null,
         entries: { a: a.entries.slice(shared), b: b.entries.slice(shared) },
         context: difference(a.context, b.context),
+        ...(opened.damaged > 0 && { damaged: opened.damaged }),
       };
       const differs = result.entries.a.length + result.entries.b.length > 0;
       if (out.json) await out.value(result);

@@ -15,6 +15,7 @@ import {
   textOption,
   UsageError,
 } from "../command.js";
+import { readOwn } from "../damage.js";
 import { formats } from "../foreign.js";
 import { writeNewFile } from "../new-file.js";
 import { printReport } from "../report.js";
@@ -41,9 +42,12 @@ export const importCommand: Command = {
   async run(parsed, context) {
     const { out, cwd } = context;
     const dir = resolve(cwd, requiredOption(parsed, "to"));
-    const { read, agent } = await locate(parsed.positionals[0] ?? "", parsed, context);
-    if (read === undefined)
+    const { read, agent, path } = await locate(parsed.positionals[0] ?? "", parsed, context);
+    if (read === undefined) {
+      // A file that is no session at all says so.
+      await readOwn(path, context);
       throw new UsageError(`import: expected a session of another agent, got ${agent}'s`);
+    }
     const blobs = fileBlobStore({ dir: resolve(cwd, textOption(parsed, "blobs") ?? dirname(dir)) });
     const imported = await read({ blobs, keep: "blob" });
     context.signal.throwIfAborted();
@@ -108,7 +112,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   const dir = resolve(cwd, requiredOption(parsed, "output"));
   const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
   try {
-    const { session, children, blobs } = opened;
+    const { session, children, blobs, damaged } = opened;
     const at = textOption(parsed, "at");
     const project = textOption(parsed, "cwd");
     const { files, resume, report } = await exportSession(session, {
@@ -130,7 +134,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       for (const path of written) await rm(path, { force: true });
       throw error;
     }
-    if (out.json) await out.value({ files: paths, resume, report });
+    if (out.json) await out.value({ files: paths, resume, report, ...(damaged > 0 && { damaged }) });
     else {
       await out.line(...paths.map((path) => out.clean(path)));
       if (resume.length > 0) await out.line(`resume with: ${out.clean(resume.join(" "))}`);

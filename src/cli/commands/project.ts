@@ -70,6 +70,7 @@ export const project: Command = {
         usage: projection.usage,
         bodyBytes: body.size,
         limits,
+        ...(opened.damaged > 0 && { damaged: opened.damaged }),
         ...(file === undefined ? {} : { file: resolve(context.cwd, file) }),
       };
       if (out.json) await out.value(result);

@@ -10,9 +10,9 @@ import {
   type SecretRedaction,
   secretRedaction,
 } from "../../interop/index.js";
-import { parseSession } from "../../session/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
 import { type Command, type Parsed, sourceOptions, textOptions, UsageError } from "../command.js";
+import { damagedRecords, readOwn } from "../damage.js";
 import { writeNewFile } from "../new-file.js";
 import { locate } from "../sources.js";
 import { requiredOption } from "./diagnose.js";
@@ -50,12 +50,13 @@ export const redact: Command = {
     const { path, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
     const source =
       read === undefined
-        ? parseSession(await readFile(path, { signal: context.signal }))
+        ? await readOwn(path, context)
         : await read({ blobs: memoryBlobStore(), keep: "none" });
     const copy = redactSession(source, rules);
     await writeNewFile(to, await fileBytes(copy, to), context.signal);
     const counts = countsOf(rules);
-    if (out.json) await out.value({ file: to, replaced: counts });
+    const damaged = "damaged" in source ? source.damaged : damagedRecords(source.report);
+    if (out.json) await out.value({ file: to, replaced: counts, ...(damaged > 0 && { damaged }) });
     else {
       await out.line(out.clean(to));
       for (const [name, count] of Object.entries(counts))

@@ -3,6 +3,7 @@
 import { open } from "node:fs/promises";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import { type Command, type CommandContext, numberOption, sourceOptions, timeOption } from "../command.js";
+import { openOrSkip } from "../damage.js";
 import { headline, messageLines } from "../entry-text.js";
 import { truncated } from "../output.js";
 import { type FoundSession, findSessions, queryOf } from "../sources.js";
@@ -80,7 +81,8 @@ async function mayHave(
     // A compressed file and a database do not show their text.
     if (/\.(?:zst|db)$/.test(each)) return true;
     const file = await open(each).catch(() => undefined);
-    if (file === undefined) continue;
+    // Opening it tells why it is not readable.
+    if (file === undefined) return true;
     try {
       for (let kept = 0; missing.length > 0; ) {
         signal.throwIfAborted();
@@ -102,17 +104,14 @@ async function mayHave(
 /** Entries with their texts, subagents included. A session that cannot be read is named, and skipped. */
 async function* entriesOf(
   found: FoundSession,
-  { out, signal }: CommandContext,
+  context: CommandContext,
 ): AsyncGenerator<{ readonly entry: SessionEntry | UnknownEntry; readonly text: string }> {
-  const opened = await found.open().catch((error: Error) => {
-    out.note(`sessile: ${out.clean(`${found.path}: ${error.message}`)}`);
-    return undefined;
-  });
+  const opened = await openOrSkip(found, context, { isSearch: true });
   if (opened === undefined) return;
   try {
     for (const session of [opened.session, ...opened.children]) {
       for (const { node } of session.tree.walk()) {
-        signal.throwIfAborted();
+        context.signal.throwIfAborted();
         const entry = await session.entry(node.id);
         if (entry !== undefined) yield { entry, text: textOf(entry) };
       }

@@ -9,8 +9,9 @@ import { type Call, costOfCall, sessionCalls, usageTokens } from "../../cost/int
 import { estimateMessageTokens } from "../../estimate/index.js";
 import type { Session } from "../../session/index.js";
 import { type Command, type CommandContext, sourceOptions, textOption, UsageError } from "../command.js";
+import { openOrSkip } from "../damage.js";
 import { type Output, table } from "../output.js";
-import { findNamed, findSessions, locate, type OpenedSession, queryOf } from "../sources.js";
+import { locateAll, type OpenedSession } from "../sources.js";
 
 /** The calls of a group: a model, a day, a project, or all. */
 interface Spent {
@@ -34,6 +35,8 @@ const nothing = (): Spent => ({
 /** The sums over all sessions of a call of the command. */
 interface Sums {
   sessions: number;
+  /** Lines. */
+  damaged: number;
   turns: number;
   toolCalls: number;
   failures: number;
@@ -72,16 +75,9 @@ export const stats: Command = {
     const { out, signal } = context;
     const by = textOption(parsed, "by") as (typeof groupings)[number] | undefined;
     const prices = await pricesOf(textOption(parsed, "prices"), context);
-    const names = parsed.positionals;
-    const named = names.includes("all")
-      ? await findSessions(parsed, context, queryOf(parsed))
-      : await Promise.all(
-          names.map((name) =>
-            name === "latest" ? findNamed(name, parsed, context) : locate(name, parsed, context),
-          ),
-        );
+    const named = await locateAll(parsed.positionals, parsed, context);
     const sums: Sums = {
-      ...{ sessions: 0, turns: 0, toolCalls: 0, failures: 0, cacheHits: [], files: [] },
+      ...{ sessions: 0, damaged: 0, turns: 0, toolCalls: 0, failures: 0, cacheHits: [], files: [] },
       ...{ all: nothing(), groups: new Map(), context: new Map() },
       compactions: { count: 0, cost: 0, tokens: 0, unpriced: 0 },
     };
@@ -90,7 +86,8 @@ export const stats: Command = {
     for (const each of named) {
       signal.throwIfAborted();
       out.progress(() => `${sums.sessions} of ${named.length} sessions`);
-      const opened = await each.open();
+      const opened = named.length === 1 ? await each.open() : await openOrSkip(each, context);
+      if (opened === undefined) continue;
       try {
         await add(opened, sums, { by, prices, seen, isOne: named.length === 1 });
       } finally {
@@ -121,6 +118,7 @@ interface AddOptions {
 async function add(opened: OpenedSession, sums: Sums, options: AddOptions): Promise<void> {
   const { by, prices, seen, isOne } = options;
   sums.sessions++;
+  sums.damaged += opened.damaged;
   for (const session of [opened.session, ...opened.children]) {
     const keys: string[] = [];
     for (const call of await sessionCalls(session)) {

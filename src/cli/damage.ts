@@ -1,0 +1,75 @@
+/** What is wrong with a session that a command reads: told on standard error, and never silent. */
+
+import { readFile } from "node:fs/promises";
+import type { InteropReport } from "../interop/index.js";
+import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
+import { missingHeaderError } from "../session/internal.js";
+import type { CommandContext } from "./command.js";
+import type { Output } from "./output.js";
+import type { NamedSession, OpenedSession, OpenOptions } from "./sources.js";
+
+/** Codes of a line that is lost, or is not as it was written. */
+const damagedCodes = new Set([
+  ...["INVALID_JSON", "NOT_AN_OBJECT", "INVALID_UTF8", "LINE_TOO_LONG", "TOO_DEEP", "UNSAFE_KEY"],
+  ...["INVALID_ENTRY", "INVALID_FIELDS", "DUPLICATE_ID", "MODIFIED", "TORN_TAIL"],
+]);
+/** Codes of a whole line that refers to a lost one. */
+const strayCodes = new Set(["ORPHAN", "CYCLE"]);
+
+/** The number of damaged lines; without any, of those whose parent is lost. */
+export function damagedLines(diagnostics: Diagnostics): number {
+  const count = (codes: ReadonlySet<string>) =>
+    new Set(diagnostics.filter(({ code }) => codes.has(code)).map(({ line }) => line)).size;
+  const omitted = diagnostics.total - diagnostics.length;
+  return count(damagedCodes) + omitted || count(strayCodes);
+}
+
+/** The number of damaged lines and files of another agent. */
+export function damagedRecords({ findings }: InteropReport): number {
+  return findings.filter(({ code }) => code === "unreadable" || code === "tooLong").length;
+}
+
+/** Tells how many lines of a session are damaged, if any are. */
+export function noteDamage(path: string, damaged: number, out: Output): void {
+  if (damaged === 0) return;
+  const lines = damaged === 1 ? "1 line is damaged" : `${damaged} lines are damaged`;
+  out.warn({ code: "damaged", message: `${path}: ${lines}; sessile diagnose shows which`, path, damaged });
+}
+
+/** A file of this library's own session, read in whole. */
+export interface ReadSession extends ParsedSession {
+  readonly header: NonNullable<ParsedSession["header"]>;
+  readonly damaged: number;
+}
+
+/**
+ * Reads a session file in whole.
+ * @throws SessileError EMPTY, NO_HEADER
+ */
+export async function readOwn(path: string, { signal, out }: CommandContext): Promise<ReadSession> {
+  const bytes = await readFile(path, { signal });
+  const source = parseSession(bytes);
+  const { header, diagnostics } = source;
+  if (header === undefined) throw missingHeaderError(path, bytes.length === 0 ? 0 : 1);
+  const damaged = damagedLines(diagnostics);
+  noteDamage(path, damaged, out);
+  return { ...source, header, damaged };
+}
+
+/**
+ * Opens one of many sessions. One that cannot be read is named on standard error, and the command goes on: its
+ * exit code becomes 3.
+ */
+export async function openOrSkip(
+  named: NamedSession,
+  { out, signal }: CommandContext,
+  options: OpenOptions = {},
+): Promise<OpenedSession | undefined> {
+  try {
+    return await named.open(options);
+  } catch (error) {
+    signal.throwIfAborted();
+    out.skip(named.path, error);
+    return undefined;
+  }
+}

@@ -1,0 +1,187 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sqliteFile } from "../interop/support/sqlite.js";
+import { type CallOptions, call } from "./call.js";
+import { type Sample, sample } from "./sample.js";
+
+let made: Sample;
+beforeAll(async () => {
+  made = await sample();
+  writeFileSync(join(made.dir, "empty.jsonl"), "");
+  const bytes = Uint8Array.from({ length: 4096 }, (_, at) => (at * 7919 + (at >> 3) * 31) % 256);
+  writeFileSync(join(made.dir, "random.jsonl"), bytes);
+});
+afterAll(() => made[Symbol.dispose]());
+
+const run = (words: readonly string[], options: CallOptions = {}) =>
+  call(words, { cwd: made.dir, ...options });
+/** The lines of standard error as JSON. */
+const notes = (stderr: string) =>
+  stderr
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+describe("a file that is no session", () => {
+  const commands: readonly (readonly string[])[] = [
+    ["show", "FILE"],
+    ["show", "FILE", "--context"],
+    ["stats", "FILE"],
+    ["diff", "FILE", "leaf", "leaf"],
+    ["project", "FILE", "--target", "anthropic", "--model", "claude-opus-5-5"],
+    ["import", "FILE", "--to", "store/sessions"],
+    ["export", "FILE", "--to", "codex", "-o", "out"],
+    ["convert", "FILE", "--to", "codex", "-o", "out"],
+    ["redact", "FILE", "--to", "out.jsonl"],
+    ["merge", "FILE", "FILE", "-o", "out.jsonl"],
+    ["view", "FILE", "-o", "out.html"],
+    ["serve", "FILE"],
+  ];
+  it.each(commands)("cannot be read: %s %s %s", async (...words) => {
+    const before = readdirSync(made.dir);
+    for (const [file, code] of [
+      ["empty.jsonl", "EMPTY"],
+      ["random.jsonl", "NO_HEADER"],
+      ["absent.jsonl", undefined],
+    ] as const) {
+      const named = words.map((word) => (word === "FILE" ? `./${file}` : word));
+      const interrupt = AbortSignal.timeout(5000);
+      const shown = await run([...named, "--json"], { signal: interrupt });
+      expect([file, shown.code, shown.stdout]).toEqual([file, 3, ""]);
+      const { error } = notes(shown.stderr).at(-1);
+      expect(error.code).toMatch(code === undefined ? /^(?:ENOENT|SESSION_NOT_FOUND)$/ : code);
+      expect((await run(named, { signal: interrupt })).stderr).toMatch(
+        /^sessile: .*(?:\([A-Z_]+\)|ENOENT.*)$/m,
+      );
+    }
+    expect(readdirSync(made.dir)).toEqual(before);
+  });
+
+  it("is diagnosed: exit code 1, and 3 if it is absent", async () => {
+    for (const [file, code] of [
+      ["empty.jsonl", 1],
+      ["random.jsonl", 1],
+      ["absent.jsonl", 3],
+    ] as const)
+      expect([file, (await run(["diagnose", `./${file}`])).code]).toEqual([file, code]);
+  });
+});
+
+describe("a damaged session", () => {
+  let damaged: Sample;
+  beforeAll(async () => {
+    damaged = await sample();
+    // The result on the side branch, and the last line cut.
+    const lines = readFileSync(damaged.path, "utf8").split("\n");
+    writeFileSync(damaged.path, lines.map((line, at) => (at === 3 ? line.slice(0, 40) : line)).join("\n"));
+  });
+  afterAll(() => damaged[Symbol.dispose]());
+  const objects: readonly (readonly string[])[] = [
+    ["diff", "latest", "leaf", "leaf"],
+    ["project", "latest", "--target", "anthropic", "-o", "body.json"],
+    ["export", "latest", "--to", "codex", "-o", "out"],
+    ["convert", "latest", "--to", "codex", "-o", "converted"],
+    ["redact", "latest", "--to", "shared.jsonl"],
+  ];
+
+  it.each([["show", "latest"], ["show", "latest", "--context"], ["stats", "latest"], ...objects])(
+    "is noted by %s %s %s",
+    async (...words) => {
+      const shown = await call(
+        words.map((word) => word.replace(/^(body|out|converted|shared)/, "text-$1")),
+        {
+          cwd: damaged.dir,
+        },
+      );
+      expect(shown.stderr.replace(/^wrote .*\n/m, "")).toBe(
+        `sessile: ${damaged.path}: 1 line is damaged; sessile diagnose shows which (damaged)\n`,
+      );
+      const asJson = await call([...words, "--json"], { cwd: damaged.dir });
+      expect(notes(asJson.stderr)).toEqual([
+        { warning: expect.objectContaining({ code: "damaged", path: damaged.path, damaged: 1 }) },
+      ]);
+      if (objects.includes(words as (typeof objects)[number])) expect(asJson.json[0].damaged).toBe(1);
+    },
+  );
+
+  it("is not noted if it is whole", async () => {
+    for (const words of [["show", "latest"], ["stats", "latest"], ...objects.slice(0, 1)]) {
+      const { stderr } = await run([...words]);
+      expect(stderr).toBe("");
+    }
+  });
+});
+
+describe("one unreadable session of many", () => {
+  it("is named, and the command goes on: exit code 3", async () => {
+    using own = await sample();
+    const inOwn = (...words: readonly string[]) => call(words, { cwd: own.dir });
+    const broken = join(own.path, "..", "2026-01-01T00-00-00-000Z_broken.jsonl");
+    cpSync(join(made.dir, "random.jsonl"), broken);
+    const listed = await inOwn("ls", "--json");
+    expect([listed.code, listed.json.map(({ id }) => id)]).toEqual([3, [own.id]]);
+    expect(notes(listed.stderr)).toEqual([
+      { skipped: expect.objectContaining({ code: "NO_HEADER", path: broken }) },
+    ]);
+    const checked = await inOwn("diagnose", "./absent.jsonl", own.path, "--json");
+    expect([checked.code, checked.json.map(({ verdict }) => verdict)]).toEqual([3, ["sound"]]);
+    const counted = await inOwn("stats", broken, own.path, "--json");
+    expect([counted.code, counted.json[0].sessions]).toEqual([3, 1]);
+    const found = await inOwn("search", "readable", "--json");
+    expect([found.code, found.json.length]).toEqual([3, 1]);
+    // Which one is the newest is known all the same.
+    expect((await inOwn("show", "latest")).code).toBe(0);
+    rmSync(broken);
+    expect((await inOwn("search", "readable")).code).toBe(0);
+  });
+});
+
+describe("a database of opencode", () => {
+  const dir = mkdtempSync(join(tmpdir(), "sessile-database-"));
+  const path = join(dir, "opencode.db");
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  it("is not read by this version of Node, or read whole: never an empty session", async () => {
+    const session = {
+      id: "ses_1",
+      parent_id: null,
+      directory: "/p",
+      title: "Tally",
+      time_created: 1,
+      time_updated: 2,
+    };
+    const data = JSON.stringify({
+      role: "user",
+      time: { created: 1 },
+      model: { providerID: "a", modelID: "m" },
+    });
+    const message = { id: "msg_1", session_id: "ses_1", time_created: 1, data };
+    const text = JSON.stringify({ type: "text", text: "How many lines?" });
+    const part = { id: "prt_1", message_id: "msg_1", session_id: "ses_1", data: text };
+    writeFileSync(path, await sqliteFile({ session: [session], message: [message], part: [part] }));
+    const canRead = process.getBuiltinModule("node:sqlite") !== undefined;
+    for (const words of [
+      ["show", path],
+      ["import", path, "--to", "store/sessions"],
+      ["convert", path, "--to", "codex", "-o", "out"],
+    ]) {
+      const { code, stdout, stderr } = await call(words, { cwd: dir });
+      if (canRead) expect([code === 3, stderr]).toEqual([false, ""]);
+      else {
+        expect([code, stdout]).toEqual([3, ""]);
+        expect(stderr).toMatch(/^sessile: .*opencode\.db: .*Node 22\.5.* \(needsReader\)$/m);
+      }
+    }
+    if (canRead) expect((await call(["show", path], { cwd: dir })).stdout).toContain("How many lines?");
+    expect(existsSync(join(dir, "store"))).toBe(canRead);
+  });
+
+  it("that is damaged is an error", async () => {
+    writeFileSync(path, "SQLite format 3\0".padEnd(4096, "\0"));
+    const shown = await call(["show", path], { cwd: dir });
+    expect([shown.code, shown.stdout]).toEqual([3, ""]);
+    expect(shown.stderr).toMatch(/\((?:needsReader|unreadable)\)$/m);
+  });
+});
