@@ -12,6 +12,8 @@ export type {
   LogBatch,
   LogPosition,
   LongLine,
+  SearchCandidates,
+  SearchIndexQuery,
   SessionBackend,
   SessionLog,
   StoredSession,

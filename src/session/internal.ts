@@ -9,6 +9,7 @@ export { parseEntryPrefix } from "./format/entry-prefix.js";
 export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";
+export { searchTermsOfLine } from "./format/search-terms.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { blobRefsInLine } from "./store/blob-roots.js";

@@ -84,6 +84,17 @@ export interface SessionLog {
    * @throws SessileError SESSION_NOT_FOUND if the session was deleted
    */
   read(from: LogPosition | undefined, options?: { readonly signal?: AbortSignal }): AsyncIterable<LogBatch>;
+  /**
+   * Reads lines backwards from the end of the log, or those before the line at `before`: each batch has the
+   * lines directly before those of the last one, in the order of the log. The
+   * first batch of the end has the tail. Reads on only as batches are requested. Optional: without it,
+   * `recent` reads the log from its start.
+   * @throws SessileError SESSION_NOT_FOUND if the session was deleted
+   */
+  readBackwards?(
+    before: number | undefined,
+    options?: { readonly signal?: AbortSignal },
+  ): AsyncIterable<Omit<LogBatch, "restarted" | "next">>;
   /** Reads these lines, in the order of the request; undefined for a line that no longer exists. */
   readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]>;
   /**
@@ -152,6 +163,27 @@ export interface StoredSessionQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A query of an index; see {@link SessionBackend.search}. */
+export interface SearchIndexQuery {
+  readonly partition: string;
+  /**
+   * A line is a candidate if it has, for one of these alternatives, all of its terms. A line has a term if
+   * one of its own terms begins with it.
+   */
+  readonly anyOf: readonly (readonly string[])[];
+  /** Only sessions modified at or after this time, in milliseconds since 1970. */
+  readonly since?: number;
+  /** A hint: the backend may omit sessions of another directory. */
+  readonly cwd?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A session with lines that may match; see {@link SessionBackend.search}. */
+export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt" | "location"> {
+  /** The numbers of the lines, as in {@link LinePlace.at}, in any order. */
+  readonly at: readonly number[];
+}
+
 /** The storage of sessions: four methods, and the log. */
 export interface SessionBackend {
   /**
@@ -185,6 +217,14 @@ export interface SessionBackend {
    * it, callers name the partitions.
    */
   partitions?(): AsyncIterable<string>;
+  /**
+   * Finds lines by an index of their terms, which an append, a replacement or a copy fills in the same
+   * transaction as the lines; `searchTermsOfLine` makes the terms of a line. Yields sessions in the order of
+   * {@link SessionBackend.list}. May yield lines that do not match, and lines that are no longer in the log;
+   * never misses one that does: each candidate is read and compared. Optional: without it, all lines are
+   * read.
+   */
+  search?(query: SearchIndexQuery): AsyncIterable<SearchCandidates>;
   /** Deletes a session. Returns whether it existed. See {@link SessionBackend.open} for `location`. */
   delete(
     id: string,

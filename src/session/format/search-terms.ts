@@ -1,0 +1,164 @@
+/**
+ * The terms of an index: what it keeps of a line, and what it is asked. An index finds candidates only, so
+ * that terms may say less than the words: a candidate may not match, and no line that matches is missed.
+ */
+
+import { resourceOf } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import { decodeLine } from "./decode.js";
+import { isEntryType } from "./entry-types.js";
+import { defaultLimits } from "./line-splitter.js";
+import { normalizedText, type SearchPhrase, wordsOf } from "./search-words.js";
+
+/** UTF-16 units of a term: longer words have this beginning in common. At most 120 bytes in UTF-8. */
+const maxTermLength = 40;
+/** A line with more terms has the term of every query, so that an index stays small. */
+const maxTerms = 16_384;
+const maxTermsLength = 200_000;
+/** The term of lines that every query has to read. Not the beginning of another term. */
+const everyQuery = "¶";
+/** Precedes the terms of a part: the other words of its message are in other lines. */
+const ofPart = "§";
+
+/**
+ * The terms of a line without its line feed, each once: texts without spaces, controls or ASCII punctuation,
+ * of at most 41 UTF-16 units and 123 bytes. All terms of a line have at most 600 kB.
+ */
+export function searchTermsOfLine(line: Uint8Array): readonly string[] {
+  const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+  const decoded = decodeLine(line, context);
+  if (decoded.kind === "bad") return [everyQuery];
+  if (decoded.kind !== "entry" || decoded.entry === undefined) return [];
+  const { entry } = decoded;
+  // A line of an older version, which a reader of the whole log understands.
+  if (entry.type === "unknown") return isEntryType(entry.entryType) ? [everyQuery] : [];
+  const mark = entry.type === "part_update" ? ofPart : "";
+  const terms = new Set<string>();
+  let length = 0;
+  for (const text of searchTexts(entry)) {
+    for (const term of termsOf(wordsOf(normalizedText(text)))) {
+      if (terms.has(mark + term)) continue;
+      terms.add(mark + term);
+      length += term.length + mark.length;
+      if (terms.size > maxTerms || length > maxTermsLength) return [everyQuery];
+    }
+  }
+  return [...terms];
+}
+
+/**
+ * The candidates of a query: lines that have, for one of the alternatives, all of its terms. A term stands
+ * for every term that begins with it.
+ */
+export function candidateTerms(phrases: readonly SearchPhrase[]): readonly (readonly string[])[] {
+  const terms = [...new Set(phrases.flatMap(({ words }) => [...termsOf(words, false)]))];
+  return [terms, ...terms.map((term) => [ofPart + term]), [everyQuery]];
+}
+
+/** Characters of scripts without spaces are joined in pairs, which are rarer than one. */
+function* termsOf(
+  words: Iterable<{ readonly text: string; readonly isUnit: boolean; readonly humps?: readonly string[] }>,
+  withHumps = true,
+): Generator<string, void, undefined> {
+  let unit: string | undefined;
+  let isPaired = false;
+  for (const { text, isUnit, humps = [] } of words) {
+    if (unit !== undefined && isUnit) yield unit + text;
+    else if (unit !== undefined && (withHumps || !isPaired)) yield unit;
+    isPaired = unit !== undefined && isUnit;
+    unit = isUnit ? text : undefined;
+    if (isUnit) continue;
+    yield cut(text);
+    if (withHumps) for (const ending of humps) yield cut(ending);
+  }
+  if (unit !== undefined && (withHumps || !isPaired)) yield unit;
+}
+
+function cut(text: string): string {
+  if (text.length <= maxTermLength) return text;
+  const start = text.slice(0, maxTermLength);
+  return start.isWellFormed() ? start : start.slice(0, -1);
+}
+
+/** The texts of an entry that a search looks at: never base64, and no names of parameters. */
+export function searchTexts(entry: SessionEntry | UnknownEntry): readonly string[] {
+  return [...textsOf(entry)].map(withoutBase64).filter((text) => text !== "");
+}
+
+function* textsOf(entry: SessionEntry | UnknownEntry): Generator<string, void, undefined> {
+  switch (entry.type) {
+    case "message":
+    case "message_update":
+      yield* textsOfMessage(entry.message as unknown as Readonly<Record<string, unknown>>);
+      return;
+    case "part_update":
+      yield* textsOfContent([entry.part]);
+      return;
+    case "context_edit":
+      if (entry.replacement !== null) yield* textsOfContent(entry.replacement.content);
+      return;
+    case "custom_message":
+      yield* textsOfContent(entry.content);
+      return;
+    case "compaction":
+    case "branch_summary":
+      yield entry.summary;
+      return;
+    case "session_info":
+      yield entry.title ?? "";
+      yield entry.name ?? "";
+      return;
+    case "label":
+      yield entry.label ?? "";
+      return;
+    case "resource_observation":
+      yield entry.text;
+      return;
+    default:
+  }
+}
+
+/** Members of messages with text of their own. */
+const textMembers = ["name", "toolName", "command", "output", "errorMessage"] as const;
+
+function* textsOfMessage(message: Readonly<Record<string, unknown>>): Generator<string, void, undefined> {
+  yield* textsOfContent(message.content);
+  for (const member of textMembers) if (typeof message[member] === "string") yield message[member];
+  if (message.role === "system" && isRecord(message.sections)) yield* stringsIn(message.sections);
+}
+
+function* textsOfContent(content: unknown): Generator<string, void, undefined> {
+  if (typeof content === "string") yield content;
+  if (!Array.isArray(content)) return;
+  for (const block of content) {
+    if (!isRecord(block)) continue;
+    if (block.type === "text" && typeof block.text === "string") {
+      const resource = resourceOf(block as unknown as Parameters<typeof resourceOf>[0]);
+      if (resource === undefined) yield block.text;
+      else yield resource.name ?? (resource.kind === "link" ? resource.uri : "");
+    } else if (block.type === "thinking" && typeof block.thinking === "string") {
+      yield block.thinking;
+    } else if (block.type === "toolCall") {
+      if (typeof block.name === "string") yield block.name;
+      yield* stringsIn(block.arguments);
+    }
+  }
+}
+
+/** The texts and numbers in a JSON value. Its depth is bounded by that of a line. */
+function* stringsIn(value: unknown): Generator<string, void, undefined> {
+  if (typeof value === "string") yield value;
+  else if (typeof value === "number") yield String(value);
+  else if (typeof value === "object" && value !== null)
+    for (const each of Object.values(value)) yield* stringsIn(each);
+}
+
+const minBase64Length = 256;
+/** A long run in either alphabet of RFC 4648, or at least four of the lines that PEM and MIME make of one. */
+const base64 =
+  /[A-Za-z0-9+/_-]{256,}={0,2}|(?:(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,76}\r?\n){4,}[A-Za-z0-9+/]*={0,2}/g;
+
+function withoutBase64(text: string): string {
+  return text.length < minBase64Length ? text : text.replace(base64, " ");
+}
