@@ -6,6 +6,7 @@ import type { SessionEntry, SessionHeader, UnknownEntry } from "../session/index
 import { entryProblem } from "../session/internal.js";
 import type { ExportableSession, Redaction } from "./types.js";
 
+/** Options of `redactSession`. */
 export interface RedactSessionOptions {
   /**
    * Inline images and references to stored attachments: `drop` puts a text in their place. The bytes of an

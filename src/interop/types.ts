@@ -60,6 +60,7 @@ export type ExportFindingCode =
   | "id" // changed, so that the agent accepts it
   | "retimed"; // changed, so that the agent keeps the session
 
+/** A loss, a guess or a change, with its place. */
 export interface InteropFinding {
   readonly code: ImportFindingCode | ExportFindingCode;
   readonly file?: string;
@@ -81,6 +82,7 @@ export interface InteropReport {
   readonly findings: readonly InteropFinding[];
 }
 
+/** Numbers of records of one type, by their outcome. */
 export interface RecordCounts {
   readonly read: number;
   readonly mapped: number;
@@ -92,9 +94,11 @@ export type Redaction = (text: string) => string;
 
 /** A database that the caller opened: `node:sqlite`, `bun:sqlite`, sql.js. */
 export interface SqliteReader {
+  /** Runs a query and returns its rows. */
   all(sql: string): readonly Readonly<Record<string, unknown>>[];
 }
 
+/** Options of `importSession`. */
 export interface ImportOptions {
   /** The formats to choose from by content, or the one to read. */
   readonly from: ForeignFormat | readonly ForeignFormat[];
@@ -114,6 +118,7 @@ export interface ImportOptions {
   readonly instructions?: boolean;
   /** Decompresses Zstandard. Must not return more than `maxBytes`. */
   readonly decompress?: (bytes: Uint8Array, maxBytes: number) => Uint8Array | Promise<Uint8Array>;
+  /** Opens a database of these bytes for reading. */
   readonly sqlite?: (bytes: Uint8Array) => SqliteReader | Promise<SqliteReader>;
   /** @default 64 MiB */
   readonly maxLineBytes?: number;
@@ -133,6 +138,7 @@ export interface ImportedSession {
   readonly report: InteropReport;
 }
 
+/** Options of `exportSession`. */
 export interface ExportOptions extends Pick<ImportOptions, "decompress" | "sqlite"> {
   readonly to: ForeignFormat;
   /** @default the leaf of the source */
@@ -152,12 +158,14 @@ export interface ExportOptions extends Pick<ImportOptions, "decompress" | "sqlit
 /** A session to export. A `ParsedSession`, an `ImportedSession` and an open session fit. */
 export type ExportSource = Session | ExportableSession;
 
+/** A session as its parts. The path ends at the leaf. */
 export interface ExportableSession {
   readonly header: SessionHeader | undefined;
   readonly entries: readonly (SessionEntry | { readonly type: "unknown"; readonly id: string })[];
   readonly leafId: string | null;
 }
 
+/** The result of `exportSession`. */
 export interface ExportedSession {
   /** Paths are relative to the agent's home. */
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
@@ -209,6 +217,7 @@ export interface ForeignSource {
    * reader.
    */
   sqlite(path: string): Promise<SqliteReader | undefined>;
+  /** Adds a finding to the report. */
   find(finding: InteropFinding & { readonly code: ImportFindingCode }): void;
   /** Counts a record of a type, by its outcome. */
   count(type: string, outcome: "mapped" | "unmapped", record?: ForeignRecord): void;
@@ -259,6 +268,7 @@ export interface EntryBuilder {
   ): string;
   /** The id of the entry of a record, if it was added. */
   idOf(recordId: string, part?: string | number): string | undefined;
+  /** Whether an entry of this id was added. */
   has(entryId: string): boolean;
   /** The leaf of the result. @default the last entry that was added */
   setLeaf(entryId: string | null): void;
@@ -283,10 +293,13 @@ export interface WriteSource {
   readonly leafId: string | null;
   readonly children: readonly WriteSource[];
   readonly cwd: string;
+  /** Milliseconds since 1970. */
   now(): number;
+  /** The model under which a message of another maker is written; undefined for its own. */
   modelFor(message: { readonly provider: string; readonly model: string }): string | undefined;
   /** The bytes of an inline image or a stored resource; undefined, with a finding, if they are gone. */
   media(block: unknown, entryId: string): Promise<{ bytes: Uint8Array; mediaType: string } | undefined>;
+  /** Adds a finding to the report. */
   find(finding: InteropFinding & { readonly code: ExportFindingCode }): void;
 }
 
@@ -301,6 +314,7 @@ export interface AppendSource extends WriteSource {
   readonly added: readonly SessionEntry[];
 }
 
+/** The files of a session as a format writes it, and the words of the command that resumes it. */
 export interface WrittenSession {
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
   readonly resume: readonly string[];

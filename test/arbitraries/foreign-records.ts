@@ -126,7 +126,7 @@ const value: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
 })).value;
 
 /** A record with names and texts of all agents, in any place. */
-export const soupRecord: fc.Arbitrary<unknown> = fc.dictionary(fc.constantFrom(...names), value, {
+const soupRecord: fc.Arbitrary<unknown> = fc.dictionary(fc.constantFrom(...names), value, {
   maxKeys: 9,
 });
 
@@ -154,7 +154,7 @@ export const soupFile: fc.Arbitrary<Uint8Array> = fc.oneof(
 );
 
 /** A copy of a file with its bytes changed: cut, lines shuffled, repeated or dropped, bytes flipped. */
-export function damaged(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
+function damaged(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
   const lines = new TextDecoder("latin1").decode(bytes).split(/(?<=\n)/);
   const joined = (parts: readonly string[]) => Uint8Array.from(parts.join(""), (unit) => unit.charCodeAt(0));
   return fc.oneof(

@@ -299,7 +299,10 @@ describe("row 21: a connection that is cut, so that the commit is unknown", () =
     let other: Promise<unknown> | undefined;
     proxy.decide = (statements) => {
       if (other !== undefined || !/insert/i.test(statements)) return undefined;
-      other = pause(10)
+      // After the answer, the server has the entry before the other writer begins.
+      const start =
+        cut === "after" ? vi.waitFor(() => expect(proxy.cuts).toBe(1), { timeout: 20_000 }) : pause(10);
+      other = start
         .then(() => theirs.appendMessage(userMessage("theirs")))
         .catch((error) => expect(error).toMatchObject({ code: "CONCURRENT_WRITER" }));
       return cut;

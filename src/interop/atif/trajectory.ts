@@ -24,6 +24,7 @@ export interface AtifTrajectory {
 /** Members of any names. This library's are in `sessile`. */
 export type AtifExtra = Readonly<Record<string, unknown>>;
 
+/** The agent of a document, and its model. */
 export interface AtifAgent {
   readonly name: string;
   readonly version: string;
@@ -52,22 +53,26 @@ export interface AtifStep {
 /** Text, or parts with media. */
 export type AtifContent = string | readonly AtifPart[];
 
+/** A part of a content: text, or a file beside the document. */
 export type AtifPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image" | "audio"; readonly source: AtifSource };
 
+/** The location of a part's file. */
 export interface AtifSource {
   readonly media_type: string;
   /** Relative to the document. */
   readonly path: string;
 }
 
+/** A call of a tool. */
 export interface AtifToolCall {
   readonly tool_call_id: string;
   readonly function_name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
+/** The result of a call. */
 export interface AtifResult {
   /** A call of the same step. */
   readonly source_call_id: string;
@@ -88,6 +93,7 @@ export interface AtifMetrics {
   readonly extra?: AtifExtra;
 }
 
+/** Sums over all steps. */
 export interface AtifFinalMetrics {
   readonly total_prompt_tokens: number;
   readonly total_completion_tokens: number;

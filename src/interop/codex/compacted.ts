@@ -28,8 +28,42 @@ export interface ReadCompaction {
   readonly isGuessed: boolean;
 }
 
+/** Entries that compactions dropped. A later new history may have them again. */
+export class DroppedEntries {
+  readonly #byFirstItem = new Map<string, readonly HistoryItem[]>();
+
+  /** Adds the entries of a history, but for those that a compaction keeps. */
+  add(history: readonly HistoryItem[], kept: ReadonlySet<Draft>): void {
+    for (let start = 0, end = 0; start < history.length; start = end) {
+      const [draft] = history[start]?.drafts ?? [];
+      do end++;
+      while (draft !== undefined && history[end]?.drafts[0] === draft);
+      if (draft === undefined || kept.has(draft)) continue;
+      const run = history.slice(start, end);
+      this.#byFirstItem.set(keyOf((run[0] as HistoryItem).item), run);
+    }
+  }
+
+  /** Removes and returns the entry with all of its items at a place. The newest of equal entries is found. */
+  take(keys: readonly string[], at: number): readonly HistoryItem[] {
+    const first = keys[at] as string;
+    const run = this.#byFirstItem.get(first);
+    if (run?.every(({ item }, each) => keyOf(item) === keys[at + each]) !== true) return [];
+    this.#byFirstItem.delete(first);
+    return run;
+  }
+
+  clear(): void {
+    this.#byFirstItem.clear();
+  }
+}
+
 /** Reads the payload of a `compacted` line against the history before it. */
-export function readCompacted(payload: ForeignObject, history: readonly HistoryItem[]): ReadCompaction {
+export function readCompacted(
+  payload: ForeignObject,
+  history: readonly HistoryItem[],
+  dropped: DroppedEntries,
+): ReadCompaction {
   const message = textOf(payload.message) ?? "";
   const summary = withoutPrefix(message);
   if (!Array.isArray(payload.replacement_history)) {
@@ -45,7 +79,7 @@ export function readCompacted(payload: ForeignObject, history: readonly HistoryI
   const shown = replaced.filter((item) => !isSummary(item) && !isInstruction(item));
   const last = replaced.findLast(isSummary);
   const text = summary === "" && last !== undefined ? withoutPrefix(textsOf(last.content)) : summary;
-  return { summary: text, items: matched(shown, history), isGuessed: false };
+  return { summary: text, items: matched(shown, history, dropped), isGuessed: false };
 }
 
 function withoutPrefix(message: string): string {
@@ -70,7 +104,11 @@ function isKeptUser({ entry }: Draft): boolean {
  * Finds entries of the old history again: each with all of its items, one behind the other. Equal entries are
  * tried in order, and a bound on all comparisons keeps the time linear.
  */
-function matched(items: readonly ForeignObject[], history: readonly HistoryItem[]): readonly ReplacedItem[] {
+function matched(
+  items: readonly ForeignObject[],
+  history: readonly HistoryItem[],
+  dropped: DroppedEntries,
+): readonly ReplacedItem[] {
   const oldKeys = history.map(({ item }) => keyOf(item));
   const keys = items.map(keyOf);
   const starts = new Map<string, number[]>();
@@ -99,20 +137,17 @@ function matched(items: readonly ForeignObject[], history: readonly HistoryItem[
     const place = Math.max(0, places.length - maxPlaces) + which;
     const start = which < 0 ? undefined : places[place];
     const length = start === undefined ? 0 : runAt(start, at);
-    if (start === undefined || length === 0) {
+    if (start !== undefined && length > 0) places.splice(place, 1);
+    const run =
+      start === undefined || length === 0 ? dropped.take(keys, at) : history.slice(start, start + length);
+    if (run.length === 0) {
       out.push({ kind: "new", item: items[at] as ForeignObject });
       at++;
       continue;
     }
-    places.splice(place, 1);
-    for (let each = 0; each < length; each++) {
-      out.push({
-        kind: "kept",
-        item: items[at + each] as ForeignObject,
-        drafts: history[start + each]?.drafts ?? [],
-      });
-    }
-    at += length;
+    for (const [each, { drafts }] of run.entries())
+      out.push({ kind: "kept", item: items[at + each] as ForeignObject, drafts });
+    at += run.length;
   }
   return out;
 }

@@ -251,7 +251,11 @@ export class ThreadReader {
     this.#compactionUsage = undefined;
     this.#isCompacting = false;
     const { payload, record } = line;
-    const { summary, items: replaced, isGuessed } = readCompacted(payload, this.#state.history);
+    const {
+      summary,
+      items: replaced,
+      isGuessed,
+    } = readCompacted(payload, this.#state.history, this.#state.dropped);
     if (isGuessed) {
       const text = "the line has no history: all messages of users are taken to stay";
       this.#source.find({ code: "guessed", file: record.file, line: record.line, text });
@@ -272,7 +276,7 @@ export class ThreadReader {
       }),
       place,
     );
-    this.#state.restart();
+    this.#state.restart(new Set(retained));
     for (const [at, { item, ...kept }] of replaced.entries()) {
       if (kept.kind === "kept") {
         items.endReply();

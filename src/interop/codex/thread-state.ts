@@ -1,6 +1,7 @@
 /** The history that the model of a thread sees, and its turns. Rollbacks and compactions change both. */
 
 import type { ForeignObject } from "../shared/values.js";
+import { DroppedEntries } from "./compacted.js";
 import type { Draft } from "./timeline.js";
 
 /** An item that the model sees, and its entries. Several items may share the entry of a reply. */
@@ -31,6 +32,7 @@ interface State {
 export class ThreadState {
   #turns: Turn[] = [];
   #history: HistoryItem[] = [];
+  readonly dropped = new DroppedEntries();
   readonly #states: State[] | undefined;
   readonly #trims: boolean;
   /** The place before the harness's messages that precede a turn. */
@@ -69,8 +71,9 @@ export class ThreadState {
     this.#opening = undefined;
   }
 
-  /** Begins a history with none of the items before. */
-  restart(): void {
+  /** Begins a history with none of the items before. A compaction keeps these entries. */
+  restart(kept: ReadonlySet<Draft>): void {
+    this.dropped.add(this.#history, kept);
     this.#history = [];
     this.#turns = [];
   }
@@ -101,6 +104,8 @@ export class ThreadState {
   /** Goes back to the state before a line. Returns the last entry of that state. */
   revertTo(ordinal: number): Draft | null {
     const state = this.#states?.findLast((each) => each.ordinal < ordinal);
+    // They may stand on the path that is left.
+    this.dropped.clear();
     this.#turns = state?.turns.slice(0, state.turnCount) ?? [];
     this.#history = state?.history.slice(0, state.historyCount) ?? [];
     return state?.cursor ?? null;

@@ -32,6 +32,7 @@ export interface FoundSession {
   readonly parent?: string;
 }
 
+/** Options of `findSessions`. */
 export interface FindOptions {
   /** @default all */
   readonly agents?: readonly ForeignFormatName[];

@@ -192,6 +192,37 @@ describe("a session that is written anew", () => {
     const back = await read(files as readonly ForeignFile[], { keep: "none" });
     expect(entriesOf(back, "compaction")[0]?.retain).toEqual(["b"]);
   });
+
+  test("keeps the order of entries that an earlier compaction dropped and a later one keeps", async () => {
+    const timestamp = "2026-11-23T00:00:00.000Z";
+    const question = (id: string, parentId: string | null) => ({
+      type: "message",
+      id,
+      parentId,
+      timestamp,
+      message: { role: "user", content: id, timestamp: 0 },
+    });
+    const compaction = (id: string, parentId: string, firstKeptEntryId: string) => ({
+      type: "compaction",
+      id,
+      parentId,
+      timestamp,
+      summary: `summary ${id}`,
+      firstKeptEntryId,
+      tokensBefore: 0,
+    });
+    const entries = [
+      question("a", null),
+      question("b", "a"),
+      compaction("c", "b", "b"),
+      compaction("d", "c", "a"),
+      question("e", "d"),
+    ] as unknown as ExportableSession["entries"];
+    const { files } = await written({ ...richSession(false), entries, leafId: "e" });
+    const back = await read(files as readonly ForeignFile[], { keep: "none" });
+    expect(entriesOf(back, "compaction").map(({ retain }) => retain)).toEqual([["b"], ["a", "b"]]);
+    expect(entriesOf(back, "message")).toHaveLength(3);
+  });
 });
 
 /** Imports rollouts, and opens them as a session. */
