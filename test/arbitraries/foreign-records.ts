@@ -152,21 +152,3 @@ export const soupFile: fc.Arbitrary<Uint8Array> = fc.oneof(
   },
   { weight: 1, arbitrary: soupRecord.map((record) => encodeUtf8(JSON.stringify(record, null, 2))) },
 );
-
-/** A copy of a file with its bytes changed: cut, lines shuffled, repeated or dropped, bytes flipped. */
-function damaged(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
-  const lines = new TextDecoder("latin1").decode(bytes).split(/(?<=\n)/);
-  const joined = (parts: readonly string[]) => Uint8Array.from(parts.join(""), (unit) => unit.charCodeAt(0));
-  return fc.oneof(
-    fc.nat({ max: bytes.length }).map((end) => bytes.slice(0, end)),
-    fc.shuffledSubarray(lines).map(joined),
-    fc.array(fc.constantFrom(...lines), { maxLength: 2 * lines.length }).map(joined),
-    fc
-      .array(fc.tuple(fc.nat({ max: Math.max(0, bytes.length - 1) }), fc.nat({ max: 255 })), { maxLength: 5 })
-      .map((flips) => {
-        const copy = bytes.slice();
-        for (const [at, byte] of flips) copy[at] = byte;
-        return copy;
-      }),
-  );
-}
