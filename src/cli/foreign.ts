@@ -8,6 +8,7 @@ import { codex } from "../interop/codex/index.js";
 import { gemini } from "../interop/gemini/index.js";
 import {
   detectSession,
+  type ForeignFile,
   type ForeignFormat,
   type ForeignFormatName,
   type ImportedSession,
@@ -20,7 +21,7 @@ import { memorySessionStore, type Session } from "../session/index.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { damagedRecords, noteDamage } from "./damage.js";
 import type { Output } from "./output.js";
-import { assertRead, nodeReaders } from "./readers.js";
+import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
 import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
 
 /** The formats by the names of their agents, as `--to` and `--agent` have them. */
@@ -45,17 +46,21 @@ export async function findForeign(
   context: CommandContext,
   query: SourceQuery,
 ): Promise<readonly FoundSession[]> {
-  const { cwd, signal, out } = context;
+  const { signal, out } = context;
+  const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
+  const since = query.since?.getTime();
   const found: FoundSession[] = [];
   const wanted = agents.filter((agent) => query.agent === undefined || query.agent === agent);
-  const filters = {
-    agents: wanted,
-    ...(query.cwd === undefined ? {} : { cwd: resolve(cwd, query.cwd) }),
-    ...(query.since === undefined ? {} : { since: query.since.getTime() }),
-  };
-  for await (const each of findSessions(filters)) {
+  // The directory and the time of a session in a database are in its rows.
+  const [inRows, inFiles] = [wanted.filter(hasRows), wanted.filter((agent) => !hasRows(agent))];
+  const sessions = [
+    findSessions({ agents: inFiles, ...(cwd && { cwd }), ...(since && { since }) }),
+    rowsOf(findSessions({ agents: inRows })),
+  ];
+  for await (const each of joined(sessions)) {
     signal.throwIfAborted();
     out.progress(() => `${found.length} sessions of other agents`);
+    if ((cwd !== undefined && each.cwd !== cwd) || each.modified < (since ?? 0)) continue;
     found.push({
       ...named(each, context),
       id: each.id,
@@ -68,6 +73,22 @@ export async function findForeign(
     });
   }
   return found;
+}
+
+const hasRows = (agent: ForeignFormatName) => agent === "opencode";
+
+async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
+  for (const list of lists) yield* list;
+}
+
+/** Sessions with those in a database one by one, if this version of Node reads it. */
+async function* rowsOf(found: AsyncIterable<ForeignSession>): AsyncGenerator<ForeignSession> {
+  for await (const each of found) {
+    const path = join(each.home, ...(each.paths[0] ?? "").split("/"));
+    const rows = path.endsWith(".db") ? await databaseRows(path).catch(() => undefined) : undefined;
+    if (rows === undefined) yield each;
+    else for (const row of rows) yield { ...each, ...row };
+  }
 }
 
 /** A time of another program, which may be out of range. */
@@ -104,22 +125,34 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const files = found.paths.map((each) => join(found.home, ...each.split("/")));
   const [path = found.home] = files;
   const read = async (options: ReadOptions): Promise<ImportedSession> => {
-    const content = await sessionFiles(found);
+    const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
+    const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
     // Files of several sessions are there only together with the others that the discovery found.
-    const isOne = found.paths.length === 1 || found.format === "claude-code" || found.format === "gemini";
-    const session = isOne ? {} : { session: found.id };
-    const readers = nodeReaders();
-    try {
-      const how = { from: Object.values(formats), ...session, ...options, ...readers.options, signal };
-      const imported = await importSession(content, how);
-      assertRead(path, imported);
-      noteFindings(path, imported.report, out);
-      return imported;
-    } finally {
-      await readers.close();
-    }
+    const isRow = database !== undefined && found.id !== found.paths[0];
+    const isOne = !isRow && found.paths.length === 1;
+    const hasChildren = found.format === "claude-code" || found.format === "gemini";
+    const imported = await importSession(content, {
+      ...{ from: Object.values(formats), ...decompressor(), ...options, signal },
+      ...(isOne || hasChildren ? {} : { session: found.id }),
+      // A database is not kept: it has other sessions too.
+      ...(database && { sqlite: () => database, keep: "none" }),
+    });
+    assertRead(path, imported);
+    noteFindings(path, imported.report, out);
+    return imported;
   };
   return { agent: found.format, path, files, read, open: () => openImported(found.format, path, read) };
+}
+
+/** The start of a database, which tells the format. */
+async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    return { path: paths[0] ?? path, bytes: buffer.subarray(0, bytesRead) };
+  } finally {
+    await file.close();
+  }
 }
 
 /** Tells of lines that are damaged, and of files that this version of Node cannot read. */

@@ -1,6 +1,7 @@
 /** Readers of databases and compressed files that the running version of Node may have. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { constants, copyFile, mkdtemp, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import zlib from "node:zlib";
@@ -12,18 +13,10 @@ import { ReadError } from "./command.js";
 interface NodeSqlite {
   readonly DatabaseSync: new (
     path: string,
-    options: { readonly readOnly: boolean },
   ) => {
     prepare(sql: string): { all(): unknown[] };
     close(): void;
   };
-}
-
-/** Readers for one import. */
-export interface Readers {
-  readonly options: Pick<ImportOptions, "sqlite" | "decompress">;
-  /** Closes the databases, and deletes their copies. */
-  close(): Promise<void>;
 }
 
 /** `node:sqlite`, without its warning on standard error that it is experimental; undefined in Node 20. */
@@ -37,40 +30,85 @@ function nodeSqlite(): NodeSqlite | undefined {
   }
 }
 
-/** The readers that this version of Node has. */
-export function nodeReaders(): Readers {
-  const closing: (() => Promise<void>)[] = [];
+const opened = new Map<string, Promise<SqliteReader>>();
+
+/**
+ * A reader of a database file as it is now, its write-ahead log included; undefined in Node 20. It reads a copy,
+ * since SQLite would write beside the original. The copy is deleted when the process ends.
+ */
+export async function openDatabase(path: string): Promise<SqliteReader | undefined> {
   const library = nodeSqlite();
-  const sqlite = async (bytes: Uint8Array): Promise<SqliteReader> => {
-    // SQLite reads files. A copy keeps the agent's home as it is.
-    const dir = await mkdtemp(join(tmpdir(), "sessile-"));
-    closing.push(() => rm(dir, { recursive: true, force: true }));
-    const path = join(dir, "copy.db");
-    await writeFile(path, bytes, { mode: 0o600 });
-    const { DatabaseSync } = library as NodeSqlite;
-    const database = new DatabaseSync(path, { readOnly: true });
-    closing.push(async () => database.close());
-    return { all: (sql) => database.prepare(sql).all() as ReturnType<SqliteReader["all"]> };
-  };
-  // Node 22.15 and later have it.
+  if (library === undefined) return undefined;
+  const log = `${path}-wal`;
+  const states = await Promise.all([path, log].map((file) => stat(file).catch(() => undefined)));
+  const key = [path, ...states.map((state) => `${state?.size} ${state?.mtimeMs}`)].join("\n");
+  const known = opened.get(key) ?? openCopy(path, states[1] === undefined ? undefined : log, library);
+  opened.set(key, known);
+  return known;
+}
+
+async function openCopy(
+  path: string,
+  log: string | undefined,
+  { DatabaseSync }: NodeSqlite,
+): Promise<SqliteReader> {
+  const dir = await mkdtemp(join(tmpdir(), "sessile-"));
+  const copy = join(dir, "copy.db");
+  let close = () => {};
+  process.once("exit", () => {
+    close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await copyFile(path, copy, constants.COPYFILE_FICLONE);
+  if (log !== undefined) await copyFile(log, `${copy}-wal`, constants.COPYFILE_FICLONE);
+  const database = new DatabaseSync(copy);
+  close = () => database.close();
+  return { all: (sql) => database.prepare(sql).all() as ReturnType<SqliteReader["all"]> };
+}
+
+/** A session in a database, for a list. Its texts are another program's. */
+interface DatabaseRow {
+  readonly id: string;
+  readonly cwd?: string;
+  readonly title?: string;
+  readonly parent?: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly bytes: number;
+}
+
+/** The sessions in a database of opencode; undefined in Node 20. */
+export async function databaseRows(path: string): Promise<readonly DatabaseRow[] | undefined> {
+  const database = await openDatabase(path);
+  if (database === undefined) return undefined;
+  const text = <K extends string>(name: K, value: unknown) =>
+    typeof value === "string" && value !== "" ? ({ [name]: value } as { readonly [N in K]: string }) : {};
+  const sizes = new Map<unknown, number>();
+  for (const table of ["message", "part"]) {
+    const sql = `SELECT session_id AS id, sum(octet_length(data)) AS bytes FROM ${table} GROUP BY session_id`;
+    for (const { id, bytes } of database.all(sql)) sizes.set(id, (sizes.get(id) ?? 0) + Number(bytes));
+  }
+  return database.all("SELECT * FROM session").map((row) => ({
+    id: String(row.id),
+    ...text("cwd", row.directory),
+    ...text("title", row.title),
+    ...text("parent", row.parent_id),
+    created: Number(row.time_created),
+    modified: Number(row.time_updated),
+    bytes: sizes.get(row.id) ?? 0,
+  }));
+}
+
+/** Zstandard by `node:zlib`: Node 22.15 and later have it. */
+export function decompressor(): Pick<ImportOptions, "decompress"> {
   const { zstdDecompressSync: decompressSync } = zlib as {
     readonly zstdDecompressSync?: (
       bytes: Uint8Array,
       options: { readonly maxOutputLength: number },
     ) => Uint8Array;
   };
-  return {
-    options: {
-      ...(library && { sqlite }),
-      ...(decompressSync && {
-        decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }),
-      }),
-    },
-    async close() {
-      // The database before its file.
-      for (const close of closing.reverse()) await close();
-    },
-  };
+  if (decompressSync === undefined) return {};
+  return { decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }) };
 }
 
 /**

@@ -1,6 +1,16 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import initSqlJs from "sql.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sqliteFile } from "../interop/support/sqlite.js";
 import { type CallOptions, call } from "./call.js";
@@ -138,6 +148,40 @@ describe("one unreadable session of many", () => {
   });
 });
 
+/** `node:sqlite` of this version of Node, or a stand-in with another build of SQLite. */
+async function nodeSqliteOf(): Promise<Disposable & { readonly copies: readonly string[] }> {
+  const { Database } = await initSqlJs();
+  const copies: string[] = [];
+  class DatabaseSync {
+    readonly #database: InstanceType<typeof Database>;
+    constructor(file: string) {
+      copies.push(file);
+      this.#database = new Database(readFileSync(file));
+    }
+    prepare(sql: string) {
+      return {
+        all: () => {
+          const statement = this.#database.prepare(sql);
+          const rows: unknown[] = [];
+          while (statement.step()) rows.push(statement.getAsObject());
+          statement.free();
+          return rows;
+        },
+      };
+    }
+    close() {}
+  }
+  const real = process.getBuiltinModule;
+  process.getBuiltinModule = ((id: string) =>
+    id === "node:sqlite" ? { DatabaseSync } : real(id)) as typeof real;
+  return {
+    copies,
+    [Symbol.dispose]() {
+      process.getBuiltinModule = real;
+    },
+  };
+}
+
 describe("a database of opencode", () => {
   const dir = mkdtempSync(join(tmpdir(), "sessile-database-"));
   const path = join(dir, "opencode.db");
@@ -176,6 +220,44 @@ describe("a database of opencode", () => {
     }
     if (canRead) expect((await call(["show", path], { cwd: dir })).stdout).toContain("How many lines?");
     expect(existsSync(join(dir, "store"))).toBe(canRead);
+  });
+
+  it("is listed by its sessions, which have ids, where this version of Node reads it", async () => {
+    using reads = await nodeSqliteOf();
+    const row = (at: number) => ({
+      ...{ id: `ses_${at}`, parent_id: null, directory: `/p${at}`, title: `Tally ${at}` },
+      ...{ time_created: 1e12, time_updated: 1e12 + at },
+    });
+    const data = JSON.stringify({
+      role: "user",
+      time: { created: 1 },
+      model: { providerID: "a", modelID: "m" },
+    });
+    const ids = [1, 2, 3];
+    const message = ids.map((at) => ({ id: `msg_${at}`, session_id: `ses_${at}`, time_created: 1, data }));
+    const part = ids.map((at) => ({
+      ...{ id: `prt_${at}`, message_id: `msg_${at}`, session_id: `ses_${at}` },
+      data: JSON.stringify({ type: "text", text: `Question ${at}` }),
+    }));
+    mkdirSync(join(dir, "opencode"));
+    const home = join(dir, "opencode", "opencode.db");
+    writeFileSync(home, await sqliteFile({ session: ids.map(row), message, part }));
+    const before = readdirSync(join(dir, "opencode"));
+    const inHome = (...words: readonly string[]) => call(words, { cwd: dir, env: { XDG_DATA_HOME: dir } });
+    const { json } = await inHome("ls", "--json");
+    const listed = json.map(({ id, title, cwd, size }) => [id, title, cwd, size > 0]);
+    expect(listed).toEqual(ids.reverse().map((at) => [`ses_${at}`, `Tally ${at}`, `/p${at}`, true]));
+    expect((await inHome("ls", "--cwd", "/p2", "--json")).json.map(({ id }) => id)).toEqual(["ses_2"]);
+    expect((await inHome("ls", "--since", "2001-09-09T01:46:40.002Z", "--json")).json.length).toBe(2);
+    expect((await inHome("show", "ses_2")).stdout).toMatch(/user: Question 2$/m);
+    expect((await inHome("show", "latest")).stdout).toMatch(/user: Question 3$/m);
+    expect((await inHome("show", home)).stdout).toMatch(/user: Question 3$/m);
+    expect((await inHome("search", "Question 1", "--json")).json.map(({ session }) => session)).toEqual([
+      "ses_1",
+    ]);
+    expect((await inHome("import", "ses_1", "--to", "kept/sessions")).stdout).toContain("ses_1.jsonl");
+    expect(reads.copies.every((copy) => copy !== home)).toBe(true);
+    expect(readdirSync(join(dir, "opencode"))).toEqual(before);
   });
 
   it("that is damaged is an error", async () => {
