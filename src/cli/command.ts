@@ -12,15 +12,19 @@ export interface OptionSpec {
   readonly value?: string;
   /** The only values that it accepts. */
   readonly choices?: readonly string[];
+  /** Values that completion offers, among others that it accepts. */
+  readonly offers?: readonly string[];
   /** Whether it may be given more than once. */
   readonly multiple?: boolean;
   readonly description: string;
 }
 
-/** A positional argument. `session` and `sessions` are completed with ids. */
+/** A positional argument. A `session` is completed with ids. */
 export interface ArgumentSpec {
   readonly name: string;
   readonly kind: "session" | "directory" | "file" | "text";
+  /** Values that completion offers beside those of its kind. */
+  readonly offers?: readonly string[];
   readonly optional?: boolean;
   /** Only the last one may be repeated. */
   readonly multiple?: boolean;
@@ -47,16 +51,30 @@ export interface CommandContext {
   now(): number;
 }
 
-export interface Command {
+/** A command as the overview shows it. Subcommands have a name of two words: `blobs verify`. */
+export interface CommandRow {
   readonly name: string;
-  /** Subcommands have a name of two words: `blobs verify`. */
   readonly summary: string;
-  /** Paragraphs of the reference page. */
+  /** Loads the modules of the command: only a call of it waits for them. */
+  load(): Promise<CommandBody>;
+}
+
+/** The rest of a command. */
+export interface CommandBody {
+  /** Sentences of the help and of the reference page, one after the other. */
   readonly description: readonly string[];
+  /** When the exit code is 1: `if …`. Absent for a command that finds nothing. */
+  readonly finds?: string;
   readonly arguments: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   run(parsed: Parsed, context: CommandContext): Promise<ExitCode>;
+}
+
+export type Command = Omit<CommandRow, "load"> & CommandBody;
+
+export async function loadCommand({ name, summary, load }: CommandRow): Promise<Command> {
+  return { name, summary, ...(await load()) };
 }
 
 /** Options of every command. */
@@ -111,6 +129,13 @@ export function textOption({ options }: Parsed, name: string): string | undefine
 export function textOptions({ options }: Parsed, name: string): readonly string[] {
   const value = options[name];
   return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/** @throws UsageError if the option is absent */
+export function requiredOption(parsed: Parsed, name: string): string {
+  const value = textOption(parsed, name);
+  if (value === undefined) throw new UsageError(`missing --${name}`);
+  return value;
 }
 
 /**

@@ -3,20 +3,8 @@
 import { open } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
-import { claudeCode } from "../interop/claude-code/index.js";
-import { codex } from "../interop/codex/index.js";
-import { gemini } from "../interop/gemini/index.js";
-import {
-  detectSession,
-  type ForeignFile,
-  type ForeignFormat,
-  type ForeignFormatName,
-  type ImportedSession,
-  type InteropReport,
-  importSession,
-} from "../interop/index.js";
+import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
-import { opencode } from "../interop/opencode/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { damagedRecords, noteDamage } from "./damage.js";
@@ -24,21 +12,15 @@ import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
 import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
 
-/** The formats by the names of their agents, as `--to` and `--agent` have them. */
-export const formats: Readonly<Record<string, ForeignFormat>> = {
-  "claude-code": claudeCode,
-  codex,
-  gemini,
-  opencode,
-};
-
 /** How a session is imported: see `ImportOptions` of `sessile/interop`. */
 export interface ReadOptions {
   readonly blobs: BlobStore;
   readonly keep: "blob" | "none";
 }
 
-const agents = [...Object.keys(formats), "pi"] as ForeignFormatName[];
+const agents: readonly ForeignFormatName[] = ["claude-code", "codex", "gemini", "opencode", "pi"];
+/** Of which the package has a format. pi's files are this library's own. */
+const isForeign = (format: ForeignFormatName) => format !== "pi" && format !== "sessile";
 
 /** The sessions of all known agents in their homes. */
 export async function findForeign(
@@ -102,7 +84,7 @@ const headBytes = 64 * 1024;
 /** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
 export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
   const format = await formatOf(path);
-  if (format === undefined || formats[format] === undefined) return undefined;
+  if (format === undefined || !isForeign(format)) return undefined;
   const paths = [basename(path)];
   const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
   return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
@@ -115,6 +97,7 @@ async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
   try {
     if (!(await file.stat()).isFile()) return undefined;
     const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
+    const { detectSession } = await import("../interop/index.js");
     return detectSession(buffer.subarray(0, bytesRead), path)?.format;
   } finally {
     await file.close();
@@ -131,6 +114,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     const isRow = database !== undefined && found.id !== found.paths[0];
     const isOne = !isRow && found.paths.length === 1;
     const hasChildren = found.format === "claude-code" || found.format === "gemini";
+    const { formats, importSession } = await import("./formats.js");
     const imported = await importSession(content, {
       ...{ from: Object.values(formats), ...decompressor(), ...options, signal },
       ...(isOne || hasChildren ? {} : { session: found.id }),

@@ -38,10 +38,19 @@ export function commandHelp(command: Command): readonly string[] {
     "",
     `  ${usageOf(command)}`,
     "",
+    ...(command.description.length === 0 ? [] : [...hanging("", command.description.join(" ")), ""]),
     ...rows.flatMap(([word, text]) => hanging(`  ${word.padEnd(width)}  `, text)),
+    "",
+    ...hanging("", exitCodes(command)),
     "",
     ...command.examples.flatMap(({ line, does }) => [`  ${line}`, `      ${does}`]),
   ];
+}
+
+/** A sentence with the exit codes that the command has. */
+export function exitCodes({ finds }: Pick<Command, "finds">): string {
+  const one = finds === undefined ? "" : `1 ${finds}, `;
+  return `Exit codes: 0 fine, ${one}2 wrong use, 3 could not read or write.`;
 }
 
 /** How an option is written. */
@@ -49,7 +58,8 @@ export function optionWord({ name, short, value }: OptionSpec): string {
   return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
 }
 
-function describe({ description, choices, multiple }: OptionSpec): string {
+/** What an option is for, and its values. */
+export function describe({ description, choices, multiple }: OptionSpec): string {
   const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
   return `${description}${values}${multiple ? " May be repeated." : ""}`;
 }

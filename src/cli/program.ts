@@ -7,13 +7,16 @@ import { SessileError } from "../errors/index.js";
 import {
   type Command,
   type CommandContext,
+  type CommandRow,
   commonOptions,
   type ExitCode,
+  loadCommand,
   type OptionSpec,
   type Parsed,
   UsageError,
 } from "./command.js";
 import { commandHelp, overview } from "./help.js";
+import { hintOf } from "./nearest.js";
 import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a stand-in for tests. */
@@ -28,7 +31,7 @@ export interface World {
 
 export interface Program {
   readonly version: string;
-  readonly commands: readonly Command[];
+  readonly commands: readonly CommandRow[];
 }
 
 /** Runs a call. Resolves with its exit code, and never rejects. */
@@ -57,13 +60,12 @@ async function run(program: Program, words: readonly string[], world: World, out
     return 0;
   }
   if (first === undefined || first === "--help" || first === "-h" || first === "help") {
-    const named = first === "help" ? commandOf(program, words.slice(1))?.command : undefined;
-    await out.line(...(named ? commandHelp(named) : overview(program)));
+    if (first !== "help" || words.length === 1) await out.line(...overview(program));
+    else await out.line(...commandHelp(await loadCommand(commandOf(program, words.slice(1)).row)));
     return 0;
   }
-  const found = commandOf(program, words);
-  if (found === undefined) throw new UsageError(unknownCommand(program, words));
-  const { command, rest } = found;
+  const { row, rest } = commandOf(program, words);
+  const command = await loadCommand(row);
   const { help, ...parsed } = parse(command, rest);
   if (help) {
     await out.line(...commandHelp(command));
@@ -79,17 +81,20 @@ async function run(program: Program, words: readonly string[], world: World, out
   return command.run(parsed, context);
 }
 
-/** The command that the first words name: `blobs verify` before `blobs`. */
+/**
+ * The command that the first words name: `blobs verify` before `blobs`.
+ * @throws UsageError
+ */
 function commandOf(
-  { commands }: Program,
+  program: Program,
   words: readonly string[],
-): { readonly command: Command; readonly rest: readonly string[] } | undefined {
+): { readonly row: CommandRow; readonly rest: readonly string[] } {
   for (const length of [2, 1]) {
     const name = words.slice(0, length).join(" ");
-    const command = words.length < length ? undefined : commands.find((each) => each.name === name);
-    if (command !== undefined) return { command, rest: words.slice(length) };
+    const row = words.length < length ? undefined : program.commands.find((each) => each.name === name);
+    if (row !== undefined) return { row, rest: words.slice(length) };
   }
-  return undefined;
+  throw new UsageError(unknownCommand(program, words));
 }
 
 function unknownCommand({ commands }: Program, words: readonly string[]): string {
@@ -99,24 +104,11 @@ function unknownCommand({ commands }: Program, words: readonly string[]): string
     const names = subcommands.map(({ name }) => name.slice(first.length + 1));
     return `${first}: expected ${names.join(", ")}`;
   }
-  const near = commands.filter(({ name }) => distance(name, first) <= 2).map(({ name }) => name);
-  const hint = near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`;
+  const hint = hintOf(
+    first,
+    commands.map(({ name }) => name),
+  );
   return `there is no command ${SessileError.printable(first)}${hint}`;
-}
-
-/** The edit distance of two words. */
-function distance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return 3;
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, change));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }
 
 /**
@@ -186,7 +178,8 @@ async function failed(
   if (out.json) out.note(SessileError.printable(JSON.stringify({ error: { code, message } })));
   else out.note(`sessile: ${SessileError.printable(message)}${shown}`);
   if (!(error instanceof UsageError)) return 3;
-  const command = commandOf(program, words)?.command.name;
-  if (!out.json) out.note(`Try: sessile ${command === undefined ? "" : `${command} `}--help`);
+  const command = [2, 1].map((length) => words.slice(0, length).join(" "));
+  const { name } = program.commands.find((row) => command.includes(row.name)) ?? {};
+  if (!out.json) out.note(`Try: sessile ${name === undefined ? "" : `${name} `}--help`);
   return 2;
 }

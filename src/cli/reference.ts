@@ -1,9 +1,9 @@
 /** The reference page of the command line, in the manner of a manual, made from the commands' tables. */
 
-import { type Command, commonOptions, type OptionSpec } from "./command.js";
-import { optionWord, usageOf } from "./help.js";
+import { type Command, commonOptions } from "./command.js";
+import { describe, exitCodes, optionWord, usageOf } from "./help.js";
 
-/** The page docs/generated/cli.md. */
+/** The page docs/reference/cli.md. */
 export function referencePage(commands: readonly Command[]): string {
   const contents = commands.map(({ name, summary }) => `| [${name}](#${anchor(name)}) | ${summary} |`);
   return [
@@ -14,7 +14,13 @@ export function referencePage(commands: readonly Command[]): string {
     "A session is named by a path, an id, a unique start of an id, or `latest`. Sessions of other agents are read",
     "where they are, and never changed. Standard output has data alone; progress and errors are on standard error.",
     "",
-    "Exit codes: 0 fine, 1 found something, 2 wrong use, 3 could not read or write.",
+    "Exit codes: 0 fine, 1 found something (each command says what), 2 wrong use, 3 could not read or write. Of many",
+    "sessions, one that cannot be read is named on standard error, and the others are read: then the code is 3. Ctrl-C",
+    "ends with 130, and leaves no file half written.",
+    "",
+    'With `--json` standard error has JSON too, a line each: `{"error": {code, message}}`, `{"warning": …}` for damaged',
+    'lines (with their number, `damaged`, which the result has too if it is one object), `{"skipped": …}` for a session',
+    "that cannot be read.",
     "",
     "| command | does |",
     "| --- | --- |",
@@ -38,19 +44,16 @@ function section(command: Command): readonly string[] {
     "",
     `${command.summary}.`,
     "",
-    ...command.description.flatMap((paragraph) => [paragraph, ""]),
+    ...(command.description.length === 0 ? [] : [command.description.join(" "), ""]),
+    exitCodes(command),
+    "",
     "| argument, option | |",
     "| --- | --- |",
     ...rows,
-    ...options.map((each) => `| \`${optionWord(each)}\` | ${cell(described(each))} |`),
+    ...options.map((each) => `| \`${optionWord(each)}\` | ${cell(describe(each))} |`),
     "",
     ...command.examples.flatMap(({ line, does }) => ["```sh", `${line}  # ${does}`, "```", ""]),
   ];
-}
-
-function described({ description, choices, multiple }: OptionSpec): string {
-  const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
-  return `${description}${values}${multiple ? " May be repeated." : ""}`;
 }
 
 const cell = (text: string) => text.replaceAll("|", "\\|");

@@ -212,14 +212,14 @@ describe("sessions of other agents", () => {
   });
 
   it("are copied without secrets", async () => {
-    const { json } = await run("redact", codexId, "--to", "shared.jsonl", "--rule", "hay\\w*", "--json");
+    const { json } = await run("redact", codexId, "--to", "shared.jsonl", "--rule", "/hay\\w*/", "--json");
     expect(json[0].replaced).toMatchObject({ "github-token": 1, custom: 2 });
     const shared = readFileSync(join(dir, "shared.jsonl"), "utf8");
     expect(shared).not.toContain(secret);
     expect(shared).toContain("[redacted: custom]");
     expect((await run("show", "./shared.jsonl")).code).toBe(0);
     expect((await run("redact", codexId, "--to", "shared.jsonl")).code).toBe(2);
-    expect((await run("redact", codexId, "--to", "x.jsonl", "--rule", "(")).code).toBe(2);
+    expect((await run("redact", codexId, "--to", "x.jsonl", "--rule", "/(/")).code).toBe(2);
     const one = await run("redact", codexId, "--to", "one.jsonl", "--rule", "json-web-token", "--json");
     expect([one.json[0].replaced, readFileSync(join(dir, "one.jsonl"), "utf8").includes(secret)]).toEqual([
       {},

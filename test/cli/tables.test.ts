@@ -4,13 +4,16 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { commonOptions } from "../../src/cli/command.js";
-import { commands } from "../../src/cli/commands/index.js";
+import { commonOptions, loadCommand } from "../../src/cli/command.js";
+import { commands as rows } from "../../src/cli/commands/index.js";
 import { completionScript, shells } from "../../src/cli/completion.js";
+import { exitCodes } from "../../src/cli/help.js";
 import { bytesText, table, truncated, widthOf } from "../../src/cli/output.js";
 import { referencePage } from "../../src/cli/reference.js";
 import { type CallOptions, call } from "./call.js";
 import { sample } from "./sample.js";
+
+const commands = await Promise.all(rows.map(loadCommand));
 
 describe("the help", () => {
   it("fits one screen of 80 by 24", async () => {
@@ -27,6 +30,7 @@ describe("the help", () => {
     expect((await call(["help", ...command.name.split(" ")])).stdout).toBe(stdout);
     for (const { name } of [...command.options, ...commonOptions]) expect(stdout).toContain(`--${name}`);
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(stdout.replace(/\s+/g, " ")).toContain(exitCodes(command));
     expect(command.examples.length).toBeGreaterThan(0);
     for (const { line } of command.examples) {
       const words = line.replace(/^source <\(|\)$| \|.*$/g, "").split(" ");
@@ -48,6 +52,15 @@ describe("wrong words", () => {
     [["ls", "-n", "0"], '--number: expected a whole number from 1, got "0"'],
     [["ls", "--since", "soon"], '--since: expected a date or an age such as 7d, got "soon"'],
     [["serve", "latest", "--port", "65536"], "--port: expected at most 65535, got 65536"],
+    [["search", ""], "WORDS: expected a word or a phrase, got an empty one"],
+    [["search", "needle", ""], "WORDS: expected a word or a phrase, got an empty one"],
+    [["redact", "x", "--to", "y", "--rule", "github-tokn"], "did you mean github-token?"],
+    [
+      ["redact", "x", "--to", "y", "--rule", "aws-secret"],
+      "did you mean aws-access-key-id or aws-secret-key",
+    ],
+    [["redact", "x", "--to", "y", "--rule", "hay.*"], "An expression is written /…/"],
+    [["redact", "x", "--to", "y", "--rule", "/(/"], "Invalid regular expression"],
     [["completion", "tcsh"], 'SHELL: expected bash, zsh, fish, got "tcsh"'],
   ])("%j: exit code 2", async (words, message) => {
     const { code, stdout, stderr } = await call(words);
@@ -166,9 +179,9 @@ _sessile; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 });
 
-describe("docs/generated/cli.md", () => {
+describe("docs/reference/cli.md", () => {
   it("is up to date (npm run docs:tables)", () => {
-    const page = readFileSync(join(root, "docs/generated/cli.md"), "utf8");
+    const page = readFileSync(join(root, "docs/reference/cli.md"), "utf8");
     expect(page === referencePage(commands)).toBe(true);
     for (const { name } of commands) expect(page).toContain(`## sessile ${name}\n`);
   });

@@ -31,10 +31,25 @@ describe("the built package", () => {
     },
   );
 
+  const atImport = (path: string) => readFileSync(path, "utf8").replaceAll(/\bimport\(/g, "later(");
+
+  it("loads a command of the program when it is called, and not for the help of all", () => {
+    const { files, packages } = reachOf(join(built.dir, "cli/main.js"), atImport);
+    const sources = files.flatMap(({ text }) =>
+      [...text.matchAll(/^\/\/ (src\/.*)$/gm)].map(([, path]) => path),
+    );
+    expect(sources).toContain("src/cli/help.ts");
+    expect(
+      sources.filter(
+        (path) => !/^src\/(?:cli\/[^/]+|cli\/commands\/index|errors\/\w+)\.ts$/.test(path ?? ""),
+      ),
+    ).toEqual([]);
+    expect(packages.filter((each) => !each.startsWith("node:"))).toEqual([]);
+  });
+
   it.each(["session/index", "session/node/index"])(
     "loads no digests and no stores of blobs with %s",
     (name) => {
-      const atImport = (path: string) => readFileSync(path, "utf8").replaceAll(/\bimport\(/g, "later(");
       const { files, packages } = reachOf(join(built.dir, `${name}.js`), atImport);
       expect(packages.filter((each) => each.startsWith("@noble/"))).toEqual([]);
       expect(files.filter(({ text }) => text.includes("// src/blobs/")).map(({ path }) => path)).toEqual([]);

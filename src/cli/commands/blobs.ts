@@ -7,9 +7,15 @@ import { fileBlobStore } from "../../blobs/node/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { sessionBlobRoots } from "../../session/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
-import { type Command, type CommandContext, numberOption, type OptionSpec, type Parsed } from "../command.js";
+import {
+  type CommandBody,
+  type CommandContext,
+  numberOption,
+  type OptionSpec,
+  type Parsed,
+  requiredOption,
+} from "../command.js";
 import { bytesText } from "../output.js";
-import { requiredOption } from "./diagnose.js";
 
 const dayMs = 86_400_000;
 const argument = {
@@ -47,9 +53,7 @@ async function* rootsOf(dir: string, { signal, out }: CommandContext): AsyncGene
   yield* skipped;
 }
 
-export const blobsList: Command = {
-  name: "blobs ls",
-  summary: "List blobs, with the sessions that refer to them",
+export const blobsList: CommandBody = {
   description: ["With `--sessions` each blob has the number of sessions that refer to it; 0 is garbage."],
   arguments: [argument],
   options: [sessionsOption],
@@ -78,13 +82,12 @@ export const blobsList: Command = {
   },
 };
 
-export const blobsVerify: Command = {
-  name: "blobs verify",
-  summary: "Read every blob: rotten, missing, orphaned",
+export const blobsVerify: CommandBody = {
   description: [
     "Reads and hashes every blob; a rotten one goes to quarantine, so that a put of its bytes heals it. With `--sessions` it also finds references without a blob, and blobs without a",
-    "reference. Exit code 1 if a blob is rotten or missing.",
+    "reference.",
   ],
+  finds: "if a blob is rotten or missing, or a session cannot be read whole",
   arguments: [argument],
   options: [sessionsOption],
   examples: [
@@ -139,13 +142,12 @@ export const blobsVerify: Command = {
   },
 };
 
-export const blobsCollect: Command = {
-  name: "blobs gc",
-  summary: "Collect blobs that no session refers to",
+export const blobsCollect: CommandBody = {
   description: [
     "Moves blobs without a reference to the trash, and deletes them in a later collection. It refuses if a session",
     "is damaged or unreadable, since its references are unknown.",
   ],
+  finds: "if a session refers to a blob that is missing",
   arguments: [argument],
   options: [
     sessionsOption,

@@ -11,26 +11,24 @@ import {
   salvageSession,
 } from "../../session/node/repair/index.js";
 import {
-  type Command,
+  type CommandBody,
   type CommandContext,
   type Parsed,
+  requiredOption,
   sourceOptions,
   textOption,
-  UsageError,
 } from "../command.js";
 import { bytesText, type Output, PipeClosed } from "../output.js";
 import { blobStoreOf, locateAll, locateOwn, type NamedSession } from "../sources.js";
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 
-export const diagnose: Command = {
-  name: "diagnose",
-  summary: "Say whether session files are whole, and what is wrong",
+export const diagnose: CommandBody = {
   description: [
     "Reads every line, and the lock and sidecar files; takes no lock and changes nothing. With a blob store it",
     "reads every attachment too. A session of another agent is imported into memory, which finds lost records.",
-    "Exit code 1 if a file is damaged or not as it was written.",
   ],
+  finds: "if a file is damaged, or not as it was written",
   arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions." }],
   options: sourceOptions.filter(({ name }) => name !== "agent"),
   examples: [
@@ -118,13 +116,11 @@ async function printFinding(finding: SessionFinding, out: Output): Promise<void>
   );
 }
 
-export const salvage: Command = {
-  name: "salvage",
-  summary: "Write a clean file from the readable lines of a damaged one",
+export const salvage: CommandBody = {
   description: [
     "Readable lines are copied byte for byte; placeholders keep the tree in one piece. The damaged file stays.",
-    "Exit code 1 if lines are lost.",
   ],
+  finds: "if lines are lost",
   arguments: [{ name: "S", kind: "session", description: "The damaged session." }],
   options: [
     ...sourceOptions.filter(({ name }) => name === "dir"),
@@ -163,10 +159,3 @@ export const salvage: Command = {
     return isWhole ? 0 : 1;
   },
 };
-
-/** @throws UsageError */
-export function requiredOption(parsed: Parsed, name: string): string {
-  const value = textOption(parsed, name);
-  if (value === undefined) throw new UsageError(`missing --${name}`);
-  return value;
-}

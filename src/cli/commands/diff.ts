@@ -1,7 +1,7 @@
 /** `diff`: two points of a session: entries of each alone, and the difference of their contexts. */
 
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { type Command, sourceOptions } from "../command.js";
+import { type CommandBody, sourceOptions } from "../command.js";
 import { headline, messageLine } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
 import { openNamed } from "../sources.js";
@@ -16,13 +16,12 @@ interface Side {
   }[];
 }
 
-export const diff: Command = {
-  name: "diff",
-  summary: "Compare two branches or points of a session",
+export const diff: CommandBody = {
   description: [
     "Shows the entries behind the last common one, and the messages that a model gets at one point alone, such as",
-    "those that a compaction or an edit took out. Exit code 1 if the points differ.",
+    "those that a compaction or an edit took out.",
   ],
+  finds: "if the points differ",
   arguments: [
     { name: "S", kind: "session", description: "The session." },
     { name: "A", kind: "text", description: "An entry, by its id or a unique start; `leaf` is the leaf." },

@@ -6,30 +6,29 @@ import { fileBlobStore } from "../../blobs/node/index.js";
 import { exportSession, type ForeignFormat } from "../../interop/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
 import {
-  type Command,
+  type CommandBody,
   type CommandContext,
   type ExitCode,
   type OptionSpec,
   type Parsed,
+  requiredOption,
   sourceOptions,
   textOption,
   UsageError,
 } from "../command.js";
 import { readOwn } from "../damage.js";
-import { formats } from "../foreign.js";
+import { formats } from "../formats.js";
 import { writeNewFile } from "../new-file.js";
 import { printReport } from "../report.js";
 import { locate, openNamed } from "../sources.js";
-import { requiredOption } from "./diagnose.js";
 import { idOf } from "./show.js";
 
-export const importCommand: Command = {
-  name: "import",
-  summary: "Copy a session of another agent into a store",
+export const importCommand: CommandBody = {
   description: [
     "The agent's files stay as they are. Their bytes become blobs, so that `export` can give them back.",
-    "A second import adds the entries that are new. Exit code 1 if the report has findings.",
+    "A second import adds the entries that are new.",
   ],
+  finds: "if the report has findings, such as a record without a place",
   arguments: [{ name: "S", kind: "session", description: "The session of another agent." }],
   options: [
     ...sourceOptions.filter(({ name }) => name === "agent"),
@@ -77,13 +76,12 @@ const exportOptions: readonly OptionSpec[] = [
   { name: "cwd", value: "DIR", description: "The project's directory in the result." },
 ];
 
-export const exportCommand: Command = {
-  name: "export",
-  summary: "Write a session as files that another agent resumes",
+export const exportCommand: CommandBody = {
   description: [
     "The files have their places below the agent's home. For the agent that it came from a session is written",
-    "with its original bytes. Nothing is overwritten. Exit code 1 if the report has findings.",
+    "with its original bytes. Nothing is overwritten.",
   ],
+  finds: "if the report has findings, such as an entry that is left out",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: exportOptions,
   examples: [
@@ -92,10 +90,8 @@ export const exportCommand: Command = {
   run: runExport,
 };
 
-export const convert: Command = {
+export const convert: CommandBody = {
   ...exportCommand,
-  name: "convert",
-  summary: "Turn a file of one agent into files of another",
   description: ["An import into memory and an `export`: no store keeps the session."],
   arguments: [{ name: "S", kind: "session", description: "The file, or another name of a session." }],
   examples: [

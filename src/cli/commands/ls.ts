@@ -1,14 +1,12 @@
 /** `ls`: the sessions of all agents, newest first. */
 
-import { type Command, numberOption, sourceOptions, timeOption } from "../command.js";
+import { type CommandBody, numberOption, sourceOptions, timeOption } from "../command.js";
 import { bytesText, table, truncated } from "../output.js";
 import { type FoundSession, findSessions, queryOf } from "../sources.js";
 
 const shownIdLength = 13;
 
-export const ls: Command = {
-  name: "ls",
-  summary: "List sessions, newest first",
+export const ls: CommandBody = {
   description: [
     "Without `--dir` it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
   ],

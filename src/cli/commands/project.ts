@@ -4,12 +4,11 @@ import { resolve } from "node:path";
 import type { LimitProfile } from "../../limits/index.js";
 import { type Projection, project as projected, toBody } from "../../projections/index.js";
 import type { Session } from "../../session/index.js";
-import { type Command, sourceOptions, textOption, UsageError } from "../command.js";
+import { type CommandBody, requiredOption, sourceOptions, textOption, UsageError } from "../command.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText, type Output, table } from "../output.js";
 import { type OpenedSession, openNamed } from "../sources.js";
 import { targets } from "../targets.js";
-import { requiredOption } from "./diagnose.js";
 import { idOf } from "./show.js";
 
 /** A limit of the whole request, and how much of it the request has. */
@@ -19,14 +18,12 @@ interface Headroom {
   readonly actual: number;
 }
 
-export const project: Command = {
-  name: "project",
-  summary: "Show the request that a provider would get",
+export const project: CommandBody = {
   description: [
     "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent. Without `--model`",
     "the model of the session is meant if the target is its provider.",
-    "Exit code 1 if something is lost or over a limit.",
   ],
+  finds: "if something is lost, or over a limit",
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: [
     ...sourceOptions,

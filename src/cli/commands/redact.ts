@@ -11,18 +11,23 @@ import {
   secretRedaction,
 } from "../../interop/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
-import { type Command, type Parsed, sourceOptions, textOptions, UsageError } from "../command.js";
+import {
+  type CommandBody,
+  type Parsed,
+  requiredOption,
+  sourceOptions,
+  textOptions,
+  UsageError,
+} from "../command.js";
 import { damagedRecords, readOwn } from "../damage.js";
+import { hintOf } from "../nearest.js";
 import { writeNewFile } from "../new-file.js";
 import { locate } from "../sources.js";
-import { requiredOption } from "./diagnose.js";
 
 const home = "home-directory";
 const ruleNames = [...commonSecrets.map(({ name }) => name), home];
 
-export const redact: Command = {
-  name: "redact",
-  summary: "Write a copy to share, without secrets and attachments",
+export const redact: CommandBody = {
   description: [
     "Replaces credentials of known forms, names of users in paths of homes, and attachments. The report counts",
     "what was replaced, and never shows it. Without `--rule` all rules are used. No rule finds a password in a",
@@ -36,12 +41,16 @@ export const redact: Command = {
       name: "rule",
       value: "RULE",
       multiple: true,
-      description: "A rule by name, or a regular expression. In place of all rules if it names one.",
+      offers: ruleNames,
+      description: "A rule by name, or a regular expression as /…/. In place of all rules if it names one.",
     },
   ],
   examples: [
     { line: "sessile redact latest --to shared.jsonl", does: "a copy by all rules" },
-    { line: "sessile redact latest --to shared.jsonl --rule 'ACME-\\d{6}'", does: "and a form of your own" },
+    {
+      line: "sessile redact latest --to shared.jsonl --rule '/ACME-\\d{6}/'",
+      does: "and a form of your own",
+    },
   ],
   async run(parsed, context) {
     const { out, cwd } = context;
@@ -70,12 +79,19 @@ export const redact: Command = {
 const countsOf = ({ counts }: SecretRedaction) =>
   Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a));
 
-/** @throws UsageError for an invalid expression */
+/** @throws UsageError for an unknown name or an invalid expression */
 function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecrets)[number])[] {
   const given = textOptions(parsed, "rule").map((rule) => {
     if (ruleNames.includes(rule)) return rule;
+    const [, pattern, flags = ""] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
+    if (pattern === undefined) {
+      const hint = hintOf(rule, ruleNames);
+      throw new UsageError(
+        `--rule: there is no rule ${JSON.stringify(rule)}${hint} An expression is written /…/`,
+      );
+    }
     try {
-      return new RegExp(rule, "g");
+      return new RegExp(pattern, flags.includes("g") ? flags : `${flags}g`);
     } catch (error) {
       throw new UsageError(`--rule: ${(error as Error).message}`);
     }

@@ -2,19 +2,25 @@
 
 import { open } from "node:fs/promises";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
-import { type Command, type CommandContext, numberOption, sourceOptions, timeOption } from "../command.js";
+import {
+  type CommandBody,
+  type CommandContext,
+  numberOption,
+  sourceOptions,
+  timeOption,
+  UsageError,
+} from "../command.js";
 import { openOrSkip } from "../damage.js";
 import { headline, messageLines } from "../entry-text.js";
 import { truncated } from "../output.js";
 import { type FoundSession, findSessions, queryOf } from "../sources.js";
 
-export const search: Command = {
-  name: "search",
-  summary: "Find entries with all of the given words",
+export const search: CommandBody = {
   description: [
     "Each argument is a word or a phrase, as it is written; an entry with all of them is found. Sessions come",
-    "newest first, and hits as they are found. Exit code 0 if there is one, else 1, as with grep.",
+    "newest first, and hits as they are found.",
   ],
+  finds: "if nothing is found, as with grep",
   arguments: [{ name: "WORDS", kind: "text", multiple: true, description: "Words and phrases." }],
   options: [
     ...sourceOptions.filter(({ name }) => name !== "blobs"),
@@ -25,7 +31,8 @@ export const search: Command = {
   examples: [{ line: "sessile search 'rate limit' retry --since 30d", does: "entries with both" }],
   async run(parsed, context) {
     const { out, signal } = context;
-    const words = parsed.positionals.filter((word) => word !== "");
+    const words = parsed.positionals;
+    if (words.includes("")) throw new UsageError("WORDS: expected a word or a phrase, got an empty one");
     const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
     const since = timeOption(parsed, "since", context.now());
     const needles = words.map(needleOf);

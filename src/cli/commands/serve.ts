@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { viewerEvent, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import {
-  type Command,
+  type CommandBody,
   type CommandContext,
   numberOption,
   type Parsed,
@@ -23,9 +23,7 @@ const pollMs = 500;
 const maxPort = 65_535;
 const tokenBytes = 16;
 
-export const serve: Command = {
-  name: "serve",
-  summary: "Show a session in the browser as it is being written",
+export const serve: CommandBody = {
   description: [
     "Serves the viewer on 127.0.0.1, at a URL with a secret token, until Ctrl-C. Requests with another Host, or",
     "from a page of another origin, are refused.",

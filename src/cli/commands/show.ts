@@ -3,7 +3,7 @@
 import { SessileError } from "../../errors/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import {
-  type Command,
+  type CommandBody,
   type CommandContext,
   numberOption,
   sourceOptions,
@@ -14,9 +14,7 @@ import { headline, messageLines } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
 import { openNamed } from "../sources.js";
 
-export const show: Command = {
-  name: "show",
-  summary: "Show a session: tree, context, turn or entry",
+export const show: CommandBody = {
   description: [
     "The tree has a line for each entry, indented at branches, with `*` at the leaf.",
     "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`.",

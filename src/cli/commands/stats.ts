@@ -8,7 +8,7 @@ import type { CostOptions, ModelPrice } from "../../cost/index.js";
 import { type Call, costOfCall, sessionCalls, usageTokens } from "../../cost/internal.js";
 import { estimateMessageTokens } from "../../estimate/index.js";
 import type { Session } from "../../session/index.js";
-import { type Command, type CommandContext, sourceOptions, textOption, UsageError } from "../command.js";
+import { type CommandBody, type CommandContext, sourceOptions, textOption, UsageError } from "../command.js";
 import { openOrSkip } from "../damage.js";
 import { type Output, table } from "../output.js";
 import { locateAll, type OpenedSession } from "../sources.js";
@@ -52,9 +52,7 @@ interface Sums {
 
 const groupings = ["model", "day", "project"] as const;
 
-export const stats: Command = {
-  name: "stats",
-  summary: "Count turns, calls, tokens, cost, cache hits, files",
+export const stats: CommandBody = {
   description: [
     "Sums over the sessions and those of their subagents, all branches included: all were paid for. Days are",
     "those of this machine's time zone. Costs are by the library's dated table, or by `--prices`, a JSON list of",

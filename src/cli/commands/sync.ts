@@ -7,18 +7,18 @@ import { fileBlobStore } from "../../blobs/node/index.js";
 import { SessileError } from "../../errors/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
 import { copySessions, mergeSessions, type SyncReport, syncSessions } from "../../sync/index.js";
-import { type Command, textOption } from "../command.js";
+import { type CommandBody, requiredOption, textOption } from "../command.js";
 import { replaceFile, writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
-import { requiredOption } from "./diagnose.js";
 
-export const merge: Command = {
-  name: "merge",
-  summary: "Merge two copies of a session file that both went on",
+export const merge: CommandBody = {
   description: [
-    "The result has the entries of both, each line byte for byte. With `--force` it replaces FILE, so that it",
-    "serves git as a merge driver: `sessile merge %A %B --base %O -o %A --force`.",
+    "The result has the entries of both, each line byte for byte. Of an entry that one copy edited it has the edited",
+    "line, which `--base` tells. With `--force` it replaces FILE, so that it serves git as a merge driver:",
+    "`sessile merge %A %B --base %O -o %A --force`; git then takes exit code 1 as a conflict.",
   ],
+  finds:
+    "if both copies edited an entry, or without `--base` if an entry differs; the file has one of the lines",
   arguments: [
     { name: "A", kind: "file", description: "A session file." },
     { name: "B", kind: "file", description: "Another copy of it." },
@@ -34,29 +34,64 @@ export const merge: Command = {
     const read = (path: string) => readFile(resolve(cwd, path), { signal });
     const base = textOption(parsed, "base");
     const [a = "", b = ""] = parsed.positionals;
-    const merged = await mergeSessions(
-      base === undefined ? undefined : await read(base),
-      await read(a),
-      await read(b),
-    );
-    const { bytes, added, differing } = merged;
+    const origin = base === undefined ? undefined : await read(base);
+    const copies = [await read(a), await read(b)] as const;
+    const { bytes, added, differing } = await mergeSessions(origin, ...copies);
+    const conflicts = conflictsOf(differing, origin, copies);
     await (parsed.options.force === true ? replaceFile : writeNewFile)(to, bytes, signal);
-    if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing });
+    if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing, conflicts });
     else {
       await out.line(`${out.clean(to)}: ${added.a} entries of A alone, ${added.b} of B alone`);
-      for (const id of differing) await out.line(`${out.style("yellow", "differs")} ${out.clean(id)}`);
+      for (const id of differing) {
+        const word = conflicts.includes(id) ? out.style("red", "conflict") : out.style("yellow", "edited");
+        await out.line(`${word} ${out.clean(id)}`);
+      }
     }
-    return 0;
+    return conflicts.length === 0 ? 0 : 1;
   },
 };
 
-export const sync: Command = {
-  name: "sync",
-  summary: "Bring two stores the sessions and entries that either lacks",
+/** The entries of which neither copy has the line of the base. */
+function conflictsOf(
+  differing: readonly string[],
+  base: Uint8Array | undefined,
+  copies: readonly Uint8Array[],
+): readonly string[] {
+  if (base === undefined || differing.length === 0) return differing;
+  const wanted = new Set(differing);
+  const origin = linesById(base, wanted);
+  const lines = copies.map((copy) => linesById(copy, wanted));
+  return differing.filter((id) => {
+    const line = origin.get(id);
+    return line === undefined || lines.every((each) => each.get(id) !== line);
+  });
+}
+
+/** The first line of each entry that can be read. */
+function linesById(bytes: Uint8Array, ids: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const lines = new Map<string, string>();
+  for (const line of new TextDecoder().decode(bytes).split("\n")) {
+    const id = idOfLine(line);
+    if (id !== undefined && ids.has(id) && !lines.has(id)) lines.set(id, line);
+  }
+  return lines;
+}
+
+function idOfLine(line: string): string | undefined {
+  try {
+    const { id } = JSON.parse(line);
+    return typeof id === "string" ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const sync: CommandBody = {
   description: [
     "Nothing is deleted. Blobs are taken from the parents of the directories, if one of them has the folder",
-    "`blobs`. Exit code 1 if a session was skipped, a blob is lost, or entries differ.",
+    "`blobs`.",
   ],
+  finds: "if a session was skipped, a blob is lost, or entries differ",
   arguments: [
     { name: "A", kind: "directory", description: "A store of sessions." },
     { name: "B", kind: "directory", description: "Another one." },

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import { type Command, numberOption, sourceOptions, textOption } from "../command.js";
+import { type CommandBody, numberOption, sourceOptions, textOption } from "../command.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
 import { locate } from "../sources.js";
@@ -12,9 +12,7 @@ import { readViewed } from "../viewed.js";
 
 const megabyte = 1_000_000;
 
-export const view: Command = {
-  name: "view",
-  summary: "Write a session as one HTML file to look at",
+export const view: CommandBody = {
   description: [
     "The file has data, code and images, and makes no request. Images beyond the budget are left out, the",
     "largest first.",
