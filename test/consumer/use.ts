@@ -45,6 +45,7 @@ export * as sessionConformance from "sessile/session/conformance";
 export * as sessionNode from "sessile/session/node";
 export * as sessionRepair from "sessile/session/repair";
 export * as sessionSchema from "sessile/session/schema";
+export * as sqlite from "sessile/sqlite";
 export * as sync from "sessile/sync";
 export * as tether from "sessile/tether";
 export * as tetherSchema from "sessile/tether/schema";

@@ -53,6 +53,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
   "sessile/postgres": 4,
+  "sessile/sqlite": 4,
   "sessile/interop": 6,
   "sessile/interop/claude-code": 1,
   "sessile/interop/codex": 1,

@@ -27,6 +27,10 @@ const { fileBlobStore } = await load("blobs/node/index.js");
 const { sessionStoreConformance } = await load("session/conformance.js");
 /** @type {typeof import("sessile/session/node")} */
 const { fileSessionStore } = await load("session/node/index.js");
+/** @type {typeof import("sessile/session")} */
+const { sessionStore } = await load("session/index.js");
+/** @type {typeof import("sessile/sqlite")} */
+const { databaseDriver, libsqlDriver, sqliteSessionBackend } = await load("sqlite/index.js");
 /** @type {typeof import("sessile/attachments")} */
 const { ingest } = await load("attachments/index.js");
 /** @type {typeof import("sessile/attachments/node")} */
@@ -79,6 +83,54 @@ function sessionsInFiles(durability) {
   };
 }
 
+/**
+ * The SQLite of this runtime: a function that opens a file, each time through another connection. Node 20 has
+ * none of its own.
+ *
+ * @type {() => Promise<(file: string) => import("sessile/sqlite").SqliteDriver>}
+ */
+async function sqliteOfRuntime() {
+  const pragmas = "pragma journal_mode = wal; pragma synchronous = normal";
+  if ("Bun" in globalThis) {
+    const { Database } = await import("bun:sqlite");
+    return (file) => {
+      const database = new Database(file);
+      database.run(pragmas);
+      return databaseDriver(database);
+    };
+  }
+  if (process.getBuiltinModule?.("node:sqlite") !== undefined) {
+    const { DatabaseSync } = await import("node:sqlite");
+    return (file) => {
+      const database = new DatabaseSync(file);
+      database.exec(pragmas);
+      return databaseDriver(database);
+    };
+  }
+  const { createClient } = await import("@libsql/client");
+  return (file) => libsqlDriver(createClient({ url: `file:${file}` }));
+}
+
+const openSqlite = await sqliteOfRuntime();
+
+async function sessionsInSqlite() {
+  const file = join(newDirectory(), "sessions.db");
+  const backend = () => sqliteSessionBackend({ driver: openSqlite(file) });
+  await backend().migrate();
+  return {
+    open: () => sessionStore(backend(), { maxLineBytes }),
+    maxLineBytes,
+    /** @param {string} id @param {readonly string[]} lines */
+    async put(id, lines) {
+      const session = { id, partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
+      const { log, position } = await backend().create(session);
+      const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
+      await log.append(bytes, position);
+      await log.close();
+    },
+  };
+}
+
 /** A message with an image, stored, opened again, forked and projected. */
 async function smoke() {
   const dir = newDirectory();
@@ -127,18 +179,21 @@ const suites = [
   ["blobs in files", blobStoreConformance, () => blobsInFiles({ durability: "disk" })],
   ["blobs in a flat folder", blobStoreConformance, () => blobsInFiles({ layout: "flat", durability: "os" })],
   ["sessions in files", sessionStoreConformance, () => sessionsInFiles("disk")],
+  ["sessions in SQLite", sessionStoreConformance, sessionsInSqlite],
 ];
 
-/** The one reason why a case may be skipped here: calls of a file system have no answers to lose. */
-const noAnswers = "this storage has no answers to lose";
+/** Why a case may be skipped here: neither files nor SQLite lose answers, and SQLite has no torn lines. */
+const reasons = ["this storage has no answers to lose"];
+const reasonsOfSqlite = [...reasons, "this storage cannot tear"];
 
 let passed = 0;
 let failed = 0;
 for (const [suite, cases, subject] of suites) {
   for (const { name, run } of cases) {
     try {
-      const result = await run(/** @type {never} */ (subject()));
-      if (result !== undefined && result.skipped !== noAnswers)
+      const result = await run(/** @type {never} */ (await subject()));
+      const accepted = suite === "sessions in SQLite" ? reasonsOfSqlite : reasons;
+      if (result !== undefined && !accepted.includes(result.skipped))
         throw new Error(`not shown: ${JSON.stringify(result)}`);
       passed++;
     } catch (error) {

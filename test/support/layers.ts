@@ -20,6 +20,7 @@ export const layers: Readonly<Record<string, number>> = {
   sync: 6,
   tether: 7,
   postgres: 8,
+  sqlite: 8,
   s3: 8,
   interop: 8,
   adapters: 8,

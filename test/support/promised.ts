@@ -104,6 +104,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "postgresBlobQuotas",
     "postgresBlobMarks",
   ],
+  "sessile/sqlite": ["sqliteSessionBackend", "databaseDriver", "durableObjectDriver", "libsqlDriver"],
   "sessile/interop": [
     "detectSession",
     "importSession",

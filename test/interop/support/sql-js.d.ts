@@ -1,6 +1,8 @@
 /** The members of sql.js that the tests use. It ships no types. */
 declare module "sql.js" {
   interface Statement {
+    bind(params: readonly unknown[]): boolean;
+    reset(): void;
     step(): boolean;
     getAsObject(): Record<string, unknown>;
     free(): void;

@@ -1,0 +1,194 @@
+/** Sessions in SQLite: the backend. */
+
+import { integerOption } from "../internal/arguments.js";
+import { isName, nameArgument } from "../internal/ids.js";
+import type { SessionBackend, StoredSession, StoredSessionQuery } from "../session/index.js";
+import { changesOf } from "./changes.js";
+import { Database } from "./database.js";
+import type { SqliteDriver, SqliteRow } from "./driver.js";
+import { bytesOf, cwdKey, endsLine, maxBatchBytes } from "./lines.js";
+import { existsError, type LogSession, type LogTables, SqliteLog } from "./log.js";
+import { statementsFor } from "./statements.js";
+import { migrationsBetween, prefixArgument, tablesVersion, versionTable } from "./tables.js";
+
+/** Options of {@link sqliteSessionBackend}. */
+export interface SqliteSessionsOptions {
+  /** The database: `databaseDriver`, `durableObjectDriver`, `libsqlDriver`, or one of the caller's. */
+  readonly driver: SqliteDriver;
+  /** The beginning of the names of the tables. @default "sessile_" */
+  readonly prefix?: string;
+  /**
+   * For how long an operation is tried again while the database is locked or cannot be reached, in
+   * milliseconds. @default 10 s
+   */
+  readonly retryMs?: number;
+  /** Maximum bytes of one line that is read. @default 64 MiB */
+  readonly maxLineBytes?: number;
+}
+
+/** The operations of SQLite beside those of every backend. */
+export interface SqliteTables {
+  /**
+   * Makes the tables, or brings those of an older version to this one, in one transaction. Tables of a newer
+   * version stay as they are.
+   */
+  migrate(): Promise<void>;
+  /** Yields the partitions that have a session, in order; the unnamed partition is an empty string. */
+  partitions(): AsyncIterable<string>;
+}
+
+/**
+ * Creates a backend that stores sessions in a SQLite database.
+ *
+ * @example
+ * ```ts
+ * // in a Durable Object
+ * const backend = sqliteSessionBackend({ driver: durableObjectDriver(ctx.storage) });
+ * await backend.migrate();
+ * const sessions = sessionStore(backend);
+ * ```
+ */
+export function sqliteSessionBackend(options: SqliteSessionsOptions): SessionBackend & SqliteTables {
+  return new SqliteBackend(options);
+}
+
+/** The first page of a list, which is often the only one. Later ones are twice as long each. */
+const firstPage = 50;
+const maxPage = 200;
+const maxPartitions = 1000;
+
+class SqliteBackend implements SessionBackend, SqliteTables {
+  readonly #tables: LogTables;
+
+  constructor({ driver, ...options }: SqliteSessionsOptions) {
+    const prefix = prefixArgument(options.prefix);
+    this.#tables = {
+      prefix,
+      sql: statementsFor(prefix),
+      database: new Database(driver, options.retryMs),
+      changes: changesOf(driver, prefix),
+      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, 2 ** 26, 1024, maxBatchBytes),
+    };
+  }
+
+  async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
+    const { partition, cwd } = session;
+    const id = nameArgument("id", session.id);
+    if ((await this.#find(partition, id)) !== undefined) throw existsError(id);
+    const created = { partition, id, epoch: crypto.randomUUID(), cwd, previewed: false };
+    const log = new SqliteLog(this.#tables, created);
+    return { log, position: log.start };
+  }
+
+  async open(id: string, { partition }: { readonly partition: string }): Promise<SqliteLog | undefined> {
+    const found = await this.#find(partition, id);
+    return found && new SqliteLog(this.#tables, found);
+  }
+
+  async *list({ partition, after, cwd, signal }: StoredSessionQuery): AsyncGenerator<StoredSession> {
+    const { database, sql } = this.#tables;
+    let last = after ?? { modifiedAt: Number.MAX_SAFE_INTEGER, id: "" };
+    for (let limit = firstPage; ; limit = Math.min(2 * limit, maxPage)) {
+      signal?.throwIfAborted();
+      // A cursor from outside may have a NUL.
+      const values = [last.modifiedAt, last.id.replaceAll("\0", ""), limit];
+      const operation = { name: "list", path: this.#pathOf(partition) };
+      const rows =
+        cwd === undefined
+          ? await database.query(operation, sql.list, [partition, ...values])
+          : await database.query(operation, sql.listOfCwd, [partition, cwdKey(cwd), ...values]);
+      for (const row of rows) {
+        last = { id: String(row.id), modifiedAt: Number(row.modified_at) };
+        yield await this.#stored(partition, row);
+      }
+      if (rows.length < limit) return;
+    }
+  }
+
+  async delete(id: string, { partition }: { readonly partition: string }): Promise<boolean> {
+    const { database, sql } = this.#tables;
+    const found = await this.#find(partition, id);
+    if (found === undefined) return false;
+    const key = [partition, id, found.epoch];
+    // A session that was found, and is gone after a lost delete, was deleted by it.
+    let isLost = false;
+    return database.retrying(
+      { name: "delete", path: id },
+      async () => {
+        const deleted = await database.transaction([
+          { sql: sql.deleteRows, params: [...key, ...key] },
+          { sql: sql.delete, params: key },
+        ]);
+        if (deleted.length > 0) this.#tables.changes.tell({ partition, id });
+        return deleted.length > 0 || isLost;
+      },
+      () => {
+        isLost = true;
+      },
+    );
+  }
+
+  async migrate(): Promise<void> {
+    const { database, sql, prefix } = this.#tables;
+    const operation = { name: "migrate", path: prefix };
+    const made = versionTable(prefix).map((statement) => ({ sql: statement, params: [] }));
+    await database.retrying(operation, () => database.transaction(made));
+    await database.retrying(operation, async () => {
+      const [row] = await database.run(sql.version, []);
+      const version = Number(row?.version);
+      if (version >= tablesVersion) return;
+      const steps = migrationsBetween(prefix, version);
+      await database.transaction(steps.map((statement) => ({ sql: statement, params: [] })));
+    });
+  }
+
+  async *partitions(): AsyncGenerator<string> {
+    const { database, sql, prefix } = this.#tables;
+    for (let from = ""; ; ) {
+      const values = [from, maxPartitions];
+      const rows = await database.query({ name: "list", path: prefix }, sql.partitions, values);
+      for (const { name } of rows) yield String(name);
+      if (rows.length < maxPartitions) return;
+      // The least text after the last partition.
+      from = `${rows.at(-1)?.name}\u0001`;
+    }
+  }
+
+  async #find(partition: string, id: string): Promise<LogSession | undefined> {
+    if (!isName(id)) return undefined;
+    const { database, sql } = this.#tables;
+    const [row] = await database.query({ name: "open", path: id }, sql.find, [partition, id]);
+    return row && { partition, id, epoch: String(row.epoch), cwd: "", previewed: Number(row.previewed) > 0 };
+  }
+
+  async #stored(partition: string, row: SqliteRow): Promise<StoredSession> {
+    const { entries, messages, preview } = row;
+    const header = await this.#line(partition, row, "header");
+    const info = await this.#line(partition, row, "info");
+    return {
+      id: String(row.id),
+      modifiedAt: Number(row.modified_at),
+      size: Number(row.size),
+      head: [...header, ...(preview === null ? [] : [bytesOf(preview)])],
+      tail: info,
+      ...(entries !== null &&
+        messages !== null && { counts: { entries: Number(entries), messages: Number(messages) } }),
+    };
+  }
+
+  /** The header or the info of a listed session, if it has one. */
+  async #line(partition: string, row: SqliteRow, column: "header" | "info"): Promise<readonly Uint8Array[]> {
+    if (row[column] === null) return [];
+    const bytes = bytesOf(row[column]);
+    if (endsLine(bytes)) return [bytes.subarray(0, -1)];
+    // A long line has several rows. The session may be another one by now.
+    const log = await this.open(String(row.id), { partition });
+    const at = Number(row[`${column}_at`]);
+    const [line] = (await log?.readAt([{ at, length: this.#tables.maxLineBytes }])) ?? [];
+    return line === undefined ? [] : [line];
+  }
+
+  #pathOf(partition: string): string {
+    return partition === "" ? this.#tables.prefix : partition;
+  }
+}

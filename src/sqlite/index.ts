@@ -1,0 +1,19 @@
+/**
+ * Sessions in SQLite, through a driver of the caller: a Durable Object, `node:sqlite`, `bun:sqlite`,
+ * better-sqlite3, libSQL, or any other.
+ *
+ * @module sqlite
+ */
+export { type SqliteSessionsOptions, type SqliteTables, sqliteSessionBackend } from "./backend.js";
+export {
+  type DurableObjectSql,
+  databaseDriver,
+  durableObjectDriver,
+  type LibsqlClient,
+  libsqlDriver,
+  type SqliteDatabase,
+  type SqliteDriver,
+  type SqliteRow,
+  type SqliteStatement,
+  type SqliteValue,
+} from "./driver.js";

@@ -1,0 +1,369 @@
+import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { type LogPosition, type SessionLog, sessionStore } from "sessile/session";
+import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
+import { beforeEach, describe, expect, it } from "vitest";
+import { LineJoiner } from "../../src/sqlite/lines.js";
+import { migrationsBetween, tablesVersion, versionTable } from "../../src/sqlite/tables.js";
+import { FaultyDriver, memoryDriver } from "./sql-js.js";
+
+let driver: SqliteDriver;
+beforeEach(async () => {
+  driver = memoryDriver();
+  await sqliteSessionBackend({ driver }).migrate();
+});
+
+const rowsOf = (sql: string) => driver.all(sql, []) as readonly SqliteRow[];
+const storeOn = (given: SqliteDriver) => sessionStore(sqliteSessionBackend({ driver: given }));
+const encode = (lines: readonly string[]) => lines.map((line) => new TextEncoder().encode(`${line}\n`));
+const decode = (bytes: Uint8Array | undefined) => bytes && new TextDecoder().decode(bytes);
+const header = `{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`;
+const unnamed = { partition: "", cwd: "/", timestamp: "2026-01-01T00:00:00.000Z" };
+
+describe("migrate", () => {
+  const shapeOf = (given: SqliteDriver) =>
+    given.all("select type, name, tbl_name, sql from sqlite_master order by name", []);
+
+  it.each(Array.from({ length: tablesVersion + 1 }, (_, version) => version))(
+    "brings tables of version %i to this one, with their sessions",
+    async (version) => {
+      const old = memoryDriver();
+      const made = [...versionTable("sessile_"), ...migrationsBetween("sessile_", 0, version)];
+      await old.transaction(made.map((sql) => ({ sql, params: [] })));
+      const entry = `{"type":"custom","id":"e0000001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}`;
+      const [first = new Uint8Array(), second = new Uint8Array()] = encode([header, entry]);
+      if (version > 0) {
+        // As a program of the first version writes.
+        const end = first.length + second.length;
+        await old.all(
+          `insert into sessile_session (no, "partition", id, epoch, base, head, modified_at, cwd, header_at)
+          values (7, '', 'x', 'e', 0, ?, 1000, '/', 0)`,
+          [end],
+        );
+        await old.all("insert into sessile_entry values (7 << 36, ?), ((7 << 36) | ?, ?)", [
+          first,
+          first.length,
+          second,
+        ]);
+      }
+      const backend = sqliteSessionBackend({ driver: old });
+      await backend.migrate();
+      expect(shapeOf(old)).toEqual(shapeOf(driver));
+      const store = sessionStore(backend);
+      if (version === 0) await store.create({ cwd: "/", id: "x" });
+      else {
+        const session = await store.open("x", { mode: "write" });
+        await session.appendMessage(userMessage("new"));
+        expect((await store.open("x")).tree.size).toBe(2);
+        // The counts of the first lines are unknown: the list counts.
+        for await (const { counts } of store.list({ stats: true }))
+          expect(counts).toEqual({ entries: 2, messages: 1 });
+      }
+    },
+  );
+
+  it("changes nothing the second time, by two at once, or in tables of a newer version", async () => {
+    const slow = new FaultyDriver(driver);
+    const backend = sqliteSessionBackend({ driver: slow });
+    const store = sessionStore(backend);
+    await (await store.create({ cwd: "/", id: "kept" })).appendMessage(userMessage("kept"));
+    await Promise.all([backend.migrate(), backend.migrate()]);
+    rowsOf("update sessile_version set version = 1000");
+    await backend.migrate();
+    expect(rowsOf("select version from sessile_version")).toEqual([{ version: 1000 }]);
+    expect((await store.open("kept")).tree.size).toBe(1);
+    const fresh = new FaultyDriver(memoryDriver());
+    await Promise.all([1, 2].map(() => sqliteSessionBackend({ driver: fresh }).migrate()));
+    expect(await fresh.all("select version from sessile_version", [])).toEqual([{ version: tablesVersion }]);
+  });
+
+  it("keeps sessions of several prefixes apart", async () => {
+    const stores = await Promise.all(
+      ["a_", ""].map(async (prefix) => {
+        const backend = sqliteSessionBackend({ driver, prefix });
+        await backend.migrate();
+        return sessionStore(backend);
+      }),
+    );
+    for (const store of stores)
+      await (await store.create({ cwd: "/", id: "x" })).appendMessage(userMessage("x"));
+    const [first, second] = stores;
+    expect(await first?.delete("x")).toBe(true);
+    expect((await second?.open("x"))?.tree.size).toBe(1);
+    expect(rowsOf("select count(*) as n from session")).toEqual([{ n: 1 }]);
+  });
+});
+
+describe("list", () => {
+  it("reads its page by an index, and one row a line that it shows", async () => {
+    driver.all(
+      `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 2000)
+      insert into sessile_session ("partition", id, epoch, base, head, modified_at, cwd, header_at)
+      select 'p' || (n % 2), 'session-' || n, 'e', 0, 200, n * 1000, '/work/' || (n % 5), 0 from numbers`,
+      [],
+    );
+    driver.all(
+      `insert into sessile_entry select no << 36, cast('{"type":"session","version":3,"id":"' || id ||
+      '","timestamp":"2026-01-01T00:00:00.000Z","cwd":"' || cwd || '"}' || char(10) as blob) from sessile_session`,
+      [],
+    );
+    driver.all("analyze", []);
+    const counting = new FaultyDriver(driver);
+    const store = storeOn(counting);
+    const ids: string[] = [];
+    for await (const { id } of store.list({ partition: "p0", limit: 50 })) ids.push(id);
+    expect(ids[0]).toBe("session-2000");
+    expect(ids).toHaveLength(50);
+    expect(counting.calls).toHaveLength(1);
+    for await (const { cwd } of store.list({ partition: "p0", limit: 40, cwd: "/work/2" }))
+      expect(cwd).toBe("/work/2");
+    const statements = counting.calls.flat();
+    expect(statements).toHaveLength(2);
+    for (const { sql, params } of statements) {
+      const plan = (driver.all(`explain query plan ${sql}`, params) as readonly SqliteRow[]).map(
+        ({ detail }) => detail,
+      );
+      expect(plan.join("\n")).toMatch(/SEARCH s USING INDEX sessile_session_(modified|cwd) /);
+      expect(plan.join("\n")).not.toMatch(/SCAN|TEMP B-TREE/);
+    }
+    const all = new Set<string>();
+    for await (const { id } of store.list({ partition: "p1" })) all.add(id);
+    expect(all.size).toBe(1000);
+  });
+
+  it("has partitions in order, in any number", async () => {
+    driver.all(
+      `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 3000)
+      insert into sessile_session ("partition", id, epoch, base, head, modified_at, cwd)
+      select case n % 1003 when 0 then '' else 'p' || (n % 1003) end, 'session-' || n, 'e', 0, 1, n, '/' from numbers`,
+      [],
+    );
+    const found: string[] = [];
+    for await (const partition of sqliteSessionBackend({ driver }).partitions()) found.push(partition);
+    expect(found).toHaveLength(1003);
+    expect(found).toEqual([...new Set(found)].sort());
+  });
+
+  it("counts entries and messages without opening the session", async () => {
+    const store = storeOn(driver);
+    const session = await store.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    await session.append([{ type: "custom", customType: "x" }]);
+    await session.append([{ type: "message", message: userMessage("two") }]);
+    await store.fork("a", { id: "b" });
+    const counting = new FaultyDriver(driver);
+    const counted: unknown[] = [];
+    for await (const { id, counts } of storeOn(counting).list({ stats: true })) counted.push([id, counts]);
+    // A fork has a session_info of its own.
+    expect(counted.sort()).toEqual([
+      ["a", { entries: 3, messages: 2 }],
+      ["b", { entries: 4, messages: 2 }],
+    ]);
+    expect(counting.calls).toHaveLength(1);
+  });
+
+  it("takes directories of any length and with NULs, and cursors of any kind", async () => {
+    const store = storeOn(driver);
+    const cwds = ["/a\0b", `/${"é".repeat(5000)}`, `/${"é".repeat(5000)}x`, "/🙂"];
+    for (const [index, cwd] of cwds.entries())
+      await (await store.create({ cwd, id: `s${index}` })).appendMessage(userMessage("\0 first"));
+    for (const [index, cwd] of cwds.entries()) {
+      const found: unknown[] = [];
+      for await (const { id, firstMessage } of store.list({ cwd })) found.push([id, firstMessage]);
+      expect(found).toEqual([[`s${index}`, "\0 first"]]);
+    }
+    for (const [after, count] of [
+      ["9999999999999999999999_x", 4],
+      ["99999999999999_\0x", 4],
+      ["-1_x", 0],
+      ["0_\0", 0],
+    ] as const) {
+      let found = 0;
+      for await (const _ of store.list({ after })) found++;
+      expect(found).toBe(count);
+    }
+    expect(await store.open("a\0b").catch(({ code }) => code)).toBe("SESSION_NOT_FOUND");
+    expect(await store.delete("a\0b")).toBe(false);
+  });
+
+  it("shows a session_info of several rows", async () => {
+    const store = storeOn(driver);
+    const session = await store.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    const title = "é".repeat(700_000);
+    await session.updateInfo({ title });
+    expect((await store.latest())?.title).toBe(title);
+  });
+});
+
+describe("lines", () => {
+  async function linesOf(log: SessionLog): Promise<readonly (string | number)[]> {
+    const found: [number, string | number][] = [];
+    for await (const { lines, at, tooLong = [] } of log.read(undefined)) {
+      if ("bounds" in lines) throw new Error("expected lines");
+      for (const [index, place] of at.entries()) found.push([place, decode(lines[index]) as string]);
+      for (const line of tooLong) found.push([line.at, line.length]);
+    }
+    found.sort(([a], [b]) => a - b);
+    let end = 0;
+    for (const [at, line] of found) {
+      expect(at).toBe(end);
+      end = at + 1 + (typeof line === "number" ? line : new TextEncoder().encode(line).length);
+    }
+    return found.map(([, line]) => line);
+  }
+
+  it("are rows that joined are the file, and come in pages of bytes", async () => {
+    const counting = new FaultyDriver(driver);
+    const backend = sqliteSessionBackend({ driver: counting, maxLineBytes: 1_500_000 });
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const lengths = [10, 600_000, 600_000, 0, 1_400_000, 1_048_575, 1_048_576, 1_600_000, 3, 2_500_000, 1];
+    const texts = [header, ...lengths.map((length, index) => String.fromCharCode(97 + index).repeat(length))];
+    const { at } = await log.append(encode(texts), position);
+    const rows = rowsOf("select key & 68719476735 as at, line from sessile_entry order by key");
+    const file = Buffer.concat(rows.map(({ line }) => line as Uint8Array)).toString();
+    expect(file).toBe(texts.map((line) => `${line}\n`).join(""));
+    expect(Math.max(...rows.map(({ line }) => (line as Uint8Array).length))).toBe(1024 * 1024);
+    counting.calls.length = 0;
+    expect(await linesOf(log)).toEqual(texts.map((line) => (line.length > 1_500_000 ? line.length : line)));
+    expect(counting.calls.length).toBeGreaterThan(4);
+    expect(counting.calls.length).toBeLessThan(11);
+    const places = texts.map((line, index) => ({ at: at[index] as number, length: line.length }));
+    expect((await log.readAt(places.toReversed())).map(decode)).toEqual(texts.toReversed());
+    expect(await log.readAt([{ at: 5, length: 3 }])).toEqual([undefined]);
+  });
+
+  it("of several rows are joined however their bytes are cut (property)", () => {
+    const line = fc
+      .uint8Array({ maxLength: 40 })
+      .map((bytes) => bytes.map((byte) => (byte === 10 ? 11 : byte)));
+    fc.assert(
+      fc.property(fc.array(line), fc.infiniteStream(fc.integer({ min: 1, max: 15 })), (lines, cuts) => {
+        const joiner = new LineJoiner(30);
+        const found: unknown[] = [];
+        const wanted: unknown[] = [];
+        let at = 0;
+        for (const bytes of lines) {
+          const whole = Uint8Array.from([...bytes, 10]);
+          const isLong = bytes.length > 30;
+          wanted.push({ at, length: bytes.length, bytes: isLong ? undefined : bytes });
+          for (let start = 0; start < whole.length; ) {
+            const end = start + (cuts.next().value as number);
+            const row = joiner.push({ at: at + start, bytes: whole.subarray(start, end) });
+            if (row !== undefined) found.push(row);
+            start = end;
+          }
+          at += whole.length;
+        }
+        expect(found).toEqual(wanted);
+      }),
+    );
+  });
+
+  it("that a migration replaces stay in the table, and readers begin again", async () => {
+    const backend = sqliteSessionBackend({ driver });
+    const store = sessionStore(backend);
+    const old = [
+      `{"type":"session","version":1,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`,
+      `{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}`,
+    ];
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const { position: end } = await log.append(encode(old), position);
+    const size = old.join("").length + 2;
+    expect(rowsOf("select entries, head - base as size from sessile_session")).toEqual([
+      { entries: null, size },
+    ]);
+    const reader = await store.open("x");
+    const session = await store.open("x", { mode: "write" });
+    await session.appendMessage(userMessage("new"));
+    const batches = [];
+    for await (const batch of log.read(end)) batches.push(batch);
+    expect(batches.map(({ restarted }) => restarted)).toEqual([true]);
+    await reader.refresh();
+    expect((await reader.context()).items.map(({ message }) => message.role)).toEqual(["user", "user"]);
+    const kept = rowsOf("select line from sessile_entry order by key").slice(0, 2);
+    expect(kept.map(({ line }) => decode(line as Uint8Array))).toEqual(old.map((line) => `${line}\n`));
+    expect(rowsOf("select base, entries, messages from sessile_session")).toEqual([
+      { base: size, entries: 2, messages: 2 },
+    ]);
+    for await (const { firstMessage, counts } of store.list({ stats: true }))
+      expect([firstMessage, counts]).toEqual(["hi", { entries: 2, messages: 2 }]);
+    const fork = await store.fork("x");
+    expect((await fork.context()).items).toHaveLength(2);
+    await expect(log.append(encode(["{}"]), end)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  });
+
+  it("that are replaced while one is read in part are read from the first one on", async () => {
+    const backend = sqliteSessionBackend({ driver });
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const { position: end } = await log.append(encode([header, "a".repeat(2_500_000)]), position);
+    const reading = log.read(undefined)[Symbol.asyncIterator]();
+    expect((await reading.next()).value).toMatchObject({ at: [0] });
+    await log.replace?.(encode([header, "b"]), end);
+    const { lines, restarted } = (await reading.next()).value;
+    expect([restarted, lines.map(decode)]).toEqual([true, [header, "b"]]);
+    expect(await reading.next()).toMatchObject({ done: true });
+  });
+
+  it("of a fork are copied within the database, with what a list shows of them", async () => {
+    const backend = sqliteSessionBackend({ driver });
+    const store = sessionStore(backend);
+    const session = await store.create({ cwd: "/work", id: "a" });
+    await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    await session.updateInfo({ title: "early" });
+    const [before] = await session.append([{ type: "custom", customType: "x" }]);
+    await session.appendMessage(userMessage("said"));
+    await session.updateInfo({ title: "late" });
+    const source = (await backend.open("a", { partition: "", mode: "read" })) as SessionLog;
+    const all = (await linesOf(source)) as readonly string[];
+    const cut = all.findIndex((line) => line.includes(before?.id as string));
+    const offset = all.slice(0, cut).join("").length + cut;
+    let to = "" as LogPosition;
+    for await (const batch of source.read(undefined)) to = batch.next;
+    for (const [id, place, lines] of [
+      ["part", { at: offset, length: all[cut]?.length as number }, all.slice(1, cut + 1)],
+      ["whole", undefined, all.slice(1)],
+    ] as const) {
+      const { log } = await backend.create({ ...unnamed, id, cwd: "/other", partition: "p" });
+      expect(await log.copy?.(source, encode([header])[0] as Uint8Array, to, place)).toBe(true);
+      expect(await linesOf(log)).toEqual([header, ...lines]);
+      await expect(log.copy?.(source, encode([header])[0] as Uint8Array, to)).rejects.toMatchObject({
+        code: "SESSION_EXISTS",
+      });
+    }
+    const shown: Record<string, unknown> = {};
+    for await (const stored of backend.list({ partition: "p" })) shown[stored.id] = stored.counts;
+    expect(shown).toEqual({ part: undefined, whole: { entries: all.length - 1, messages: 1 } });
+    const summaries: unknown[] = [];
+    for await (const { title, firstMessage } of store.list({ partition: "p" }))
+      summaries.push([title, firstMessage]);
+    expect(summaries.sort()).toEqual([
+      ["early", undefined],
+      ["late", "said"],
+    ]);
+    const counting = new FaultyDriver(driver);
+    await storeOn(counting).fork("a", { id: "c" });
+    expect(
+      counting.calls
+        .flat()
+        .filter(({ sql }) => /^insert into sessile_entry .*\n *select .*\n *from \(select no/.test(sql)),
+    ).toHaveLength(1);
+    const { log } = await backend.create({ ...unnamed, id: "z" });
+    await store.delete("a");
+    expect(await log.copy?.(source, encode([header])[0] as Uint8Array, to)).toBe(false);
+    const elsewhere = sqliteSessionBackend({ driver: memoryDriver() });
+    await elsewhere.migrate();
+    const { log: other } = await elsewhere.create({ ...unnamed, id: "x" });
+    expect(await other.copy?.(source, encode([header])[0] as Uint8Array, to)).toBe(false);
+  });
+});
+
+it("a delete leaves no line, also of those before a migration", async () => {
+  const store = storeOn(driver);
+  for (const id of ["a", "b", "c"])
+    await (await store.create({ cwd: "/", id })).appendMessage(userMessage(id));
+  await store.delete("b");
+  const left = rowsOf("select distinct key >> 36 as no from sessile_entry order by 1");
+  expect(left).toEqual(rowsOf("select no from sessile_session order by 1"));
+  expect(left).toHaveLength(2);
+});
