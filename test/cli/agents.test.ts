@@ -151,25 +151,28 @@ describe("sessions of other agents", () => {
     expect(await run("search", "no such words")).toMatchObject({ code: 1, stdout: "" });
   });
 
-  // ccusage 17.2 and @ccusage/codex gave these numbers for these files on 2026-11-23, but for one: the repeated
-  // count of Codex, which ccusage adds again (input 180, cached 120, output 60).
-  it("have the tokens of ccusage by model and day", async () => {
+  it("have sums by model and by day, and what one session holds", async () => {
     const claude = (await run("stats", "all", "--agent", "claude-code", "--by", "model", "--json")).json[0];
     const once = { input: 10, output: 7, cacheRead: 5, cacheWrite: 3, total: 25 };
-    expect(claude.groups).toMatchObject({ "claude-opus-5-5": once, "claude-haiku-5": once });
+    expect(claude.groups).toEqual([
+      expect.objectContaining({ model: "claude-opus-5-5", ...once }),
+      expect.objectContaining({ model: "claude-haiku-5", ...once }),
+    ]);
     const days = (await run("stats", "all", "--agent", "claude-code", "--by", "day", "--json")).json[0];
-    expect(days.groups).toMatchObject({ "2026-11-20": once, "2026-11-21": once });
+    expect(days.groups).toMatchObject([
+      { day: "2026-11-20", ...once },
+      { day: "2026-11-21", ...once },
+    ]);
     expect(days).toMatchObject({ sessions: 1, turns: 2, tokens: { calls: 2 } });
-    const codex = (await run("stats", codexId, "--by", "model", "--json")).json[0];
-    expect(codex.groups["gpt-5.2-codex"]).toMatchObject({
-      input: 120,
-      cacheRead: 80,
-      output: 40,
-      total: 240,
-    });
+    const codex = (await run("stats", codexId, "--json")).json[0];
     expect(codex).toMatchObject({ turns: 1, toolCalls: 1, failures: 0 });
     expect(codex.cacheHits).toEqual([{ turn: 1, prompt: 200, cached: 80 }]);
-    expect(Object.keys(codex.context)).toContain("result of shell");
+    expect(Object.keys(codex.context).sort()).toEqual([
+      "assistant",
+      "call of shell",
+      "result of shell",
+      "user",
+    ]);
   });
 
   it("cost what the given prices say", async () => {

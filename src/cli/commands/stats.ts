@@ -1,36 +1,24 @@
 /** `stats`: what sessions did and cost. */
 
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { isAbsolute, relative, resolve } from "node:path";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
-import type { ContextMessage } from "../../content/index.js";
+import { type ContextMessage, contextOf } from "../../content/index.js";
 import type { CostOptions, ModelPrice } from "../../cost/index.js";
-import { type Call, costOfCall, sessionCalls, usageTokens } from "../../cost/internal.js";
 import { estimateMessageTokens } from "../../estimate/index.js";
 import type { Session } from "../../session/index.js";
-import { type CommandBody, type CommandContext, sourceOptions, textOption, UsageError } from "../command.js";
+import {
+  type CommandBody,
+  type CommandContext,
+  sourceOptions,
+  textOption,
+  textOptions,
+  UsageError,
+} from "../command.js";
 import { openOrSkip } from "../damage.js";
 import { type Output, table } from "../output.js";
 import { locateAll, type OpenedSession } from "../sources.js";
-
-/** The calls of a group: a model, a day, a project, or all. */
-interface Spent {
-  calls: number;
-  input: number;
-  output: number;
-  cacheRead: number;
-  cacheWrite: number;
-  total: number;
-  /** US dollars, of the calls with a known price. */
-  cost: number;
-  /** Calls without a known price. */
-  unpriced: number;
-}
-
-const nothing = (): Spent => ({
-  ...{ calls: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
-  ...{ cost: 0, unpriced: 0 },
-});
+import { type Group, type Grouping, groupings, Spending, type Spent } from "../spending.js";
 
 /** The sums over all sessions of a call of the command. */
 interface Sums {
@@ -40,46 +28,55 @@ interface Sums {
   turns: number;
   toolCalls: number;
   failures: number;
-  readonly all: Spent;
-  readonly groups: Map<string, Spent>;
-  readonly compactions: { count: number; cost: number; tokens: number; unpriced: number };
-  /** Estimated tokens of the contexts at the leaves, by kind of message. */
-  readonly context: Map<string, number>;
-  /** The share of the prompt that came from the cache, by turn of the last session. */
-  cacheHits: readonly { readonly turn: number; readonly prompt: number; readonly cached: number }[];
-  files: readonly FileRecord[];
+  compactions: number;
+  readonly spending: Spending;
+  /** Of one session: the branch of its leaf. */
+  branch?: Branch;
 }
 
-const groupings = ["model", "day", "project"] as const;
+interface Branch {
+  /** The part of the prompts that came from the cache. */
+  readonly cacheHits: readonly { readonly turn: number; readonly prompt: number; readonly cached: number }[];
+  /** Estimated tokens of the context at the leaf, by what fills it. */
+  readonly context: ReadonlyMap<string, number>;
+  /** Those of subagents too. */
+  readonly files: readonly Pick<FileRecord, "path" | "operations" | "gone">[];
+}
 
 export const stats: CommandBody = {
   description: [
-    "Sums over the sessions and those of their subagents, all branches included: all were paid for. Days are",
-    "those of this machine's time zone. Costs are by the library's dated table, or by `--prices`, a JSON list of",
-    "rows as `ModelPrice`. With one session it also shows cache hits by turn, what fills the context at the",
-    "leaf, and the files that were touched. `all` as a session means all that `ls` lists.",
+    "Sums over the sessions and those of their subagents, all branches included: all were paid for. A reply that",
+    "several files hold counts once. Days are those of this machine's time zone, or of the variable `TZ`. Costs",
+    "are by the library's dated table, or by `--prices`, a JSON list of rows as `ModelPrice`. With one session it",
+    "also shows cache hits by turn, what fills the context at the leaf, and the files that were touched. `all` as",
+    "a session means all that `ls` lists.",
+    "Tokens by model and day are those of ccusage 17, but for the differences in docs/guide/look.md.",
   ],
   arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions, or all." }],
   options: [
     ...sourceOptions,
-    { name: "by", value: "GROUP", choices: groupings, description: "Sum by this." },
+    {
+      name: "by",
+      value: "GROUP",
+      choices: groupings,
+      multiple: true,
+      description: "Sum by this.",
+    },
     { name: "prices", value: "FILE", description: "Prices that precede the library's own, as JSON." },
   ],
   examples: [
     { line: "sessile stats latest", does: "one session: cost, cache hits, files" },
-    { line: "sessile stats all --agent codex --by day", does: "Codex's tokens by day" },
+    { line: "sessile stats all --agent codex --by day --by model", does: "Codex's tokens by day and model" },
   ],
   async run(parsed, context) {
     const { out, signal } = context;
-    const by = textOption(parsed, "by") as (typeof groupings)[number] | undefined;
+    const by = groupings.filter((each) => textOptions(parsed, "by").includes(each));
     const prices = await pricesOf(textOption(parsed, "prices"), context);
     const named = await locateAll(parsed.positionals, parsed, context);
     const sums: Sums = {
-      ...{ sessions: 0, damaged: 0, turns: 0, toolCalls: 0, failures: 0, cacheHits: [], files: [] },
-      ...{ all: nothing(), groups: new Map(), context: new Map() },
-      compactions: { count: 0, cost: 0, tokens: 0, unpriced: 0 },
+      ...{ sessions: 0, damaged: 0, turns: 0, toolCalls: 0, failures: 0, compactions: 0 },
+      spending: new Spending(by, prices),
     };
-    // A message that several files hold, such as those of a fork, was paid for once.
     const seen = new Set<string>();
     for (const each of named) {
       signal.throwIfAborted();
@@ -87,13 +84,14 @@ export const stats: CommandBody = {
       const opened = named.length === 1 ? await each.open() : await openOrSkip(each, context);
       if (opened === undefined) continue;
       try {
-        await add(opened, sums, { by, prices, seen, isOne: named.length === 1 });
+        await add(opened, sums, seen);
+        if (named.length === 1) sums.branch = await branchOf(opened);
       } finally {
         await opened.close();
       }
     }
-    if (out.json) await out.value(resultOf(sums));
-    else await print(sums, by, out);
+    if (out.json) await out.value(resultOf(sums, by));
+    else await print(sums, out);
     return 0;
   },
 };
@@ -106,69 +104,13 @@ async function pricesOf(file: string | undefined, { cwd }: CommandContext): Prom
   return { prices: prices as readonly ModelPrice[] };
 }
 
-interface AddOptions {
-  readonly by: (typeof groupings)[number] | undefined;
-  readonly prices: CostOptions;
-  readonly seen: Set<string>;
-  readonly isOne: boolean;
-}
-
-async function add(opened: OpenedSession, sums: Sums, options: AddOptions): Promise<void> {
-  const { by, prices, seen, isOne } = options;
+async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promise<void> {
   sums.sessions++;
   sums.damaged += opened.damaged;
   for (const session of [opened.session, ...opened.children]) {
-    const keys: string[] = [];
-    for (const call of await sessionCalls(session)) {
-      const key = keyOf(call);
-      if (key !== undefined) {
-        if (seen.has(key)) continue;
-        keys.push(key);
-      }
-      const cost = costOfCall(call, prices)?.total;
-      // A reply that the agent made up, such as Claude Code's `<synthetic>`.
-      if (usageTokens(call.usage) === 0 && !cost) continue;
-      addCall(sums.all, call, cost);
-      if (by !== undefined) {
-        const group = groupOf(call, session, by);
-        const spent = sums.groups.get(group) ?? nothing();
-        sums.groups.set(group, spent);
-        addCall(spent, call, cost);
-      }
-      if (call.by === "summary") {
-        sums.compactions.cost += cost ?? 0;
-        sums.compactions.unpriced += cost === undefined ? 1 : 0;
-        sums.compactions.tokens += usageTokens(call.usage);
-      }
-    }
-    for (const key of keys) seen.add(key);
+    await sums.spending.add(session);
     await addMessages(session, sums, seen);
   }
-  if (isOne) await addLeaf(opened.session, sums);
-}
-
-/** Calls of two sessions with the same time, model and counts are one call. */
-function keyOf({ model, usage }: Call): string | undefined {
-  if (model.timestamp === undefined) return undefined;
-  const { input, output, cacheRead, cacheWrite } = usage;
-  return JSON.stringify([model.timestamp, model.provider, model.model, input, output, cacheRead, cacheWrite]);
-}
-
-function addCall(spent: Spent, { usage }: Call, cost: number | undefined): void {
-  spent.calls++;
-  for (const kind of ["input", "output", "cacheRead", "cacheWrite"] as const) spent[kind] += usage[kind] ?? 0;
-  spent.total += usageTokens(usage);
-  if (cost === undefined) spent.unpriced++;
-  else spent.cost += cost;
-}
-
-function groupOf({ model }: Call, session: Session, by: (typeof groupings)[number]): string {
-  if (by === "model") return model.model;
-  if (by === "project") return session.header.cwd;
-  const date = new Date(model.timestamp ?? Number.NaN);
-  if (Number.isNaN(date.getTime())) return "unknown";
-  const two = (value: number) => String(value).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 async function addMessages(session: Session, sums: Sums, seen: Set<string>): Promise<void> {
@@ -177,7 +119,7 @@ async function addMessages(session: Session, sums: Sums, seen: Set<string>): Pro
     const key = `${node.id} ${node.timestamp}`;
     if (seen.has(key)) continue;
     seen.add(key);
-    if (node.type === "compaction") sums.compactions.count++;
+    if (node.type === "compaction") sums.compactions++;
     if (node.type !== "message") continue;
     if (node.role === "user") sums.turns++;
     if (node.role !== "assistant" && node.role !== "toolResult") continue;
@@ -191,7 +133,7 @@ async function addMessages(session: Session, sums: Sums, seen: Set<string>): Pro
 }
 
 /** The branch of the leaf: cache hits by turn, the context, the files. */
-async function addLeaf(session: Session, sums: Sums): Promise<void> {
+async function branchOf({ session, children }: OpenedSession): Promise<Branch> {
   const hits: { turn: number; prompt: number; cached: number }[] = [];
   for (const entry of await session.path()) {
     if (entry.type !== "message") continue;
@@ -203,22 +145,68 @@ async function addLeaf(session: Session, sums: Sums): Promise<void> {
     last.prompt += input + cacheRead + cacheWrite;
     last.cached += cacheRead;
   }
-  sums.cacheHits = hits.filter(({ prompt }) => prompt > 0);
-  const context = await session.context();
-  for (const { message } of context.items) {
-    const kind = kindOf(message);
-    sums.context.set(kind, (sums.context.get(kind) ?? 0) + estimateMessageTokens(message));
+  const context = new Map<string, number>();
+  for (const { message } of (await session.context()).items) {
+    for (const [kind, part] of partsOf(message))
+      context.set(kind, (context.get(kind) ?? 0) + estimateMessageTokens(part));
   }
-  sums.files = fileLedger(context, { cwd: session.header.cwd }).files;
+  const files = new Map<string, Branch["files"][number]>();
+  for (const each of [session, ...children]) {
+    for (const { path: own, operations, gone } of await filesOf(each)) {
+      const path = pathIn(session.header.cwd, resolve(each.header.cwd, own));
+      const before = files.get(path)?.operations ?? [];
+      const all = [...new Set([...before, ...operations])];
+      files.set(path, { path, operations: all, ...(gone && { gone }) });
+    }
+  }
+  return { cacheHits: hits.filter(({ prompt }) => prompt > 0), context, files: [...files.values()] };
 }
 
-function kindOf(message: ContextMessage): string {
-  return message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
+/** The files of the whole branch: a compaction takes messages out of the context, and undoes no work. */
+async function filesOf(session: Session): Promise<readonly FileRecord[]> {
+  const messages: ContextMessage[] = [];
+  for (const entry of await session.path()) if (entry.type === "message") messages.push(entry.message);
+  return fileLedger(contextOf(messages), { cwd: session.header.cwd }).files;
 }
 
-function resultOf(sums: Sums) {
-  const { groups, context, all, ...rest } = sums;
-  return { ...rest, tokens: all, groups: Object.fromEntries(groups), context: Object.fromEntries(context) };
+function pathIn(cwd: string, path: string): string {
+  const inside = relative(cwd, path);
+  return inside === "" || inside.startsWith("..") || isAbsolute(inside) ? path : inside;
+}
+
+/** A message by what fills it: its text, and each of its other blocks. */
+function* partsOf(message: ContextMessage): Generator<readonly [string, ContextMessage]> {
+  const own =
+    message.role === "toolResult" ? `result of ${message.toolName}` : (names[message.role] ?? message.role);
+  if (!("content" in message) || typeof message.content === "string") {
+    yield [own, message];
+    return;
+  }
+  for (const block of message.content) {
+    const kind = block.type === "toolCall" ? `call of ${block.name}` : (names[block.type] ?? own);
+    yield [kind, { ...message, content: [block] } as ContextMessage];
+  }
+}
+
+const names: Readonly<Record<string, string>> = {
+  compactionSummary: "compaction summary",
+  branchSummary: "branch summary",
+  bashExecution: "shell",
+  thinking: "thinking",
+  image: "image",
+  resource: "attachment",
+};
+
+function resultOf({ spending, branch, compactions, ...rest }: Sums, by: readonly Grouping[]) {
+  const { calls, total: tokens, cost, unpriced } = spending.summaries;
+  return {
+    ...rest,
+    compactions: { count: compactions, calls, tokens, cost, unpriced },
+    tokens: spending.all,
+    ...(spending.pricesAsOf !== undefined && { pricesAsOf: spending.pricesAsOf }),
+    ...(by.length > 0 && { groups: spending.groups }),
+    ...(branch && { ...branch, context: Object.fromEntries(branch.context) }),
+  };
 }
 
 const money = (cost: number) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
@@ -230,47 +218,55 @@ const columns = [
   })),
 ] as const;
 
-function cells(title: string, spent: Spent): readonly string[] {
-  const { calls, input, output, cacheRead, cacheWrite, total, cost, unpriced } = spent;
-  const counts = [calls, input, output, cacheRead, cacheWrite, total].map((count) =>
-    count.toLocaleString("en"),
-  );
-  return [
-    title,
-    ...counts,
-    unpriced === calls && calls > 0 ? "unknown" : `${money(cost)}${unpriced > 0 ? "+" : ""}`,
-  ];
+function costText({ calls, cost, unpriced }: Spent): string {
+  return unpriced === calls && calls > 0 ? "unknown" : `${money(cost)}${unpriced > 0 ? "+" : ""}`;
 }
 
-async function print(sums: Sums, by: string | undefined, out: Output): Promise<void> {
-  const { sessions, turns, toolCalls, failures, compactions, all, groups, context, cacheHits, files } = sums;
+function cells(title: string, spent: Spent): readonly string[] {
+  const { calls, input, output, cacheRead, cacheWrite, total } = spent;
+  const counts = [calls, input, output, cacheRead, cacheWrite, total];
+  return [title, ...counts.map((count) => count.toLocaleString("en")), costText(spent)];
+}
+
+async function print(sums: Sums, out: Output): Promise<void> {
+  const { sessions, turns, toolCalls, failures, compactions, spending, branch } = sums;
+  const { all, groups, summaries, pricesAsOf } = spending;
   await out.line(
-    `${sessions} sessions, ${turns} turns, ${toolCalls} tool calls (${failures} failed), ${compactions.count} compactions`,
+    `${sessions} sessions, ${turns} turns, ${toolCalls} tool calls (${failures} failed), ${compactions} compactions`,
     "",
   );
-  const sorted = [...groups].sort(([a, x], [b, y]) => (by === "day" ? (a < b ? -1 : 1) : y.total - x.total));
-  const rows = [...sorted.map(([key, spent]) => cells(out.clean(key), spent)), cells("all", all)];
+  const titleOf = (group: Group) =>
+    out.clean([group.day, group.model, group.project].filter(Boolean).join("  "));
+  const rows = [...groups.map((group) => cells(titleOf(group), group)), cells("all", all)];
   const [head = "", ...lines] = table(columns, rows, out.columns);
   await out.line(out.style("dim", head), ...lines);
+  if (pricesAsOf !== undefined) await out.line(`prices as of ${pricesAsOf}`);
   if (all.unpriced > 0) await out.line(`${all.unpriced} calls are of models without a known price`);
-  if (compactions.tokens > 0)
+  if (summaries.calls > 0)
     await out.line(
-      `summaries: ${compactions.tokens} tokens, ${compactions.unpriced > 0 ? "cost unknown" : money(compactions.cost)}, included above`,
+      `${summaries.calls} of the calls wrote summaries: ${summaries.total.toLocaleString("en")} tokens, ${costText(summaries)}`,
     );
+  else if (compactions > 0) await out.line("the calls that wrote the summaries are not recorded");
+  if (branch !== undefined) await printBranch(branch, out);
+}
+
+async function printBranch({ cacheHits, context, files }: Branch, out: Output): Promise<void> {
   if (cacheHits.length > 0) {
     const shares = cacheHits.map(
       ({ turn, prompt, cached }) => `${turn}: ${Math.round((cached / prompt) * 100)} %`,
     );
     await out.line("", out.style("bold", "Cached part of the prompt by turn"), shares.join("  "));
   }
-  if (context.size > 0) {
-    await out.line("", out.style("bold", "Context at the leaf, estimated tokens"));
-    for (const [kind, tokens] of [...context].sort(([, a], [, b]) => b - a))
-      await out.line(`${String(tokens).padStart(9)}  ${out.clean(kind)}`);
+  const total = [...context.values()].reduce((sum, tokens) => sum + tokens, 0);
+  if (total > 0) {
+    await out.line("", out.style("bold", `Context at the leaf: about ${total.toLocaleString("en")} tokens`));
+    for (const [kind, tokens] of [...context].sort(([, a], [, b]) => b - a)) {
+      const share = `${Math.round((tokens / total) * 100)} %`;
+      await out.line(`${tokens.toLocaleString("en").padStart(9)}  ${share.padStart(5)}  ${out.clean(kind)}`);
+    }
   }
-  if (files.length > 0) {
-    await out.line("", out.style("bold", "Files"));
-    for (const { path, operations, gone } of files)
-      await out.line(`  ${out.clean(path)}  ${operations.join(", ")}${gone ? " (gone)" : ""}`);
-  }
+  if (files.length === 0) return;
+  await out.line("", out.style("bold", "Files"));
+  for (const { path, operations, gone } of files)
+    await out.line(`  ${out.clean(path)}  ${operations.join(", ")}${gone ? " (gone)" : ""}`);
 }

@@ -92,7 +92,9 @@ async function sessionsOf(
   home: string,
   since: number,
 ): Promise<readonly FoundSession[]> {
-  const candidates = (await agentHomes[format].sessions(home)).filter(({ modified }) => modified >= since);
+  const all = await agentHomes[format].sessions(home);
+  const paths = new Set(all.map(({ path }) => path));
+  const candidates = all.filter(({ modified }) => modified >= since);
   const pairs = (await inParallel(candidates, (candidate) => describe(format, candidate))).filter(
     (pair) => pair !== undefined,
   );
@@ -107,7 +109,9 @@ async function sessionsOf(
   const more = await moreOf(format, home);
   const newest = new Map<string, { readonly session: FoundSession; readonly base: string | undefined }>();
   for (const [candidate, described] of pairs) {
-    if (described.partOf !== undefined) continue;
+    // A part whose session was deleted is all that is left of it.
+    if (described.partOf !== undefined && paths.has(`${dirname(candidate.path)}/${described.partOf}.jsonl`))
+      continue;
     const others = parts.get(`${dirname(candidate.path)} ${described.id}`) ?? [];
     const whole = { ...described, ...more(candidate, described) };
     const session = foundOf({ format, home, candidate, others, described: whole });
