@@ -97,7 +97,12 @@ export class SqliteLog implements SessionLog {
       const restarted = !isFirst && (next > head || (base > 0 && next <= base));
       if (restarted) lines.clear();
       if (restarted || end === undefined) end = head;
-      if (first.at === null) return;
+      if (first.at === null) {
+        // The new lines begin behind the end that this page was bounded by.
+        if (!restarted || base === head) return;
+        next = base;
+        continue;
+      }
       const batch = this.#batchOf(rows, lines);
       // A page may have a part of one long line alone.
       if (batch !== undefined) yield restarted ? { ...batch, restarted } : batch;
