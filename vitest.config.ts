@@ -16,7 +16,7 @@ const harnesses = [
   "test/docs/guide.test.ts",
   "test/sync/git.test.ts",
   "test/viewer/page/*.test.ts",
-  "test/cli/process.test.ts",
+  "test/cli/{completion,process}.test.ts",
 ];
 /** Tests of files, processes and clocks. */
 const system = [

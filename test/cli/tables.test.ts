@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -6,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { commonOptions, loadCommand } from "../../src/cli/command.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
-import { completionScript, shells } from "../../src/cli/completion.js";
+import { shells } from "../../src/cli/completion.js";
 import { exitCodes } from "../../src/cli/help.js";
 import { bytesText, table, truncated, widthOf } from "../../src/cli/output.js";
 import { referencePage } from "../../src/cli/reference.js";
@@ -147,27 +146,6 @@ describe("a number of bytes", () => {
 });
 
 describe("completion", () => {
-  /** What bash offers behind the words, with a stand-in for the program. */
-  function offered(...words: readonly string[]): readonly string[] {
-    const program = `sessile() { echo '{"agent":"sessile","id":"0190-abc","path":"x"}'; }`;
-    const script = `${program}\n${completionScript("bash", commands)}
-COMP_WORDS=(sessile ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
-_sessile; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout, stderr, status } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" });
-    expect([status, stderr]).toEqual([0, ""]);
-    return stdout.split("\n").filter(Boolean);
-  }
-
-  it("of bash offers commands, subcommands, options, values and ids", () => {
-    expect(offered("sh")).toEqual(["show"]);
-    expect(offered("")).toEqual([...new Set(commands.map(({ name }) => name.split(" ")[0]))]);
-    expect(offered("blobs", "")).toEqual(["ls", "verify", "gc"]);
-    expect(offered("blobs", "gc", "--d")).toEqual(["--dry-run"]);
-    expect(offered("project", "latest", "--target", "ge")).toEqual(["gemini"]);
-    expect(offered("show", "")).toEqual(["latest", "0190-abc"]);
-    expect(offered("show", "--cont")).toEqual(["--context"]);
-  });
-
   it.each(shells)("of %s names every command and option", async (shell) => {
     const { stdout, code } = await call(["completion", shell]);
     expect(code).toBe(0);

@@ -25,6 +25,8 @@ const packages: Readonly<Record<string, string>> = {
   losetup: "mount",
   setpriv: "util-linux",
   prlimit: "util-linux",
+  zsh: "zsh",
+  fish: "fish",
   initdb: "postgresql",
   pgbouncer: "pgbouncer",
   radosgw: "radosgw",

@@ -24,8 +24,13 @@ export const diff: CommandBody = {
   finds: "if the points differ",
   arguments: [
     { name: "S", kind: "session", description: "The session." },
-    { name: "A", kind: "text", description: "An entry, by its id or a unique start; `leaf` is the leaf." },
-    { name: "B", kind: "text", description: "Another entry." },
+    {
+      name: "A",
+      kind: "text",
+      offers: ["leaf"],
+      description: "An entry, by its id or a unique start; `leaf` is the leaf.",
+    },
+    { name: "B", kind: "text", offers: ["leaf"], description: "Another entry." },
   ],
   options: sourceOptions,
   examples: [{ line: "sessile diff latest 17de5353 leaf", does: "the entries and messages since an entry" }],

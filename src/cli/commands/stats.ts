@@ -52,7 +52,9 @@ export const stats: CommandBody = {
     "a session means all that `ls` lists.",
     "Tokens by model and day are those of ccusage 17, but for the differences in docs/guide/look.md.",
   ],
-  arguments: [{ name: "S", kind: "session", multiple: true, description: "The sessions, or all." }],
+  arguments: [
+    { name: "S", kind: "session", offers: ["all"], multiple: true, description: "The sessions, or all." },
+  ],
   options: [
     ...sourceOptions,
     {
