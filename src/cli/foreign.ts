@@ -85,9 +85,27 @@ const headBytes = 64 * 1024;
 export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
   const format = await formatOf(path);
   if (format === undefined || !isForeign(format)) return undefined;
+  const whole = await findInHome(format, path);
+  if (whole !== undefined) return named(whole, context);
   const paths = [basename(path)];
   const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
   return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
+}
+
+/** Homes of agents whose sessions have the files of subagents elsewhere in the home. */
+const homeOf: { readonly [F in ForeignFormatName]?: RegExp } = {
+  codex: /^(.+)[/\\](?:sessions[/\\]\d{4}[/\\]\d\d[/\\]\d\d|archived_sessions)[/\\][^/\\]+$/,
+  opencode: /^(.+)[/\\]storage[/\\]session[/\\][^/\\]+[/\\][^/\\]+$/,
+};
+
+/** The session of a file in an agent's home, with the files of its subagents. */
+async function findInHome(format: ForeignFormatName, path: string): Promise<ForeignSession | undefined> {
+  const home = homeOf[format]?.exec(path)?.[1];
+  if (home === undefined) return undefined;
+  for await (const found of findSessions({ agents: [format], homes: { [format]: home } })) {
+    if (join(home, ...(found.paths[0] ?? "").split("/")) === path) return found;
+  }
+  return undefined;
 }
 
 async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
@@ -105,8 +123,10 @@ async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
 }
 
 function named(found: ForeignSession, { signal, out }: CommandContext): NamedSession {
-  const files = found.paths.map((each) => join(found.home, ...each.split("/")));
+  const inHome = (each: string) => join(found.home, ...each.split("/"));
+  const files = found.paths.map(inHome);
   const [path = found.home] = files;
+  const currentFiles = async () => (await sessionFiles(found)).map((file) => inHome(file.path));
   const read = async (options: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
     const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
@@ -125,7 +145,8 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     noteFindings(path, imported.report, out);
     return imported;
   };
-  return { agent: found.format, path, files, read, open: () => openImported(found.format, path, read) };
+  const openAll = () => openImported(found.format, path, read);
+  return { agent: found.format, path, files, currentFiles, read, open: openAll };
 }
 
 /** The start of a database, which tells the format. */

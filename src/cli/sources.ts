@@ -27,6 +27,8 @@ export interface NamedSession {
   readonly path: string;
   /** All files, if there are several. */
   readonly files?: readonly string[];
+  /** The files as they are now, with new ones of subagents; absent for this library's own. */
+  currentFiles?(): Promise<readonly string[]>;
   open(options?: OpenOptions): Promise<OpenedSession>;
   /** Imports a session of another agent; absent for this library's own. */
   read?(options: ReadOptions): Promise<ImportedSession>;

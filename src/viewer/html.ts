@@ -10,6 +10,7 @@ import {
   type PageData,
   type PageEntry,
   type PageImage,
+  type PageSession,
   type PageUpdate,
 } from "./page-data.js";
 
@@ -19,6 +20,14 @@ export interface ViewerSource {
   readonly entries: readonly PageEntry[];
   readonly leafId: string | null;
   readonly diagnostics?: Diagnostics;
+  /** Sessions of subagents, by the ids that `sessile.subagent` entries name. */
+  readonly children?: readonly ViewerSource[];
+}
+
+/** A session of a page, with the key that it has there. */
+export interface KeyedSource {
+  readonly key: string;
+  readonly source: ViewerSource;
 }
 
 /** Options of {@link viewerHtml}. */
@@ -35,8 +44,7 @@ export interface ViewerOptions {
   readonly prices?: readonly ModelPrice[];
   /**
    * The path of an event stream on the page's own origin, which continues the session; see
-   * {@link viewerEvent}. The page asks for it with `?after=N`, the number of entries that it has. Without it
-   * the page makes no request at all.
+   * {@link viewerEvent}. Without it the page makes no request at all.
    */
   readonly live?: string;
 }
@@ -69,18 +77,15 @@ export async function viewerHtml(source: ViewerSource, options: ViewerOptions): 
   if (head === undefined || tail === undefined || more.length > 0) {
     throw new TypeError("template: expected the viewer's application, with one place for data");
   }
-  const { entries, found } = separateImages(source.entries);
+  const sessions = keyedSources(source).map((keyed) => ({
+    session: pageSession(keyed),
+    ...separateImages(keyed.key, keyed.source.entries),
+  }));
+  const found = sessions.flatMap((each) => each.found);
   const { images, leftOut } = await loadImages(found, blobs, maxImageBytes);
-  const { diagnostics } = source;
   const data: PageData = {
-    ...(source.header !== undefined && { header: source.header }),
+    sessions: sessions.map(({ session }) => session),
     ...(agent !== undefined && { agent }),
-    leafId: source.leafId,
-    count: entries.length,
-    diagnostics: {
-      total: diagnostics?.total ?? 0,
-      listed: diagnostics?.slice(0, maxListedDiagnostics) ?? [],
-    },
     ...(prices !== undefined && { prices }),
     leftOut,
     ...(live !== undefined && { live }),
@@ -89,29 +94,71 @@ export async function viewerHtml(source: ViewerSource, options: ViewerOptions): 
   const parts = [
     policed,
     jsonElement(`id="${dataElements.session}"`, inertJson(data)),
-    ...entryElements(entries),
+    ...sessions.flatMap(({ entries }, at) => [...entryElements(entries, at)]),
     ...images.map(imageElement),
     tail,
   ];
   return { parts, leftOut };
 }
 
-/** Makes the event that adds entries to an open page: a message of a `text/event-stream`. */
+/** A session and those of its subagents, each with its key in a page. Entries of a repeated id are left out. */
+export function keyedSources(source: ViewerSource): readonly KeyedSource[] {
+  const keys = new Set<string>();
+  const keyed = (each: ViewerSource): readonly KeyedSource[] => {
+    const id = each.header?.id ?? "session";
+    let key = id;
+    for (let copy = 2; keys.has(key); copy++) key = `${id} (${copy})`;
+    keys.add(key);
+    return [
+      { key, source: { ...each, entries: unique(each.entries) } },
+      ...(each.children ?? []).flatMap(keyed),
+    ];
+  };
+  return keyed(source);
+}
+
+function unique(entries: readonly PageEntry[]): readonly PageEntry[] {
+  const ids = new Set<string>();
+  return entries.filter(({ id }) => !ids.has(id) && ids.add(id));
+}
+
+function pageSession({ key, source }: KeyedSource): PageSession {
+  const { header, leafId, diagnostics } = source;
+  return {
+    key,
+    ...(header !== undefined && { header }),
+    leafId,
+    diagnostics: {
+      total: diagnostics?.total ?? 0,
+      listed: diagnostics?.slice(0, maxListedDiagnostics) ?? [],
+    },
+  };
+}
+
+/** A session that changed: of its entries the first `from` ones stayed. */
+export interface ChangedSource extends KeyedSource {
+  readonly from: number;
+}
+
+/** Makes the event that changes the sessions of an open page: a message of a `text/event-stream`. */
 export async function viewerEvent(
-  source: Pick<ViewerSource, "entries" | "leafId">,
+  changed: readonly ChangedSource[],
   options: Pick<ViewerOptions, "blobs" | "maxImageBytes"> & {
-    /** The session's entries up to and with these. A page that connects again sends it back. */
-    readonly count: number;
+    /** A page that connects again sends it back. */
+    readonly version: number;
   },
 ): Promise<string> {
   const maxImageBytes = integerOption("maxImageBytes", options.maxImageBytes, defaultImageBytes, 0);
-  const { entries, found } = separateImages(source.entries);
+  const sessions = changed.map(({ from, ...keyed }) => ({
+    ...{ session: pageSession(keyed), from },
+    ...separateImages(keyed.key, keyed.source.entries.slice(from)),
+  }));
+  const found = sessions.flatMap((each) => each.found);
   const update: PageUpdate = {
-    entries,
-    leafId: source.leafId,
+    sessions: sessions.map(({ session, from, entries }) => ({ ...session, from, entries })),
     ...(await loadImages(found, options.blobs, maxImageBytes)),
   };
-  return `event: append\nid: ${options.count}\ndata: ${inertJson(update)}\n\n`;
+  return `event: change\nid: ${options.version}\ndata: ${inertJson(update)}\n\n`;
 }
 
 /**
@@ -130,10 +177,12 @@ function jsonElement(attributes: string, json: string): string {
   return `<script type="application/json" ${attributes}>${json}</script>\n`;
 }
 
-function* entryElements(entries: readonly PageEntry[]): Generator<string, void, undefined> {
+/** @param session the number of the entries' session in the page */
+function* entryElements(entries: readonly PageEntry[], session: number): Generator<string, void, undefined> {
   let block: string[] = [];
   let length = 0;
-  const element = () => jsonElement(`class="${dataElements.entries}"`, `[${block.join(",\n")}]`);
+  const place = `class="${dataElements.entries}" data-session="${session}"`;
+  const element = () => jsonElement(place, `[${block.join(",\n")}]`);
   for (const entry of entries) {
     const json = inertJson(entry);
     block.push(json);

@@ -19,6 +19,7 @@ export interface SeparatedImages {
 /** An image that an entry holds or names. */
 interface FoundImage {
   readonly key: string;
+  readonly session: string;
   readonly entryId: string;
   readonly mediaType: string;
   readonly size: number;
@@ -34,23 +35,30 @@ const shownTypes: ReadonlySet<string> = new Set([
   ...["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/svg+xml"],
 ]);
 
-/** Finds all images, and replaces the data of inline ones by their key. */
-export function separateImages(entries: readonly PageEntry[]): SeparatedImages {
+/**
+ * Finds all images, and replaces the data of inline ones by their key.
+ *
+ * @param session the key of the entries' session
+ */
+export function separateImages(session: string, entries: readonly PageEntry[]): SeparatedImages {
   const found = new Map<string, FoundImage>();
-  return { entries: entries.map((entry) => withoutImages(entry, found)), found: [...found.values()] };
+  return {
+    entries: entries.map((entry) => withoutImages(session, entry, found)),
+    found: [...found.values()],
+  };
 }
 
-function withoutImages(entry: PageEntry, found: Map<string, FoundImage>): PageEntry {
+function withoutImages(session: string, entry: PageEntry, found: Map<string, FoundImage>): PageEntry {
   let inline = 0;
   let changed = false;
   const block = (value: unknown): unknown => {
     if (!isRecord(value)) return value;
     if (value.type === "image" && typeof value.data === "string" && value.data !== "") {
-      const key = inlineImageKey(entry.id, inline++);
+      const key = inlineImageKey(session, entry.id, inline++);
       const mediaType = typeof value.mimeType === "string" ? value.mimeType : "";
       const size = Math.floor((value.data.length * 3) / 4);
       if (isShown(mediaType)) {
-        found.set(key, { key, entryId: entry.id, mediaType, size, inline: value.data });
+        found.set(key, { key, session, entryId: entry.id, mediaType, size, inline: value.data });
       }
       changed = true;
       return { ...value, data: "", viewerKey: key };
@@ -60,7 +68,7 @@ function withoutImages(entry: PageEntry, found: Map<string, FoundImage>): PageEn
       const { blob, mediaType, size, name } = resource;
       if (!found.has(blob)) {
         found.set(blob, {
-          ...{ key: blob, entryId: entry.id, mediaType, size, blob },
+          ...{ key: blob, session, entryId: entry.id, mediaType, size, blob },
           ...(name !== undefined && { name }),
         });
       }
@@ -116,10 +124,15 @@ export async function loadImages(
 ): Promise<LoadedImages> {
   const images: PageImage[] = [];
   const leftOut: LeftOutImage[] = [];
-  const leave = ({ key, entryId, mediaType, size, name }: FoundImage, reason: LeftOutImage["reason"]) =>
-    leftOut.push({ key, entryId, mediaType, size, ...(name !== undefined && { name }), reason });
+  const leave = (image: FoundImage, reason: LeftOutImage["reason"]) => {
+    const { key, session, entryId, mediaType, size, name } = image;
+    leftOut.push({ key, session, entryId, mediaType, size, ...(name !== undefined && { name }), reason });
+  };
   let room = maxBytes;
-  for (const image of found.toSorted((a, b) => a.size - b.size)) {
+  // A blob may be in several sessions.
+  const unique = new Map<string, FoundImage>();
+  for (const image of found) if (!unique.has(image.key)) unique.set(image.key, image);
+  for (const image of [...unique.values()].sort((a, b) => a.size - b.size)) {
     if (image.size > room) leave(image, "budget");
     else {
       const loaded = await base64Of(image, blobs);

@@ -1,3 +1,10 @@
 /** The parts of this module that the command line uses, beside `node/template`. */
 
-export { viewerEvent, viewerHtml } from "./html.js";
+export {
+  type ChangedSource,
+  type KeyedSource,
+  keyedSources,
+  type ViewerSource,
+  viewerEvent,
+  viewerHtml,
+} from "./html.js";

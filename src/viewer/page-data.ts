@@ -3,21 +3,27 @@
 import type { ModelPrice } from "../cost/index.js";
 import type { Diagnostic, SessionEntry, SessionHeader, UnknownEntry } from "../session/index.js";
 
-/** The session of a page, without its entries, which are in blocks of their own. */
+/** The sessions of a page, without their entries, which are in blocks of their own. */
 export interface PageData {
-  readonly header?: SessionHeader;
+  /** The session of the page, then those of its subagents. */
+  readonly sessions: readonly PageSession[];
   /** The agent that wrote the session, such as `claude-code`. */
   readonly agent?: string;
-  readonly leafId: string | null;
-  /** The number of entries in the page. */
-  readonly count: number;
-  readonly diagnostics: PageDiagnostics;
   /** Custom prices, which precede the library's own. */
   readonly prices?: readonly ModelPrice[];
   /** Images that are not in the page. */
   readonly leftOut: readonly LeftOutImage[];
   /** The address of an event stream that continues the session. */
   readonly live?: string;
+}
+
+/** One session of a page. */
+export interface PageSession {
+  /** Unique in the page: the id of the header, if there is one. */
+  readonly key: string;
+  readonly header?: SessionHeader;
+  readonly leafId: string | null;
+  readonly diagnostics: PageDiagnostics;
 }
 
 /** Problems of the stored session. */
@@ -29,8 +35,10 @@ export interface PageDiagnostics {
 
 /** An image that a page lacks. */
 export interface LeftOutImage {
-  /** The blob of a resource, or the entry and number of an inline image; see {@link inlineImageKey}. */
+  /** The blob of a resource, or the place of an inline image; see {@link inlineImageKey}. */
   readonly key: string;
+  /** The key of the first session that has it. */
+  readonly session: string;
   readonly entryId: string;
   readonly mediaType: string;
   /** Bytes. */
@@ -47,20 +55,26 @@ export interface PageImage {
   readonly base64: string;
 }
 
-/** New entries of a session that a page shows already: the data of an event `append`. */
+/** Changes of the sessions that a page shows already: the data of an event `change`. */
 export interface PageUpdate {
-  readonly entries: readonly PageEntry[];
-  readonly leafId: string | null;
+  readonly sessions: readonly SessionUpdate[];
   readonly images: readonly PageImage[];
   readonly leftOut: readonly LeftOutImage[];
+}
+
+/** A session that changed, or began. */
+export interface SessionUpdate extends PageSession {
+  /** The number of entries that stay. All others are replaced by `entries`. */
+  readonly from: number;
+  readonly entries: readonly PageEntry[];
 }
 
 /** An entry in a page. Inline images have no data here, but the key of a {@link PageImage}. */
 export type PageEntry = SessionEntry | UnknownEntry;
 
-/** The key of an inline image: its entry, and its number among the entry's inline images. */
-export function inlineImageKey(entryId: string, number: number): string {
-  return `${entryId}/${number}`;
+/** The key of an inline image: its session, its entry, and its number among the entry's inline images. */
+export function inlineImageKey(session: string, entryId: string, number: number): string {
+  return `${session}/${entryId}/${number}`;
 }
 
 /** Ids and classes of the elements that hold data. */

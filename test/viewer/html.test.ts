@@ -55,8 +55,9 @@ it("holds any session, and gives back its very entries", async () => {
         const page = readBack(html);
         const expected: PageEntry[] = JSON.parse(JSON.stringify(all));
         expect(withoutImages(page.entries)).toEqual(withoutImages(expected));
-        expect(page.data.header).toEqual(JSON.parse(JSON.stringify(head)));
-        expect(page.data.leafId).toBe(note.id);
+        const [session] = page.data.sessions;
+        expect(session?.header).toEqual(JSON.parse(JSON.stringify(head)));
+        expect(session?.leafId).toBe(note.id);
         // The application's own script is the only one of its kind.
         expect(html.match(/<script>/g)).toHaveLength(1);
       },
@@ -94,12 +95,12 @@ it("separates inline images, and leaves out the largest of those over the budget
   const { parts, leftOut } = await viewerHtml(entries.source, { template, maxImageBytes: large.length + 2 });
   const page = readBack(parts.join(""));
   expect(leftOut.map(({ key, reason, size }) => ({ key, reason, size }))).toEqual([
-    { key: 'a"<b>/0', reason: "budget", size: expect.closeTo(large.length, -1) },
+    { key: 'session-1/a"<b>/0', reason: "budget", size: expect.closeTo(large.length, -1) },
   ]);
   expect(page.data.leftOut).toEqual(leftOut);
   expect(page.images).toEqual([
     {
-      attributes: `class="image-data" data-key="a&#34;&#60;b&#62;/1" data-type="image/png"`,
+      attributes: `class="image-data" data-key="session-1/a&#34;&#60;b&#62;/1" data-type="image/png"`,
       base64: base64(small),
     },
   ]);
@@ -157,10 +158,39 @@ it("allows a connection only to its own origin, and only if the session is live"
 it("makes an event of new entries", async () => {
   const entries = new Entries();
   entries.user("line\n</script>\u2028");
-  const event = await viewerEvent(entries.source, { count: 7 });
-  expect(event).toMatch(/^event: append\nid: 7\ndata: [^\n]*\n\n$/);
+  entries.reply("more");
+  const changed = [{ key: "session-1", source: entries.source, from: 1 }];
+  const event = await viewerEvent(changed, { version: 7 });
+  expect(event).toMatch(/^event: change\nid: 7\ndata: [^\n]*\n\n$/);
   const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
-  expect(update).toEqual({ entries: entries.all, leafId: "e0", images: [], leftOut: [] });
+  const session = { ...entries.page, from: 1, entries: entries.all.slice(1) };
+  expect(update).toEqual({ sessions: [session], images: [], leftOut: [] });
+});
+
+it("holds the sessions of subagents, each with a key of its own and its own images", async () => {
+  const [main, child, other] = [new Entries("main"), new Entries("child", "main"), new Entries("child")];
+  const data = Buffer.from(png(2, 2)).toString("base64");
+  for (const entries of [main, child, other]) {
+    const image = { type: "image", mimeType: "image/png", data } as const;
+    entries.message({ role: "user", content: [image], timestamp: 1 }, "same");
+    entries.user("twice", "same");
+  }
+  const source = { ...main.source, children: [{ ...child.source, children: [other.source] }] };
+  const { parts } = await viewerHtml(source, { template });
+  const html = parts.join("");
+  const page = readBack(html);
+  expect(page.data.sessions.map(({ key, header }) => [key, header?.id])).toEqual([
+    ["main", "main"],
+    ["child", "child"],
+    ["child (2)", "child"],
+  ]);
+  expect(page.entries.map(({ id }) => id)).toEqual(["same", "same", "same"]);
+  expect([...html.matchAll(/data-session="(\d)"/g)].map(([, at]) => at)).toEqual(["0", "1", "2"]);
+  expect(page.images.map(({ attributes }) => /data-key="([^"]*)"/.exec(attributes)?.[1])).toEqual([
+    "main/same/0",
+    "child/same/0",
+    "child (2)/same/0",
+  ]);
 });
 
 it("lists the problems of a damaged session", async () => {
@@ -168,9 +198,9 @@ it("lists the problems of a damaged session", async () => {
     `{"type":"session","version":3,"id":"x","timestamp":"t","cwd":"/"}\n{broken\n`,
   );
   const { parts } = await viewerHtml(session, { template });
-  const { diagnostics } = readBack(parts.join("")).data;
-  expect(diagnostics.total).toBe(1);
-  expect(diagnostics.listed).toEqual([expect.objectContaining({ code: "INVALID_JSON", line: 2 })]);
+  const diagnostics = readBack(parts.join("")).data.sessions[0]?.diagnostics;
+  expect(diagnostics?.total).toBe(1);
+  expect(diagnostics?.listed).toEqual([expect.objectContaining({ code: "INVALID_JSON", line: 2 })]);
 });
 
 it("refuses a template without a place for data", async () => {

@@ -8,6 +8,7 @@ import { searchEntries, searchPattern, textsOf } from "../../src/viewer/model/se
 import { seenContext } from "../../src/viewer/model/seen-context.js";
 import { modelFor, sentRequest, sentTargets } from "../../src/viewer/model/sent-request.js";
 import { SessionModel } from "../../src/viewer/model/session-model.js";
+import { SessionModels } from "../../src/viewer/model/session-models.js";
 import {
   bytesText,
   costText,
@@ -142,7 +143,7 @@ describe("the conversation", () => {
   it("shows every message of any tree, once, on the path to any entry", () => {
     fc.assert(
       fc.property(entryTree({ maxLength: 25 }), (all) => {
-        const data = { leafId: null, count: 0, diagnostics: { total: 0, listed: [] }, leftOut: [] };
+        const data = { key: "", leafId: null, diagnostics: { total: 0, listed: [] } };
         const model = new SessionModel(data, all);
         for (const { id } of all) {
           const rows = conversationRows(model, id);
@@ -193,18 +194,18 @@ describe("what the model saw", () => {
   it("is the context before a reply: summary, kept, pinned and edited items, and what was forgotten", () => {
     const model = branched().model();
     const seen = seenContext(model, "a5");
-    expect(seen.items.map(({ entryId, origin, pinned }) => [entryId, origin, pinned])).toEqual([
-      ["k1", "summary", false],
-      ["q1", "retained", true],
-      ["q2", "message", false],
-      ["a3", "message", false],
-      ["q4", "message", false],
+    expect(seen.items.map(({ entryId, origin, pinnedBy }) => [entryId, origin, pinnedBy])).toEqual([
+      ["k1", "summary", undefined],
+      ["q1", "retained", "e4"],
+      ["q2", "message", undefined],
+      ["a3", "message", undefined],
+      ["q4", "message", undefined],
     ]);
     expect(seen.forgotten).toEqual(["a1", "e2", "a2"]);
     expect(seen.compactionId).toBe("k1");
     expect(seen.reported).toBe(1350);
-    const edited = seenContext(model, "a3").items.filter((item) => item.edited);
-    expect(edited.map(({ entryId }) => entryId)).toEqual(["a2"]);
+    const edited = seenContext(model, "a3").items.filter(({ editedBy }) => editedBy !== undefined);
+    expect(edited.map(({ entryId, editedBy }) => [entryId, editedBy])).toEqual([["a2", "e5"]]);
     expect(seenContext(model, "q4").items.at(-1)?.entryId).toBe("q4");
   });
 
@@ -230,7 +231,7 @@ describe("as sent to a target", () => {
 
   it("names losses, and images that are not in the page", async () => {
     const entries = new Entries();
-    const image = { type: "image", mimeType: "image/png", data: "", viewerKey: "e0/0" } as const;
+    const image = { type: "image", mimeType: "image/png", data: "", viewerKey: "session-1/e0/0" } as const;
     entries.message({ role: "user", content: [image], timestamp: 1 });
     entries.reply([
       { type: "thinking", thinking: "hm", thinkingSignature: "s" },
@@ -238,7 +239,14 @@ describe("as sent to a target", () => {
     ]);
     entries.user("and?");
     const leftOut = [
-      { key: "e0/0", entryId: "e0", mediaType: "image/png", size: 9, reason: "budget" } as const,
+      {
+        key: "session-1/e0/0",
+        session: "session-1",
+        entryId: "e0",
+        mediaType: "image/png",
+        size: 9,
+        reason: "budget",
+      } as const,
     ];
     const seen = seenContext(entries.model(), "e2");
     const request = await sentRequest(seen, "chat", "gpt-5.6", { ...noImages, leftOut });
@@ -352,6 +360,74 @@ describe("the facts of a session", () => {
   });
 });
 
+describe("the sessions of subagents", () => {
+  const link = (entries: Entries, toolCallId: string, sessionId: string) =>
+    entries.add({ type: "custom", customType: "sessile.subagent", data: { toolCallId, sessionId } });
+
+  function family() {
+    const [main, child, grandchild] = [new Entries("m"), new Entries("c", "m"), new Entries("g", "c")];
+    main.user("go");
+    main.reply([main.call("task", {}, "c1"), main.call("task", {}, "c2")], {}, "calls");
+    main.result("c1", "task", "done");
+    const place = link(main, "c1", "c");
+    link(main, "c2", "gone");
+    child.user("look closer");
+    child.reply([child.call("task", {}, "d1")]);
+    const inner = link(child, "d1", "g");
+    grandchild.user("look closest");
+    const all = [main, child, grandchild];
+    const read: number[] = [];
+    const models = new SessionModels(
+      all.map(({ page }) => page),
+      (index) => {
+        read.push(index);
+        return all[index]?.all ?? [];
+      },
+    );
+    return { models, read, main, child, place, inner };
+  }
+
+  it("are read when they are needed, and linked in both directions", () => {
+    const { models, read, place, inner } = family();
+    const model = models.get(models.main);
+    expect(read).toEqual([0]);
+    expect(models.startedBy(model, "c1")).toEqual([{ id: "c", key: "c" }]);
+    expect(models.startedBy(model, "c2")).toEqual([{ id: "gone" }]);
+    expect(models.startedBy(model, "d1")).toEqual([]);
+    expect(models.startOf("m")).toBeUndefined();
+    expect(models.startOf("c")).toEqual({ session: "m", entryId: place });
+    expect(read).toEqual([0]);
+    expect(models.startOf("g")).toEqual({ session: "c", entryId: inner });
+    expect(models.get("g").facts.title).toBe("look closest");
+    models.get("g");
+    expect(read).toEqual([0, 1, 2]);
+  });
+
+  it("show their links at the call, and as a line of the outline", () => {
+    const { models, place } = family();
+    const model = models.get(models.main);
+    expect(conversationRows(model, model.leafId).map(({ kind }) => kind)).toEqual(["user", "assistant"]);
+    expect(outlineLines(model, "short").map(({ id, kind }) => [id, kind])).toContainEqual([
+      place,
+      "subagent",
+    ]);
+  });
+
+  it("begin and grow while the page is open", () => {
+    const { models, child } = family();
+    const late = new Entries("late", "elsewhere");
+    late.user("a late one");
+    models.update({ ...late.page, from: 0, entries: late.all });
+    expect(models.keys).toEqual(["m", "c", "g", "late"]);
+    expect(models.startOf("late")).toEqual({ session: "m", entryId: undefined });
+    child.reply("found");
+    models.update({ ...child.page, from: 2, entries: child.all.slice(2) });
+    expect(models.get("c").entries).toEqual(child.all);
+    expect(models.get("c").leafId).toBe(child.last);
+    expect(models.version).toBe(2);
+  });
+});
+
 describe("a live session", () => {
   it("takes new entries once, and keeps its facts up to date", () => {
     const entries = new Entries();
@@ -359,8 +435,8 @@ describe("a live session", () => {
     const model = entries.model();
     expect(model.facts.messages).toBe(1);
     entries.reply("a");
-    expect(model.append(entries.all, entries.last)).toBe(1);
-    expect(model.append(entries.all, entries.last)).toBe(0);
+    for (const _ of ["once", "again"]) model.replace(1, entries.all.slice(1), entries.page);
+    expect(model.entries).toEqual(entries.all);
     expect(model.leafId).toBe("e1");
     expect(model.facts.messages).toBe(2);
     expect(model.newestBelow("e0")).toBe("e1");

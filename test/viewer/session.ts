@@ -1,6 +1,7 @@
 import type { AssistantMessage, Message, ToolCall } from "sessile/content";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "sessile/session";
 import { SessionModel } from "../../src/viewer/model/session-model.js";
+import type { PageSession } from "../../src/viewer/page-data.js";
 
 type Entry = SessionEntry | UnknownEntry;
 type Draft<E = SessionEntry> = E extends SessionEntry ? Omit<E, "id" | "parentId" | "timestamp"> : never;
@@ -10,14 +11,19 @@ const start = Date.UTC(2026, 0, 5, 9, 0, 0);
 /** Makes entries one after the other, a second apart. */
 export class Entries {
   readonly all: Entry[] = [];
-  readonly header: SessionHeader = {
-    type: "session",
-    version: 3,
-    id: "session-1",
-    timestamp: new Date(start).toISOString(),
-    cwd: "/project",
-  };
+  readonly header: SessionHeader;
   last: string | null = null;
+
+  constructor(id = "session-1", parentSession?: string) {
+    this.header = {
+      type: "session",
+      version: 3,
+      id,
+      timestamp: new Date(start).toISOString(),
+      cwd: "/project",
+      ...(parentSession !== undefined && { parentSession }),
+    };
+  }
 
   /** The time of the next entry. */
   get time(): number {
@@ -76,14 +82,18 @@ export class Entries {
     return { header: this.header, entries: this.all, leafId: this.last };
   }
 
-  model(): SessionModel {
-    const data = {
+  /** The data of the session in a page. */
+  get page(): PageSession {
+    const { id } = this.header;
+    return {
+      key: id,
       header: this.header,
       leafId: this.last,
-      count: this.all.length,
       diagnostics: { total: 0, listed: [] },
-      leftOut: [],
     };
-    return new SessionModel(data, this.all);
+  }
+
+  model(): SessionModel {
+    return new SessionModel(this.page, this.all);
   }
 }

@@ -2,22 +2,15 @@
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { viewerEvent, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import {
-  type CommandBody,
-  type CommandContext,
-  numberOption,
-  type Parsed,
-  sourceOptions,
-  UsageError,
-} from "../command.js";
-import { locate, type NamedSession } from "../sources.js";
-import { readViewed, type Viewed } from "../viewed.js";
+import { type CommandBody, numberOption, sourceOptions, UsageError } from "../command.js";
+import { LiveSession } from "../live-session.js";
+import { type FoundSession, locate, type NamedSession } from "../sources.js";
+import { readViewed } from "../viewed.js";
 
 const pollMs = 500;
 const maxPort = 65_535;
@@ -37,11 +30,23 @@ export const serve: CommandBody = {
     if (port > maxPort) throw new UsageError(`--port: expected at most ${maxPort}, got ${port}`);
     const named = await locate(parsed.positionals[0] ?? "", parsed, context);
     const token = randomBytes(tokenBytes).toString("hex");
-    const live = new LiveSession(named, parsed, context);
+    // Another session may be the latest one later.
+    const name = "id" in named ? (named as FoundSession).id : (parsed.positionals[0] ?? "");
+    let first: NamedSession | undefined = named;
+    const live = new LiveSession({
+      async locate() {
+        const found = first ?? (await locate(name, parsed, context));
+        first = undefined;
+        return found;
+      },
+      read: (each) => readViewed(each, parsed, context),
+      now: context.now,
+    });
     await live.read();
     const template = await readViewerTemplate();
+    const served = { live, agent: named.agent, token, template, signal };
     const server = createServer((request, response) => {
-      answer(request, response, { live, token, template, signal }).catch(() => response.destroy());
+      answer(request, response, served).catch(() => response.destroy());
     });
     server.listen(port, "127.0.0.1");
     await once(server, "listening");
@@ -55,47 +60,16 @@ export const serve: CommandBody = {
   },
 };
 
-/** A session that is read again after its files changed. */
-class LiveSession {
-  readonly agent: string;
-  readonly #named: NamedSession;
-  readonly #parsed: Parsed;
-  readonly #context: CommandContext;
-  #state = "";
-  #viewed: Promise<Viewed> | undefined;
-
-  constructor(named: NamedSession, parsed: Parsed, context: CommandContext) {
-    this.agent = named.agent;
-    this.#named = named;
-    this.#parsed = parsed;
-    this.#context = context;
-  }
-
-  async read(): Promise<Viewed> {
-    const { files, path } = this.#named;
-    const stats = await Promise.all((files ?? [path]).map((each) => stat(each).catch(() => undefined)));
-    const state = stats.map((each) => `${each?.size} ${each?.mtimeMs}`).join();
-    if (this.#viewed === undefined || state !== this.#state) {
-      this.#state = state;
-      this.#viewed = readViewed(this.#named, this.#parsed, this.#context);
-      // The next reader tries again.
-      this.#viewed.catch(() => {
-        this.#viewed = undefined;
-      });
-    }
-    return this.#viewed;
-  }
-}
-
 interface Served {
   readonly live: LiveSession;
+  readonly agent: string;
   readonly token: string;
   readonly template: string;
   readonly signal: AbortSignal;
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> {
-  const { live, token, template, signal } = served;
+  const { live, agent, token, template, signal } = served;
   response.setHeader("Cache-Control", "no-store");
   response.setHeader("Referrer-Policy", "no-referrer");
   response.setHeader("X-Content-Type-Options", "nosniff");
@@ -106,12 +80,16 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
   if (!isEqual(given, token) || more.length > 0 || !["", "events"].includes(name))
     return refuse(response, 404);
   if (request.method !== "GET") return refuse(response, 405);
-  if (name === "events") return sendEvents(response, Number(searchParams.get("after")), live, signal);
+  if (name === "events") {
+    // A browser that connects again names the last event that it has.
+    const after = Number(request.headers["last-event-id"] ?? searchParams.get("after"));
+    return sendEvents(response, Number.isSafeInteger(after) ? after : 0, live, signal);
+  }
   const { source, blobs } = await live.read();
   const page = await viewerHtml(source, {
     template,
-    agent: live.agent,
-    live: `/${token}/events`,
+    agent,
+    live: `/${token}/events?after=${live.version}`,
     ...(blobs && { blobs }),
   });
   response.setHeader("Content-Type", "text/html; charset=utf-8");
@@ -140,7 +118,7 @@ function refuse(response: ServerResponse, status: number): void {
   response.writeHead(status, { "Content-Type": "text/plain" }).end();
 }
 
-/** Sends the entries behind the first `after` ones, and then each one that is written. */
+/** Sends the changes after a version, and then each one that is written. */
 async function sendEvents(
   response: ServerResponse,
   after: number,
@@ -149,20 +127,18 @@ async function sendEvents(
 ): Promise<void> {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.flushHeaders();
-  let sent = Number.isSafeInteger(after) && after > 0 ? after : 0;
-  let leaf: string | null | undefined;
+  let sent = after;
   while (!response.destroyed && !signal.aborted) {
     const viewed = await live.read().catch(() => undefined);
-    if (viewed !== undefined) {
-      const { source, blobs } = viewed;
-      const { leafId } = source;
-      const entries = source.entries.slice(sent);
-      if (entries.length > 0 || (leaf !== undefined && leaf !== leafId)) {
-        sent = source.entries.length;
-        response.write(await viewerEvent({ entries, leafId }, { count: sent, ...(blobs && { blobs }) }));
-      }
-      leaf = leafId;
+    const { version } = live;
+    const changed = live.changes(sent);
+    if (viewed !== undefined && changed.length > 0) {
+      const { blobs } = viewed;
+      const event = await viewerEvent(changed, { version, ...(blobs && { blobs }) });
+      // A page that does not read waits for itself alone.
+      if (!response.write(event)) await Promise.race([once(response, "drain"), once(response, "close")]);
     }
+    sent = version;
     await delay(pollMs, undefined, { signal }).catch(() => {});
   }
 }

@@ -17,7 +17,7 @@ export function App({ state }: { readonly state: ViewerState }) {
     addEventListener("keydown", listener);
     return () => removeEventListener("keydown", listener);
   }, [state]);
-  const { view, model } = state;
+  const { view, model, models } = state;
   const classes = ["page"];
   if (view.outlineOpen) classes.push("outline-open");
   if (view.panel !== undefined) classes.push("panel-open");
@@ -34,6 +34,15 @@ export function App({ state }: { readonly state: ViewerState }) {
           >
             Tree
           </button>
+          {view.session !== models.main && (
+            <button
+              type="button"
+              title="To the call that started this subagent"
+              onClick={() => state.goStart()}
+            >
+              Up <kbd>u</kbd>
+            </button>
+          )}
           <span class="bar-title">{model.facts.title}</span>
           {view.live !== "off" && (
             <span class={`live ${view.live}`} role="status">
@@ -48,8 +57,8 @@ export function App({ state }: { readonly state: ViewerState }) {
           </button>
         </header>
         {view.find !== undefined && <FindBar find={view.find} />}
-        <Outline />
-        <Conversation />
+        <Outline key={`tree ${view.session}`} />
+        <Conversation key={`session ${view.session}`} />
         {view.panel !== undefined && <ContextPanelView panel={view.panel} />}
         {view.help && <Help state={state} />}
         {view.image !== undefined && <LargeImage state={state} image={view.image} />}

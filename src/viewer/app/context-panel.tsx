@@ -7,7 +7,8 @@ import { countText, firstLine, visibleText } from "../model/text.js";
 import { FoldedText } from "./folded-text.js";
 import { useViewer } from "./hooks.js";
 import { SentRequestView } from "./sent-request-view.js";
-import type { ContextPanel, ViewerState } from "./viewer-state.js";
+import type { ContextPanel } from "./view-state.js";
+import type { ViewerState } from "./viewer-state.js";
 
 const pageLength = 150;
 
@@ -16,7 +17,7 @@ export function ContextPanelView({ panel }: { readonly panel: ContextPanel }) {
   const { entryId, tab } = panel;
   const seen = useMemo(() => {
     return state.model.tree.has(entryId) ? seenContext(state.model, entryId) : undefined;
-  }, [entryId, state.model.version]);
+  }, [entryId, state.model, state.model.version]);
   const to = (next: ContextPanel["tab"]) => state.set({ panel: { ...panel, tab: next } });
   return (
     <aside class="panel" aria-label="Context">
@@ -62,8 +63,8 @@ function Seen({ seen, entryId, state }: SeenProps) {
       <p class="small">
         {items.length} messages, about {countText(estimated)} tokens
         {reported !== undefined && `; the reply reports ${countText(reported)} with instructions and tools`}.
-        {context.model !== null && ` Model ${visibleText(context.model.modelId)}`}
-        {context.thinkingLevel !== "off" && `, thinking ${visibleText(context.thinkingLevel)}`}.
+        {context.model !== null && ` Model ${visibleText(context.model.modelId)}.`}
+        {context.thinkingLevel !== "off" && ` Thinking ${visibleText(context.thinkingLevel)}.`}
       </p>
       <Shares items={items} total={estimated} />
       {forgotten.length > 0 && <Forgotten ids={forgotten} compactionId={compactionId} state={state} />}
@@ -92,7 +93,7 @@ const originNames: Readonly<Record<SeenItem["origin"], string | undefined>> = {
   summary: "summary",
   system: "system",
   branchSummary: "branch summary",
-  custom: "custom",
+  custom: undefined,
   retained: "kept",
 };
 
@@ -104,7 +105,7 @@ interface ItemProps {
 }
 
 function Item({ item, number, total, state }: ItemProps) {
-  const { entryId, message, origin, edited, pinned, tokens } = item;
+  const { entryId, message, origin, editedBy, pinnedBy, tokens } = item;
   const [isOpen, setOpen] = useState(false);
   const name = originNames[origin];
   const share = total === 0 ? 0 : (tokens / total) * 100;
@@ -119,8 +120,6 @@ function Item({ item, number, total, state }: ItemProps) {
         <span class="seen-number">{number}</span>
         <span class="seen-role">{roleName(message.role)}</span>
         {name !== undefined && <span class={`tag ${origin}`}>{name}</span>}
-        {edited && <span class="tag edited">edited</span>}
-        {pinned && <span class="tag pinned">pinned</span>}
         <span class="seen-tokens">{countText(tokens)}</span>
         <bdi class="seen-text">{firstLine(text) || visibleText(calls) || "(no text)"}</bdi>
         <span class="share" style={{ width: `${Math.max(0.5, share)}%` }} />
@@ -136,8 +135,29 @@ function Item({ item, number, total, state }: ItemProps) {
           {isOpen ? "▾" : "▸"}
         </button>
       )}
+      {(editedBy !== undefined || pinnedBy !== undefined) && (
+        <span class="seen-changes">
+          {editedBy !== undefined && <Change name="edited" entryId={editedBy} state={state} />}
+          {pinnedBy !== undefined && <Change name="pinned" entryId={pinnedBy} state={state} />}
+        </span>
+      )}
       {isOpen && <FoldedText id={`seen/${number}/${entryId}`} rowId="" text={text} kind="text" />}
     </li>
+  );
+}
+
+interface ChangeProps {
+  readonly name: "edited" | "pinned";
+  readonly entryId: string;
+  readonly state: ViewerState;
+}
+
+/** The way to the entry that changed an item. */
+function Change({ name, entryId, state }: ChangeProps) {
+  return (
+    <button type="button" class={`tag ${name}`} onClick={() => state.goFromPanel(entryId)}>
+      {name} by entry {visibleText(entryId)}
+    </button>
   );
 }
 

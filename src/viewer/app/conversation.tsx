@@ -63,7 +63,7 @@ function Rows({ scroller, margin }: RowsProps) {
     ? rows.slice(0, maxPrintedRows).map((_, index) => index)
     : list.items.map(({ index }) => index);
   const { find, panel } = view;
-  const hit = find?.at === undefined || find.at < 0 ? undefined : find.hits?.[find.at];
+  const { hit } = state;
   const hitRow = hit === undefined ? undefined : rows[state.rowIndex(hit)]?.id;
   return (
     <div role="feed" aria-label="Conversation" class="rows" aria-busy="false">

@@ -4,22 +4,27 @@ import { useEffect, useRef } from "preact/hooks";
 import { searchEntries } from "../model/search.js";
 import { pause, useViewer } from "./hooks.js";
 import { stepHit } from "./keys.js";
-import type { FindState } from "./viewer-state.js";
+import type { FindState, Hit } from "./view-state.js";
+import type { ViewerState } from "./viewer-state.js";
 
 const typingMs = 120;
 
 export function FindBar({ find }: { readonly find: FindState }) {
   const state = useViewer();
   const field = useRef<HTMLInputElement>(null);
-  const { version } = state.model;
+  const { version } = state.models;
   useEffect(() => field.current?.focus(), []);
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(async () => {
-      const hits = await searchEntries(state.model.entries, find.words, { pause, signal: abort.signal });
-      if (abort.signal.aborted) return;
-      state.set({ find: { words: find.words, hits, at: -1 } });
-      if (hits.length > 0) stepHit(state, 1, false);
+      const hits: Hit[] = [];
+      for (const session of state.models.keys) {
+        const { entries } = state.models.get(session);
+        const found = await searchEntries(entries, find.words, { pause, signal: abort.signal });
+        hits.push(...found.map((entryId) => ({ session, entryId })));
+        if (abort.signal.aborted) return;
+      }
+      show(state, find.words, hits);
     }, typingMs);
     return () => {
       clearTimeout(timer);
@@ -33,7 +38,7 @@ export function FindBar({ find }: { readonly find: FindState }) {
         ref={field}
         type="text"
         aria-label="Find in the session"
-        placeholder="Find in all branches, folded text too"
+        placeholder="Find in all branches and subagents, folded text too"
         value={words}
         onInput={(event) =>
           state.set({ find: { words: event.currentTarget.value, hits: undefined, at: -1 } })
@@ -58,6 +63,20 @@ export function FindBar({ find }: { readonly find: FindState }) {
       </button>
     </search>
   );
+}
+
+/** Stays at a hit that is still one, as when a live session grows; else goes to the first one here. */
+function show(state: ViewerState, words: string, hits: readonly Hit[]): void {
+  const { find, session } = state.view;
+  const before = find?.hits?.[find.at];
+  const same = hits.findIndex((hit) => hit.session === before?.session && hit.entryId === before.entryId);
+  if (same >= 0) {
+    state.set({ find: { words, hits, at: same } });
+    return;
+  }
+  const here = hits.findIndex((hit) => hit.session === session);
+  state.set({ find: { words, hits, at: Math.max(0, here) - 1 } });
+  if (hits.length > 0) stepHit(state, 1, false);
 }
 
 function countOf(count: number, at: number): string {

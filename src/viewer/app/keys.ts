@@ -36,6 +36,7 @@ export const keys: readonly {
     text: "tree",
     act: focusOutline,
   },
+  { names: ["u"], text: "up: to the call that started this subagent", act: (state) => state.goStart() },
   { names: ["o"], text: "open or fold the message's parts", act: toggleParts },
   { names: ["Esc"], text: "close", act: close },
   { names: ["?"], text: "keys", act: (state) => state.set({ help: true }) },
@@ -63,7 +64,7 @@ export function stepHit(state: ViewerState, by: 1 | -1, focus = true): void {
   const at = find.at < 0 && by < 0 ? count - 1 : (find.at + by + count) % count;
   state.set({ find: { ...find, at } });
   const hit = find.hits?.[at];
-  if (hit !== undefined) state.go(hit, { focus, address: "replace" });
+  if (hit !== undefined) state.go(hit.entryId, { session: hit.session, focus, address: "replace" });
 }
 
 function openContext(state: ViewerState, tab: "seen" | "sent"): void {

@@ -1,14 +1,13 @@
 /** The start of the page: reads the session, shows it, and follows it if it is live. */
 
 import { render } from "preact";
-import { SessionModel } from "../model/session-model.js";
 import { App } from "./app.js";
 import { followSession } from "./live.js";
 import { readPage } from "./page-source.js";
 import { ViewerState } from "./viewer-state.js";
 
-const { data, entries, images } = readPage(document);
-const state = new ViewerState(new SessionModel(data, entries), images);
+const source = readPage(document);
+const state = new ViewerState(source);
 document.title = state.model.facts.title;
 const place = document.getElementById("app") ?? document.body;
 place.replaceChildren();
@@ -22,4 +21,4 @@ addEventListener("beforeprint", () => {
   render(<App state={state} />, place);
 });
 addEventListener("afterprint", () => state.set({ printing: false }));
-if (data.live !== undefined) followSession(data.live, data.count, state);
+if (source.data.live !== undefined) followSession(source.data.live, state);

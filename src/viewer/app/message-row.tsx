@@ -13,7 +13,7 @@ import { highlightMatches } from "./highlight-matches.js";
 import { useViewer } from "./hooks.js";
 import { memo } from "./memo.js";
 import { NoteText } from "./note-text.js";
-import { addressOf, type ViewerState } from "./viewer-state.js";
+import type { ViewerState } from "./viewer-state.js";
 
 interface MessageRowProps {
   readonly row: Row;
@@ -100,7 +100,6 @@ interface RowHeadProps {
 }
 
 function RowHead({ row, state, isInPanel }: RowHeadProps) {
-  const { view, model } = state;
   const { branches } = row;
   const isNote = row.kind === "note" || row.kind === "unknown";
   const to = (by: number) => {
@@ -151,7 +150,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
         )}
         <a
           class="time"
-          href={addressOf(row.id, view.leafId === model.leafId ? null : view.leafId)}
+          href={state.addressOf(row.id)}
           title={`Entry ${visibleText(row.id)}`}
           onClick={(event) => {
             if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -176,7 +175,7 @@ function AssistantFacts({
   const { message } = row;
   const { usage, stopReason, errorMessage } = message;
   const context = contextTokens(usage);
-  const cost = costOfReply(message, state.model.data.prices);
+  const cost = costOfReply(message, state.data.prices);
   const stops: Readonly<Record<string, string>> = {
     error: "failed",
     aborted: "aborted",

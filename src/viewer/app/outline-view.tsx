@@ -2,8 +2,9 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type OutlineLine, outlineLines } from "../model/outline.js";
+import { addressOf } from "./address.js";
 import { useAfterPaint, useViewer, useVirtualList } from "./hooks.js";
-import { addressOf, type ViewerState } from "./viewer-state.js";
+import type { ViewerState } from "./viewer-state.js";
 
 /** Deeper branches are not indented further. */
 const maxIndent = 8;
@@ -15,6 +16,7 @@ const kindNames: Readonly<Record<OutlineLine["kind"], string>> = {
   compaction: "compaction",
   branchSummary: "branch summary",
   error: "error",
+  subagent: "subagent",
   other: "entry",
 };
 /** Letters, so that kinds differ not by colour alone. */
@@ -24,6 +26,7 @@ const kindSigns: Readonly<Record<OutlineLine["kind"], string>> = {
   compaction: "≡",
   branchSummary: "↩",
   error: "!",
+  subagent: "⤷",
   other: " ",
 };
 
@@ -93,7 +96,12 @@ interface LineProps {
 }
 
 function Line({ line, isCurrent, isOnPath, state }: LineProps) {
-  const { id, depth, kind, text, label, startsBranch, isLeaf } = line;
+  const { id, depth, kind, label, startsBranch, isLeaf } = line;
+  const { models } = state;
+  // Only the sessions of visible lines are read.
+  const isHere = line.session !== undefined && models.has(line.session);
+  const text = isHere ? models.get(line.session ?? "").facts.title : line.text;
+  const { session } = state.view;
   const classes = ["line", `kind-${kind}`];
   if (isOnPath) classes.push("on-path");
   const indent = Math.min(depth, maxIndent);
@@ -105,7 +113,7 @@ function Line({ line, isCurrent, isOnPath, state }: LineProps) {
   return (
     <li>
       <a
-        href={addressOf(id)}
+        href={addressOf({ entryId: id, session: session === models.main ? undefined : session })}
         class={classes.join(" ")}
         style={{ paddingLeft: `${6 + indent * 12}px` }}
         {...(isCurrent && { "aria-current": "true", "data-current": "" })}

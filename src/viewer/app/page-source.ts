@@ -1,25 +1,25 @@
 /** Reads the data of the page's own elements. */
 
+import { SessionModels } from "../model/session-models.js";
 import { dataElements, type PageData, type PageEntry, type PageImage } from "../page-data.js";
 
-/** The data of a page: the session, its entries, its images. */
+/** The data of a page: its sessions and its images. */
 export interface PageSource {
   readonly data: PageData;
-  readonly entries: Generator<PageEntry, void, undefined>;
+  readonly models: SessionModels;
   readonly images: ImageStore;
 }
 
-/** Reads the session. Entries are parsed block by block, images when they are shown. */
+/** Reads the sessions. Entries are parsed block by block, images when they are shown. */
 export function readPage(page: Document): PageSource {
   const text = page.getElementById(dataElements.session)?.textContent;
-  const data: PageData = JSON.parse(
-    text ?? '{"leafId":null,"count":0,"diagnostics":{"total":0,"listed":[]},"leftOut":[]}',
-  );
-  return { data, entries: readEntries(page), images: new ImageStore(page, data) };
+  const data: PageData = JSON.parse(text ?? '{"sessions":[],"leftOut":[]}');
+  const models = new SessionModels(data.sessions, (index) => readEntries(page, index), data.prices);
+  return { data, models, images: new ImageStore(page, data) };
 }
 
-function* readEntries(page: Document): Generator<PageEntry, void, undefined> {
-  for (const element of page.querySelectorAll(`script.${dataElements.entries}`)) {
+function* readEntries(page: Document, session: number): Generator<PageEntry, void, undefined> {
+  for (const element of page.querySelectorAll(`script.${dataElements.entries}[data-session="${session}"]`)) {
     const entries: readonly PageEntry[] = JSON.parse(element.textContent ?? "[]");
     // The text is not needed twice.
     element.remove();

@@ -14,7 +14,8 @@ import { bytesText, countText, visibleText } from "../model/text.js";
 import { FoldedText } from "./folded-text.js";
 import { useViewer } from "./hooks.js";
 import { ScrolledTable } from "./scrolled-table.js";
-import type { ContextPanel, ViewerState } from "./viewer-state.js";
+import type { ContextPanel } from "./view-state.js";
+import type { ViewerState } from "./viewer-state.js";
 
 interface SentRequestProps {
   readonly seen: SeenContext;

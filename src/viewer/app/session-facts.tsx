@@ -5,6 +5,7 @@ import type { ModelCost, SessionCost } from "../../cost/index.js";
 import { bytesText, costText, countText, durationText, timeText, visibleText } from "../model/text.js";
 import { pause, useViewer } from "./hooks.js";
 import { ScrolledTable } from "./scrolled-table.js";
+import { StartedBy, SubagentList } from "./subagents.js";
 import type { ViewerState } from "./viewer-state.js";
 
 const maxListed = 100;
@@ -13,17 +14,17 @@ export function SessionFactsView() {
   const state = useViewer();
   const { model } = state;
   const { facts, data } = model;
-  const cost = useCost(state);
+  const { cost, others } = useCosts(state);
   const { first, last } = facts;
   const when =
     first === undefined || last === undefined ? "" : `${timeText(first)}, ${durationText(last - first)}`;
   const rows: readonly (readonly [string, string])[] = [
-    ["Agent", data.agent ?? ""],
+    ["Agent", state.data.agent ?? ""],
+    ["Project", data.header?.cwd ?? ""],
     [facts.models.length > 1 ? "Models" : "Model", facts.models.join(", ")],
     ["When", when],
     ["Cost", cost === undefined || cost.models.length === 0 ? "" : totalText(cost)],
     ["Messages", messagesText(state)],
-    ["Project", data.header?.cwd ?? ""],
     ["Session", data.header?.id ?? "no header"],
     ["Fork of", data.header?.parentSession ?? ""],
   ];
@@ -32,6 +33,7 @@ export function SessionFactsView() {
       <h1>
         <bdi>{visibleText(facts.title)}</bdi>
       </h1>
+      <StartedBy />
       <dl>
         {rows.map(([name, value]) =>
           value === "" ? null : (
@@ -45,27 +47,43 @@ export function SessionFactsView() {
         )}
       </dl>
       {cost !== undefined && cost.models.length > 0 && <CostTable cost={cost} />}
+      <SubagentList costs={others} />
       <Problems state={state} />
       <LeftOut state={state} />
     </section>
   );
 }
 
-/** The cost, some time after the first paint. */
-function useCost({ model }: ViewerState): SessionCost | undefined {
-  const [cost, setCost] = useState<SessionCost>();
+interface Costs {
+  readonly cost: SessionCost | undefined;
+  /** US dollars by session, of the subagents. */
+  readonly others: ReadonlyMap<string, number>;
+}
+
+/** The costs of the session and of its subagents, some time after the first paint. */
+function useCosts({ model, models, view }: ViewerState): Costs {
+  const [costs, setCosts] = useState<Costs>({ cost: undefined, others: new Map() });
   useEffect(() => {
     let isWanted = true;
-    void pause()
-      .then(() => model.cost(pause))
-      .then((made) => {
-        if (isWanted) setCost(made);
-      });
+    const sum = async () => {
+      await pause();
+      const cost = await model.cost(pause);
+      const others = new Map<string, number>();
+      if (isWanted) setCosts({ cost, others });
+      if (view.session !== models.main) return;
+      for (const key of models.keys.slice(1)) {
+        await pause();
+        if (!isWanted) return;
+        others.set(key, (await models.get(key).cost(pause)).cost.total);
+      }
+      if (isWanted && others.size > 0) setCosts({ cost, others });
+    };
+    void sum();
     return () => {
       isWanted = false;
     };
-  }, [model.version]);
-  return cost;
+  }, [models.version]);
+  return costs;
 }
 
 function messagesText({ model }: ViewerState): string {
@@ -164,11 +182,11 @@ function LeftOut({ state }: { readonly state: ViewerState }) {
         {bytesText(bytes)})
       </summary>
       <ul>
-        {leftOut.slice(0, maxListed).map(({ key, name, mediaType, size, reason, entryId }) => (
+        {leftOut.slice(0, maxListed).map(({ key, session, name, mediaType, size, reason, entryId }) => (
           <li key={key}>
             {visibleText(name ?? mediaType)}, {bytesText(size)}:{" "}
             {reason === "budget" ? "over the budget of the page" : `${reason} in the store`},{" "}
-            <button type="button" class="link" onClick={() => state.go(entryId)}>
+            <button type="button" class="link" onClick={() => state.go(entryId, { session })}>
               entry {visibleText(entryId)}
             </button>
           </li>

@@ -9,6 +9,7 @@ import { Blocks } from "./blocks.js";
 import { DiffView } from "./diff-view.js";
 import { Fold } from "./fold.js";
 import { FoldedText } from "./folded-text.js";
+import { StartedSubagents } from "./subagents.js";
 
 const stateNames: Readonly<Record<RowCall["state"], string>> = {
   done: "✓ done",
@@ -61,6 +62,7 @@ export function ToolCallView(props: { readonly id: string; readonly rowId: strin
         />
       )}
       {body.kind === "changes" && <DiffView id={id} rowId={rowId} files={body.files} />}
+      <StartedSubagents toolCallId={call.id} />
       {result !== undefined && result.content.length > 0 && (
         <div class="result">
           <Blocks

@@ -1,45 +1,14 @@
-/** The state of the page: the branch, the entry in focus, open parts, and the address. */
+/** The state of the page: the session and its branch, the entry in focus, open parts, and the address. */
 
 import { conversationRows, type Row } from "../model/rows.js";
 import { searchPattern } from "../model/search.js";
-import type { SentTargetName } from "../model/sent-request.js";
 import type { SessionModel } from "../model/session-model.js";
+import type { SessionModels } from "../model/session-models.js";
 import { type Timeline, timelineOf } from "../model/timeline.js";
-import type { PageUpdate } from "../page-data.js";
-import type { ImageStore } from "./page-source.js";
-
-/** The panel beside the conversation: the context of an entry, or the request that it makes. */
-export interface ContextPanel {
-  readonly entryId: string;
-  readonly tab: "seen" | "sent";
-  readonly target?: SentTargetName;
-}
-
-/** A search, with the entries that contain the words. */
-export interface FindState {
-  readonly words: string;
-  /** Undefined while the search goes on. */
-  readonly hits: readonly string[] | undefined;
-  /** Index of the hit in focus; -1 before the first. */
-  readonly at: number;
-}
-
-/** The parts of the state that views read and change by {@link ViewerState.set}. */
-export interface ViewState {
-  readonly leafId: string | null;
-  /** The row in focus. */
-  readonly focusId: string | undefined;
-  readonly panel: ContextPanel | undefined;
-  readonly find: FindState | undefined;
-  readonly help: boolean;
-  /** On narrow windows the outline is a drawer. */
-  readonly outlineOpen: boolean;
-  readonly outlineDetail: "short" | "long";
-  readonly printing: boolean;
-  /** The image that is shown large. */
-  readonly image: { readonly src: string; readonly name: string } | undefined;
-  readonly live: "off" | "connected" | "lost";
-}
+import type { PageData, PageUpdate } from "../page-data.js";
+import { addressOf, readAddress } from "./address.js";
+import type { ImageStore, PageSource } from "./page-source.js";
+import type { ViewState } from "./view-state.js";
 
 /** A row to scroll to. */
 interface WantedRow {
@@ -50,6 +19,7 @@ interface WantedRow {
 
 /** The branch that is shown. */
 interface Branch {
+  readonly model: SessionModel;
   readonly version: number;
   readonly leafId: string | null;
   readonly rows: readonly Row[];
@@ -60,7 +30,8 @@ interface Branch {
 
 /** The state, its listeners, and the acts that several views share. */
 export class ViewerState {
-  readonly model: SessionModel;
+  readonly data: PageData;
+  readonly models: SessionModels;
   readonly images: ImageStore;
   #view: ViewState;
   #branch: Branch | undefined;
@@ -68,13 +39,20 @@ export class ViewerState {
   /** Folded parts that are open, with the number of pieces shown. They outlive their elements. */
   readonly #open = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
+  /** The branch and the focus of each session that was shown before. No branch is that of the leaf. */
+  readonly #places = new Map<
+    string,
+    { readonly leafId: string | undefined; readonly focusId: string | undefined }
+  >();
   #wanted: WantedRow | undefined;
 
-  constructor(model: SessionModel, images: ImageStore) {
-    this.model = model;
+  constructor({ data, models, images }: PageSource) {
+    this.data = data;
+    this.models = models;
     this.images = images;
     this.#view = {
-      leafId: model.leafId,
+      session: models.main,
+      leafId: models.get(models.main).leafId,
       focusId: undefined,
       panel: undefined,
       find: undefined,
@@ -85,6 +63,11 @@ export class ViewerState {
       image: undefined,
       live: "off",
     };
+  }
+
+  /** The session that is shown. */
+  get model(): SessionModel {
+    return this.models.get(this.#view.session);
   }
 
   get view(): ViewState {
@@ -108,19 +91,21 @@ export class ViewerState {
 
   /** The branch that is shown. The same object until the branch or the session changes. */
   get #current(): Branch {
-    const { version } = this.model;
+    const { model } = this;
+    const { version } = model;
     const { leafId } = this.#view;
-    if (this.#branch === undefined || this.#branch.version !== version || this.#branch.leafId !== leafId) {
-      const rows = conversationRows(this.model, leafId);
+    const known = this.#branch;
+    if (known?.model !== model || known.version !== version || known.leafId !== leafId) {
+      const rows = conversationRows(model, leafId);
       const indexes = new Map<string, number>();
       rows.forEach(({ id, with: shown }, index) => {
         indexes.set(id, index);
         for (const other of shown) indexes.set(other, index);
       });
-      const ids = new Set(this.model.pathIds(leafId));
-      this.#branch = { version, leafId, rows, indexes, ids };
+      const ids = new Set(model.pathIds(leafId));
+      this.#branch = { model, version, leafId, rows, indexes, ids };
     }
-    return this.#branch;
+    return this.#branch as Branch;
   }
 
   /** The rows of the branch. */
@@ -136,7 +121,7 @@ export class ViewerState {
   get timeline(): Timeline {
     const { rows } = this;
     if (this.#timeline?.rows !== rows)
-      this.#timeline = { rows, timeline: timelineOf(rows, this.model.data.prices) };
+      this.#timeline = { rows, timeline: timelineOf(rows, this.data.prices) };
     return this.#timeline.timeline;
   }
 
@@ -148,18 +133,21 @@ export class ViewerState {
   /**
    * Goes to an entry, on the current branch if it is there, else on the newest branch that has it.
    *
-   * @param options `leafId`: the branch. `focus`: whether the row gets the keyboard's focus
+   * @param options `session`: default the one that is shown. `leafId`: the branch. `focus`: whether the row gets
+   *   the keyboard's focus
    */
   go(
     entryId: string,
     options: {
+      readonly session?: string;
       readonly leafId?: string;
       readonly focus?: boolean;
       readonly address?: "push" | "replace" | "keep";
     } = {},
   ): void {
+    if (!this.models.get(options.session ?? this.#view.session).tree.has(entryId)) return;
+    if (options.session !== undefined) this.#enter(options.session);
     const { model } = this;
-    if (!model.tree.has(entryId)) return;
     const wanted =
       options.leafId !== undefined && model.tree.has(options.leafId) ? options.leafId : undefined;
     const leafId = wanted ?? (this.path.has(entryId) ? this.#view.leafId : model.newestBelow(entryId));
@@ -169,6 +157,41 @@ export class ViewerState {
     if (id !== undefined) this.#wanted = { id, focus: options.focus ?? true };
     this.set({ focusId: id, outlineOpen: false });
     this.#writeAddress(entryId, options.address ?? "push");
+  }
+
+  /** Shows another session, as it was left. */
+  #enter(session: string): void {
+    const { session: before, leafId, focusId } = this.#view;
+    if (session === before || !this.models.has(session)) return;
+    this.#places.set(before, { leafId: leafId === this.model.leafId ? undefined : (leafId ?? ""), focusId });
+    const place = this.#places.get(session);
+    const model = this.models.get(session);
+    this.#view = {
+      ...this.#view,
+      session,
+      leafId: place?.leafId ?? model.leafId,
+      focusId: place?.focusId,
+      panel: undefined,
+    };
+  }
+
+  /** Goes to another session: to the place that it was left at, else to its start. */
+  goSession(session: string): void {
+    if (!this.models.has(session) || session === this.#view.session) return;
+    const entryId = this.#places.get(session)?.focusId;
+    this.#enter(session);
+    const first = entryId ?? this.rows[0]?.id;
+    if (first !== undefined) this.go(first);
+    else this.set({});
+  }
+
+  /** Goes to the call that started the session. */
+  goStart(): void {
+    const start = this.models.startOf(this.#view.session);
+    if (start === undefined) return;
+    const { session, entryId } = start;
+    if (entryId === undefined) this.goSession(session);
+    else this.go(entryId, { session });
   }
 
   /** Goes to a branch by its first entry: to the newest leaf below, and the row that begins it. */
@@ -232,54 +255,71 @@ export class ViewerState {
 
   #writeAddress(entryId: string, how: "push" | "replace" | "keep"): void {
     if (how === "keep") return;
-    const address = addressOf(entryId, this.#view.leafId === this.model.leafId ? null : this.#view.leafId);
+    const address = this.addressOf(entryId);
     if (address === location.hash) return;
     if (how === "push") history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   }
 
-  /** Follows the address of the page. Returns whether it names an entry of the session. */
+  /** The address of an entry on the branch that is shown. */
+  addressOf(entryId: string): string {
+    const { session, leafId } = this.#view;
+    return addressOf({
+      entryId,
+      session: session === this.models.main ? undefined : session,
+      leafId: leafId === this.model.leafId ? undefined : (leafId ?? undefined),
+    });
+  }
+
+  /** Follows the address of the page. Returns whether it names an entry of a session. */
   readAddress(): boolean {
-    const named = new URLSearchParams(location.hash.slice(1));
-    const entryId = named.get("entry");
-    if (entryId === null || !this.model.tree.has(entryId)) return false;
-    const leafId = named.get("leaf") ?? this.model.leafId ?? undefined;
-    const isAbove = leafId !== undefined && this.model.pathIds(leafId).includes(entryId);
-    this.go(entryId, { ...(isAbove && { leafId }), address: "keep" });
+    const named = readAddress(location.hash);
+    if (named === undefined) return false;
+    const { entryId, session = this.models.main } = named;
+    if (!this.models.has(session)) return false;
+    const model = this.models.get(session);
+    if (!model.tree.has(entryId)) return false;
+    const leafId = named.leafId ?? model.leafId ?? undefined;
+    const isAbove = leafId !== undefined && model.pathIds(leafId).includes(entryId);
+    this.go(entryId, { session, ...(isAbove && { leafId }), address: "keep" });
     return true;
   }
 
   /** The number of pieces shown of a folded part; 0 while it is folded. */
   opened(key: string): number {
-    return this.#open.get(key) ?? 0;
+    return this.#open.get(`${this.#view.session}/${key}`) ?? 0;
   }
 
   /** Remembers it. The part itself renders again. */
   open(key: string, pieces: number): void {
-    if (pieces === 0) this.#open.delete(key);
-    else this.#open.set(key, pieces);
+    const own = `${this.#view.session}/${key}`;
+    if (pieces === 0) this.#open.delete(own);
+    else this.#open.set(own, pieces);
+  }
+
+  /** The current hit of the search, if it is in the session that is shown. */
+  get hit(): string | undefined {
+    const { find, session } = this.#view;
+    const hit = find === undefined || find.at < 0 ? undefined : find.hits?.[find.at];
+    return hit?.session === session ? hit.entryId : undefined;
   }
 
   /** The pattern of the search, for a row that is its current hit: folded parts with matches open. */
   patternFor(rowId: string): RegExp | undefined {
-    const { find } = this.#view;
-    if (find === undefined || find.at < 0) return undefined;
-    const hit = find.hits?.[find.at];
+    const { hit } = this;
     const row = this.rows[hit === undefined ? -1 : this.rowIndex(hit)];
-    return row?.id === rowId ? searchPattern(find.words) : undefined;
+    return row?.id === rowId ? searchPattern(this.#view.find?.words ?? "") : undefined;
   }
 
-  /** Adds entries that were written since. The view stays at its place, and follows if it was at the leaf. */
-  append({ entries, leafId, images, leftOut }: PageUpdate): void {
-    const wasAtLeaf = this.#view.leafId === this.model.leafId;
+  /** Takes changes of the sessions. The view stays at its place, and follows if it was at the leaf. */
+  update({ sessions, images, leftOut }: PageUpdate): void {
+    const { model } = this;
+    const wasAtLeaf = this.#view.leafId === model.leafId;
     this.images.add(images, leftOut);
-    this.model.append(entries, leafId);
-    if (wasAtLeaf) this.#view = { ...this.#view, leafId: this.model.leafId };
+    for (const each of sessions) this.models.update(each);
+    const { leafId } = this.#view;
+    if (wasAtLeaf || (leafId !== null && !model.tree.has(leafId)))
+      this.#view = { ...this.#view, leafId: model.leafId };
     this.#notify();
   }
-}
-
-/** The address of an entry. `leafId` names the branch if it is not the session's own leaf. */
-export function addressOf(entryId: string, leafId: string | null = null): string {
-  return `#${new URLSearchParams({ entry: entryId, ...(leafId !== null && { leaf: leafId }) })}`;
 }

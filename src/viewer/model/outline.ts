@@ -3,7 +3,7 @@
 import { messageText } from "../../content/index.js";
 import { noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
-import { isTalk, type SessionModel } from "./session-model.js";
+import { isTalk, type SessionModel, subagentLink } from "./session-model.js";
 import { firstLine } from "./text.js";
 
 /** A line of the outline. */
@@ -11,9 +11,11 @@ export interface OutlineLine {
   readonly id: string;
   /** The number of branch points above. */
   readonly depth: number;
-  readonly kind: "user" | "assistant" | "compaction" | "branchSummary" | "error" | "other";
+  readonly kind: "user" | "assistant" | "compaction" | "branchSummary" | "error" | "subagent" | "other";
   readonly text: string;
   readonly label?: string;
+  /** The session that a line of kind `subagent` is about. */
+  readonly session?: string;
   /** It begins one of several branches. */
   readonly startsBranch: boolean;
   readonly isLeaf: boolean;
@@ -45,8 +47,12 @@ export function outlineLines(model: SessionModel, detail: "short" | "long"): rea
     const isLeaf = id === leafId;
     const isNotable = kind !== "other" && kind !== "assistant";
     if (detail === "short" && !isNotable && label === undefined && !startsBranch && !isLeaf) continue;
-    const line = { id, depth, kind, text: describeEntry(entry), startsBranch, isLeaf };
-    lines.push(label === undefined ? line : { ...line, label });
+    const session = subagentLink(entry)?.sessionId;
+    lines.push({
+      ...{ id, depth, kind, text: describeEntry(entry), startsBranch, isLeaf },
+      ...(label !== undefined && { label }),
+      ...(session !== undefined && { session }),
+    });
   }
   return lines;
 }
@@ -84,6 +90,7 @@ function* walkBranches(
 function kindOf(entry: PageEntry): OutlineLine["kind"] {
   if (entry.type === "compaction") return "compaction";
   if (entry.type === "branch_summary") return "branchSummary";
+  if (subagentLink(entry) !== undefined) return "subagent";
   if (entry.type !== "message") return "other";
   const { message } = entry;
   if (message.role === "user") return "user";
@@ -116,6 +123,7 @@ function describeEntry(entry: PageEntry): string {
     case "thinking_level_change":
       return `thinking ${firstLine(entry.thinkingLevel)}`;
     case "custom":
+      return subagentLink(entry) === undefined ? firstLine(entry.customType) : "Subagent";
     case "custom_message":
       return firstLine(entry.customType);
     case "label":

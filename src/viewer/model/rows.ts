@@ -10,10 +10,10 @@ import type {
   UserMessage,
 } from "../../content/index.js";
 import { toolPairs } from "../../content/index.js";
-import type { SessionEntry, UnknownEntry } from "../../session/index.js";
+import { type SessionEntry, toolStarted, type UnknownEntry } from "../../session/index.js";
 import { applyUpdates, noRow, updatesOf } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
-import type { SessionModel } from "./session-model.js";
+import { type SessionModel, subagentType } from "./session-model.js";
 
 /** A call in a row, with its result. */
 export interface RowCall {
@@ -148,7 +148,9 @@ function contentOf(entry: PageEntry, { calls, shown }: PairedCalls): RowContent 
   if (entry.type === "compaction") return { kind: "compaction", entry };
   if (entry.type === "branch_summary") return { kind: "branchSummary", entry };
   if (entry.type === "custom_message") return { kind: "custom", message: entry };
-  if (entry.type === "custom" && entry.customType === "sessile.tool_started") return undefined;
+  // Shown with the call.
+  if (entry.type === "custom" && [toolStarted.customType, subagentType].includes(entry.customType))
+    return undefined;
   if (entry.type !== "message") return hiddenTypes.has(entry.type) ? undefined : { kind: "note", entry };
   const { message } = entry;
   switch (message.role) {

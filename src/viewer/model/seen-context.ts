@@ -11,8 +11,10 @@ export interface SeenItem {
   /** The entry that it comes from. */
   readonly entryId: string;
   readonly origin: ContextItem["origin"];
-  readonly edited: boolean;
-  readonly pinned: boolean;
+  /** The entry that replaced its content. */
+  readonly editedBy?: string;
+  /** The entry that pinned it. */
+  readonly pinnedBy?: string;
   readonly message: ContextItem["message"];
   /** Estimated. */
   readonly tokens: number;
@@ -43,15 +45,19 @@ export function seenContext(model: SessionModel, entryId: string): SeenContext {
   const isReply = entry?.type === "message" && entry.message.role === "assistant";
   const leafId = isReply ? model.parentId(entryId) : entryId;
   const context = buildSessionContext(model, leafId);
-  const pins = new Set(context.pins);
-  const items = context.items.map(({ entryId, origin, message, edited }) => ({
-    ...{ entryId, origin, message },
-    edited: edited === true,
-    pinned: pins.has(entryId),
-    tokens: estimateMessageTokens(message),
-  }));
-  const seen = new Set(items.map(({ entryId }) => entryId));
   const path = model.pathIds(leafId);
+  const by = changesOf(model, path);
+  const pins = new Set(context.pins);
+  const items = context.items.map(({ entryId, origin, message, edited }): SeenItem => {
+    const editedBy = edited === true ? (by.edits.get(entryId) ?? entryId) : undefined;
+    const pinnedBy = pins.has(entryId) ? (by.pins.get(entryId) ?? entryId) : undefined;
+    return {
+      ...{ entryId, origin, message, tokens: estimateMessageTokens(message) },
+      ...(editedBy !== undefined && { editedBy }),
+      ...(pinnedBy !== undefined && { pinnedBy }),
+    };
+  });
+  const seen = new Set(items.map(({ entryId }) => entryId));
   return {
     ...{ leafId, context, items },
     estimated: items.reduce((sum, { tokens }) => sum + tokens, 0),
@@ -59,4 +65,15 @@ export function seenContext(model: SessionModel, entryId: string): SeenContext {
     forgotten: path.filter((id) => model.entry(id)?.type === "message" && !seen.has(id)),
     compactionId: path.findLast((id) => model.entry(id)?.type === "compaction"),
   };
+}
+
+/** The last edit and the last pin of each entry on a path. */
+function changesOf(model: SessionModel, path: readonly string[]) {
+  const [edits, pins] = [new Map<string, string>(), new Map<string, string>()];
+  for (const id of path) {
+    const entry = model.entry(id);
+    if (entry?.type === "context_edit") edits.set(entry.targetId, id);
+    if (entry?.type === "context_pin" && entry.pinned) pins.set(entry.targetId, id);
+  }
+  return { edits, pins };
 }

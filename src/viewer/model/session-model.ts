@@ -2,9 +2,10 @@
 
 import { messageText } from "../../content/index.js";
 import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index.js";
+import { isRecord } from "../../internal/shape.js";
 import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
 import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
-import type { PageData, PageEntry } from "../page-data.js";
+import type { PageEntry, PageSession } from "../page-data.js";
 import { visibleText } from "./text.js";
 
 const entriesPerSlice = 400;
@@ -21,43 +22,60 @@ export interface SessionFacts {
   readonly failures: number;
 }
 
+/** The link of a tool call to the session of the subagent that it started. */
+export interface SubagentLink {
+  readonly entryId: string;
+  readonly toolCallId: string;
+  /** The session may be absent. */
+  readonly sessionId: string;
+}
+
+/** The type of entries that link a tool call to the session of a subagent. */
+export const subagentType = "sessile.subagent";
+
 /**
- * The entries of a session and their tree. An append makes a new tree; views compare `version`. A
+ * The entries of a session and their tree. A change makes a new tree; views compare `version`. A
  * `ContextSource` at the leaf of the session.
  */
 export class SessionModel implements ContextSource {
-  readonly data: PageData;
-  readonly #entries: PageEntry[] = [];
-  readonly #byId = new Map<string, PageEntry>();
+  readonly prices: readonly ModelPrice[] | undefined;
+  #data: PageSession;
+  #entries: readonly PageEntry[] = [];
+  #byId: ReadonlyMap<string, PageEntry> = new Map();
   #tree = new SessionTree();
   #leafId: string | null;
   #newest: ReadonlyMap<string, string> | undefined;
   #branches: Uint8Array | undefined;
   #facts: SessionFacts | undefined;
   #started: ReadonlyMap<string, number> | undefined;
-  /** Grows with each append. */
+  #links: readonly SubagentLink[] | undefined;
+  #cost: Promise<SessionCost> | undefined;
+  /** Grows with each change. */
   version = 0;
 
-  constructor(data: PageData, entries: Iterable<PageEntry>) {
-    this.data = data;
+  constructor(data: PageSession, entries: Iterable<PageEntry>, prices?: readonly ModelPrice[]) {
+    this.#data = data;
     this.#leafId = data.leafId;
-    this.append(entries, data.leafId);
+    this.prices = prices;
+    this.replace(0, entries, data);
   }
 
-  /** Adds entries that are not there yet. Returns the number of new ones. */
-  append(entries: Iterable<PageEntry>, leafId: string | null): number {
-    const before = this.#entries.length;
-    for (const entry of entries) {
-      if (this.#byId.has(entry.id)) continue;
-      this.#byId.set(entry.id, entry);
-      this.#entries.push(entry);
-    }
+  /** Replaces all entries but the first `from` ones. */
+  replace(from: number, entries: Iterable<PageEntry>, data: PageSession = this.#data): void {
+    const { leafId } = data;
+    this.#data = data;
+    this.#entries = [...this.#entries.slice(0, from), ...entries];
+    this.#byId = new Map(this.#entries.map((entry) => [entry.id, entry]));
     this.#tree = new SessionTree(this.#entries);
-    this.#leafId = leafId !== null && this.#tree.has(leafId) ? leafId : (this.#entries.at(-1)?.id ?? null);
-    if (leafId === null && this.data.leafId === null) this.#leafId = null;
-    this.#newest = this.#facts = this.#started = this.#branches = undefined;
+    const isKnown = leafId === null || this.#tree.has(leafId);
+    this.#leafId = isKnown ? leafId : (this.#entries.at(-1)?.id ?? null);
+    this.#newest = this.#facts = this.#started = this.#branches = this.#links = this.#cost = undefined;
     this.version++;
-    return this.#entries.length - before;
+  }
+
+  /** The header, the leaf and the problems of the stored session. */
+  get data(): PageSession {
+    return this.#data;
   }
 
   get entries(): readonly PageEntry[] {
@@ -117,6 +135,12 @@ export class SessionModel implements ContextSource {
     return this.#started.get(toolCallId);
   }
 
+  /** The sessions that tool calls started, in the order of the entries. */
+  get links(): readonly SubagentLink[] {
+    this.#links ??= this.#entries.flatMap((entry) => subagentLink(entry) ?? []);
+    return this.#links;
+  }
+
   get facts(): SessionFacts {
     this.#facts ??= factsOf(this.#entries);
     return this.#facts;
@@ -128,16 +152,30 @@ export class SessionModel implements ContextSource {
    * @param pause lets the page handle events
    */
   cost(pause: () => Promise<void>): Promise<SessionCost> {
-    const prices: readonly ModelPrice[] | undefined = this.data.prices;
+    this.#cost ??= this.#sumCost(pause);
+    return this.#cost;
+  }
+
+  #sumCost(pause: () => Promise<void>): Promise<SessionCost> {
+    const byId = this.#byId;
     let read = 0;
     const entry = async (id: string) => {
       if (++read % entriesPerSlice === 0) await pause();
-      return this.#byId.get(id);
+      return byId.get(id);
     };
     const session = { tree: this.#tree, entry };
+    const { prices } = this;
     // The entries are there, so that the session's errors of missing entries do not occur.
     return sessionCost(session as Parameters<typeof sessionCost>[0], prices === undefined ? {} : { prices });
   }
+}
+
+/** The link that an entry is; undefined for others. */
+export function subagentLink(entry: PageEntry): SubagentLink | undefined {
+  if (entry.type !== "custom" || entry.customType !== subagentType || !isRecord(entry.data)) return undefined;
+  const { toolCallId, sessionId } = entry.data;
+  if (typeof toolCallId !== "string" || typeof sessionId !== "string") return undefined;
+  return { entryId: entry.id, toolCallId, sessionId };
 }
 
 /** Each entry's newest descendant. Parents precede their children in a file, but for damaged ones. */

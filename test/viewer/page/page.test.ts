@@ -11,7 +11,7 @@ import { buildViewer } from "../../../scripts/viewer.mjs";
 import { viewerEvent, viewerHtml } from "../../../src/viewer/internal.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
-import { hostileEntries, longEntries, richEntries } from "./samples.js";
+import { familyEntries, hostileEntries, longEntries, richEntries } from "./samples.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
@@ -39,9 +39,10 @@ afterAll(async () => {
   if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
 });
 
-async function write(name: string, entries: Entries): Promise<string> {
+async function write(name: string, entries: Entries, children: readonly Entries[] = []): Promise<string> {
   const path = join(dir, `${name}.html`);
-  const { parts } = await viewerHtml(entries.source, { template, agent: "sessile" });
+  const source = { ...entries.source, children: children.map((each) => each.source) };
+  const { parts } = await viewerHtml(source, { template, agent: "sessile" });
   writeFileSync(path, parts.join(""));
   return pathToFileURL(path).href;
 }
@@ -165,11 +166,22 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await page.keyboard.press("c");
     const panel = page.getByRole("complementary", { name: "Context" });
     const items = panel.locator(".seen > li");
-    expect(await items.locator(".tag").allTextContents()).toEqual(["summary", "kept", "pinned", "edited"]);
+    expect(await items.locator(".tag").allTextContents()).toEqual([
+      "summary",
+      "kept",
+      "pinned by entry pin",
+      expect.stringMatching(/^edited by entry e\d+$/),
+    ]);
     await panel.getByText("5 earlier messages of the branch were not in the context").waitFor();
     await items.nth(1).locator(".seen-item").click();
     await row(page, "q1").waitFor();
     expect(page.url()).toContain("#entry=q1");
+    await panel.getByRole("button", { name: "pinned by entry pin" }).click();
+    await row(page, "pin").waitFor();
+    expect(page.url()).toContain("#entry=pin");
+    await items.nth(0).locator(".seen-item").click();
+    await row(page, "k1").waitFor();
+    expect(page.url()).toContain("#entry=k1");
     await panel.getByRole("button", { name: "As sent to" }).click();
     await panel.getByText("Nothing is lost or changed.").waitFor();
     await panel.getByLabel("Target").selectOption("chat");
@@ -397,40 +409,98 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
         streams.add(response);
         return;
       }
-      const { parts } = await viewerHtml(entries.source, { template, live: "/events" });
+      const { parts } = await viewerHtml(entries.source, { template, live: "/events?after=1" });
       response.writeHead(200, { "content-type": "text/html" }).end(parts.join(""));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
       const page = await open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
       await page.getByText("● live").waitFor();
-      const before = entries.all.length;
-      const push = async () => {
-        const event = await viewerEvent(
-          { entries: entries.all, leafId: entries.last },
-          { count: entries.all.length },
-        );
+      let version = 1;
+      const push = async (changed: Entries, from: number) => {
+        const { id: key } = changed.header;
+        const event = await viewerEvent([{ key, source: changed.source, from }], { version: ++version });
         for (const stream of streams) stream.write(event);
       };
       await page.keyboard.press("G");
       await untilFocused(page, "a4");
       entries.user("One more thing", "q9");
-      await push();
+      await push(entries, entries.all.length - 1);
       await row(page, "q9").getByText("One more thing").waitFor();
       for (const stream of streams) stream.end();
       streams.clear();
       await vi.waitFor(() => expect(asked).toHaveLength(2), { timeout: 10_000 });
+      // A reply that grows is the same entry.
       entries.reply("Certainly.", {}, "a9");
-      await push();
+      await push(entries, entries.all.length - 1);
       await row(page, "a9").getByText("Certainly.").waitFor();
-      expect(asked).toEqual([`${before} `, `${before} ${before + 1}`]);
+      entries.all.pop();
+      entries.from("q9").reply("Certainly, with pleasure.", {}, "a9");
+      await push(entries, entries.all.length - 1);
+      await row(page, "a9").getByText("Certainly, with pleasure.").waitFor();
+      expect(asked).toEqual(["1 ", "1 2"]);
       expect(await page.locator("[data-entry=q9]").count()).toBe(1);
-      await page.context().close();
+      // A subagent begins, and grows in view.
+      entries.reply([entries.call("task", { prompt: "look" }, "c9")], {}, "a10");
+      const data = { toolCallId: "c9", sessionId: "late" };
+      entries.add({ type: "custom", customType: "sessile.subagent", data });
+      const late = new Entries("late", "session-1");
+      late.user("Look into it", "l1");
+      await push(entries, entries.all.length - 2);
+      await row(page, "a10").getByText("whose session is not in this page").waitFor();
+      await push(late, 0);
+      await page.getByRole("button", { name: "Subagent: Look into it (1 message)" }).click();
+      await untilFocused(page, "l1");
+      late.reply("I looked.", {}, "l2");
+      await push(late, 1);
+      await row(page, "l2").getByText("I looked.").waitFor();
     } finally {
+      for (const context of browser.contexts()) await context.close();
       for (const stream of streams) stream.destroy();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+
+  it("leads to the sessions of subagents, and back", async () => {
+    const [main, child] = familyEntries();
+    const address = await write("family", main, [child]);
+    const page = await open(address);
+    const facts = page.getByRole("region", { name: "About the session" });
+    await facts.getByText(/^1 subagent/).click();
+    await facts.getByRole("button", { name: "Subagent: Review it, please (3 messages)" }).waitFor();
+    await row(page, "start").getByRole("button", { name: "Subagent: Review it, please" }).click();
+    await untilFocused(page, "s1");
+    expect(new URL(page.url()).hash).toBe("#session=child&entry=s1");
+    await page.getByRole("heading", { level: 1, name: "Review it, please" }).waitFor();
+    expect(await findings(page)).toEqual([]);
+    expect(await row(page, "start").count()).toBe(0);
+    await page.keyboard.press("G");
+    await untilFocused(page, "s2");
+    // Its context is its own.
+    await page.keyboard.press("c");
+    const panel = page.getByRole("complementary", { name: "Context" });
+    await panel.getByText(/^2 messages/).waitFor();
+    await page.keyboard.press("u");
+    await untilFocused(page, "start");
+    await panel.waitFor({ state: "detached" });
+    // There and back again by the browser's own keys.
+    await page.goBack();
+    await untilFocused(page, "s2");
+    await page.goForward();
+    await untilFocused(page, "start");
+    // The search goes through all sessions.
+    await page.keyboard.press("/");
+    await page.keyboard.type("onlythere");
+    await page.getByText("1 of 1 entries").waitFor();
+    await row(page, "s2").getByText("onlythere").waitFor();
+    await page.keyboard.press("Escape");
+    await page.goto(`${address}#session=child&entry=s2`);
+    await page.reload();
+    await untilFocused(page, "s2");
+    await page.getByRole("region", { name: "About the session" }).getByRole("button").first().click();
+    await untilFocused(page, "start");
+    await page.context().close();
   });
 
   it("had no error, no request and no breach of its policy", () => {

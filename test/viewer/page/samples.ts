@@ -60,6 +60,24 @@ export function richEntries(): Entries {
   return entries;
 }
 
+/** A session with a call that started a subagent, and the session of that. */
+export function familyEntries(): readonly [Entries, Entries] {
+  const [main, child] = [new Entries("main"), new Entries("child", "main")];
+  main.user("Please review the parser.", "q1");
+  main.reply([main.call("task", { prompt: "Review it, please" }, "c1")], {}, "start");
+  main.result("c1", "task", "It is fine.");
+  main.add({
+    type: "custom",
+    customType: "sessile.subagent",
+    data: { toolCallId: "c1", sessionId: "child" },
+  });
+  main.reply("It is fine.", {}, "end");
+  child.user("Review it, please", "s1");
+  child.reply([child.call("read", { path: "src/parser.ts" }, "d1")], {}, "s0");
+  child.reply("It is fine, and onlythere.", {}, "s2");
+  return [main, child];
+}
+
 /** A session that tries to run scripts, to load things, to deceive and to block. */
 export function hostileEntries(): Entries {
   const entries = new Entries();

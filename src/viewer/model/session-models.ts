@@ -1,0 +1,96 @@
+/** The sessions of a page: the one that it is of, and those of its subagents, which are read when they are needed. */
+
+import type { ModelPrice } from "../../cost/index.js";
+import type { PageEntry, PageSession, SessionUpdate } from "../page-data.js";
+import { SessionModel } from "./session-model.js";
+
+/** The place at which a session was started. */
+export interface StartPlace {
+  /** The key of the session that started it. */
+  readonly session: string;
+  /** The entry that names it; undefined if none does. */
+  readonly entryId: string | undefined;
+}
+
+interface Place {
+  /** The newest state; the model has it once there is a model. */
+  readonly data: PageSession;
+  readonly read: () => Iterable<PageEntry>;
+  model?: SessionModel;
+}
+
+/** All sessions of a page by key. The first is that of the page. */
+export class SessionModels {
+  readonly #places = new Map<string, Place>();
+  readonly #prices: readonly ModelPrice[] | undefined;
+  /** Grows with each change. */
+  version = 0;
+
+  constructor(
+    sessions: readonly PageSession[],
+    /** The entries of a session by its number. Called at most once for each. */
+    entriesOf: (index: number) => Iterable<PageEntry>,
+    prices?: readonly ModelPrice[],
+  ) {
+    this.#prices = prices;
+    sessions.forEach((data, index) => {
+      this.#places.set(data.key, { data, read: () => entriesOf(index) });
+    });
+    if (sessions.length === 0) this.#places.set("", { data: emptySession, read: () => [] });
+  }
+
+  /** The keys, in the order of the page. */
+  get keys(): readonly string[] {
+    return [...this.#places.keys()];
+  }
+
+  /** The key of the page's own session. */
+  get main(): string {
+    return this.keys[0] ?? "";
+  }
+
+  has(key: string): boolean {
+    return this.#places.has(key);
+  }
+
+  /** The session of a key, else that of the page. */
+  get(key: string): SessionModel {
+    const place = this.#places.get(key);
+    if (place === undefined) return this.get(this.main);
+    place.model ??= new SessionModel(place.data, place.read(), this.#prices);
+    return place.model;
+  }
+
+  /** Adds a session, or changes the end of one. */
+  update({ from, entries, ...data }: SessionUpdate): void {
+    this.version++;
+    const place = this.#places.get(data.key);
+    if (place === undefined) this.#places.set(data.key, { data, read: () => entries });
+    else this.get(data.key).replace(from, entries, data);
+  }
+
+  /** The keys of the sessions that a tool call started; undefined for an absent session. */
+  startedBy(
+    model: SessionModel,
+    toolCallId: string,
+  ): readonly { readonly id: string; readonly key?: string }[] {
+    return model.links
+      .filter((link) => link.toolCallId === toolCallId)
+      .map(({ sessionId: id }) => (this.has(id) ? { id, key: id } : { id }));
+  }
+
+  /** The place that started a session; undefined for that of the page. */
+  startOf(key: string): StartPlace | undefined {
+    if (key === this.main || !this.has(key)) return undefined;
+    const named = this.#places.get(key)?.data.header?.parentSession;
+    const parents = named !== undefined && named !== key && this.has(named) ? [named] : this.keys;
+    for (const session of parents) {
+      const link =
+        session === key ? undefined : this.get(session).links.find(({ sessionId }) => sessionId === key);
+      if (link !== undefined) return { session, entryId: link.entryId };
+    }
+    return { session: parents.length === 1 ? (parents[0] ?? this.main) : this.main, entryId: undefined };
+  }
+}
+
+const emptySession: PageSession = { key: "", leafId: null, diagnostics: { total: 0, listed: [] } };

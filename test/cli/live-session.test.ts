@@ -1,0 +1,176 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { root } from "../../scripts/entries.mjs";
+import type { CommandContext, Parsed } from "../../src/cli/command.js";
+import { foreignFile } from "../../src/cli/foreign.js";
+import { LiveSession } from "../../src/cli/live-session.js";
+import type { NamedSession } from "../../src/cli/sources.js";
+import { readViewed } from "../../src/cli/viewed.js";
+import { keyedSources, viewerEvent } from "../../src/viewer/internal.js";
+import { SessionModels } from "../../src/viewer/model/session-models.js";
+import type { PageUpdate } from "../../src/viewer/page-data.js";
+import { reply, result, sessionId, text, user } from "../interop/claude-code/transcript.js";
+
+let dir: string;
+let clock = 0;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-live-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const parsed: Parsed = { positionals: [], options: {} };
+const context = {
+  signal: new AbortController().signal,
+  cwd: "/",
+  env: {},
+  out: { warn() {}, note() {}, skip() {}, progress() {}, clean: String },
+  now: () => 0,
+} as unknown as CommandContext;
+
+function follow(path: string) {
+  const live = new LiveSession({
+    locate: async () =>
+      (await foreignFile(path, context)) ?? ({ agent: "sessile", path } as unknown as NamedSession),
+    read: (named) => readViewed(named, parsed, context),
+    // Subagents in other places are looked for with every call.
+    now: () => (clock += 60_000),
+  });
+  // A page, which takes every event.
+  let models: SessionModels | undefined;
+  let version = 0;
+  return {
+    live,
+    async poll(): Promise<SessionModels> {
+      const { source } = await live.read();
+      if (models === undefined) {
+        const keyed = keyedSources(source);
+        models = new SessionModels(
+          keyed.map(({ key, source: { leafId } }) => ({
+            key,
+            leafId,
+            diagnostics: { total: 0, listed: [] },
+          })),
+          (index) => keyed[index]?.source.entries ?? [],
+        );
+        for (const key of models.keys) models.get(key);
+      } else {
+        const event = await viewerEvent(live.changes(version), { version: live.version });
+        const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
+        for (const session of update.sessions) models.update(session);
+      }
+      version = live.version;
+      // The page always has what a new page would have.
+      const now = keyedSources(source);
+      expect(models.keys).toEqual(now.map(({ key }) => key));
+      for (const { key, source: each } of now) {
+        const entries: unknown = JSON.parse(JSON.stringify(each.entries));
+        expect(JSON.parse(JSON.stringify(models.get(key).entries))).toEqual(entries);
+        expect(models.get(key).leafId).toBe(each.leafId);
+      }
+      return models;
+    },
+  };
+}
+
+/** Grows a file line by line: a line that is half written is not there yet. */
+async function grow(path: string, lines: readonly string[], poll: () => Promise<unknown>): Promise<void> {
+  const whole = existsSync(path) ? readFileSync(path, "utf8") : "";
+  for (let at = 0; at < lines.length; at++) {
+    const before = `${whole}${lines.slice(0, at).join("")}`;
+    const line = lines[at] ?? "";
+    for (const part of [line.slice(0, line.length / 2), line]) {
+      writeFileSync(path, before + part);
+      await poll();
+    }
+  }
+}
+
+const linesOf = (lines: readonly object[]) => lines.map((each) => `${JSON.stringify(each)}\n`);
+
+describe("a live session", () => {
+  it("of Claude Code grows by blocks of a reply, and by subagents before their results", async () => {
+    const path = join(dir, `${sessionId}.jsonl`);
+    writeFileSync(path, linesOf([user("u1", null, "hello")]).join(""));
+    const { poll, live } = follow(path);
+    await poll();
+    const task = { type: "tool_use", id: "c1", name: "Task", input: { prompt: "say hi" } };
+    await grow(path, linesOf([reply("a1", "u1", "m1", text("I ask."))]), poll);
+    const said = (models: SessionModels) =>
+      models.get(models.main).entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
+    expect(said(await poll())).toHaveLength(2);
+    await grow(path, linesOf([reply("a2", "a1", "m1", task)]), poll);
+    // The reply is the same one, with a block more.
+    expect(said(await poll())).toMatchObject([{}, { content: [{ text: "I ask." }, { id: "c1" }] }]);
+    const agent = join(dir, sessionId, "subagents", "agent-b1.jsonl");
+    mkdirSync(dirname(agent), { recursive: true });
+    const side = { isSidechain: true, agentId: "b1" };
+    const inside = [user("s1", null, "say hi", side), { ...reply("s2", "s1", "m9", text("hi")), ...side }];
+    await grow(agent, linesOf(inside), poll);
+    const begun = await poll();
+    expect(begun.keys).toEqual([sessionId, `${sessionId}.agent-b1`]);
+    expect(begun.get(`${sessionId}.agent-b1`).facts.messages).toBe(2);
+    const answer = user("r1", "a2", [result("c1", "hi")], { toolUseResult: { agentId: "b1" } });
+    await grow(path, linesOf([answer, reply("a3", "r1", "m2", text("done"))]), poll);
+    const done = await poll();
+    expect(said(done)).toHaveLength(4);
+    expect(done.startedBy(done.get(done.main), "c1")).toEqual([
+      { id: `${sessionId}.agent-b1`, key: `${sessionId}.agent-b1` },
+    ]);
+    const { version } = live;
+    await poll();
+    expect(live.version).toBe(version);
+  });
+
+  it("of Codex grows with its subagent, whose rollout is another file of the home", async () => {
+    const files = join(root, "test/interop/codex/files/agents-0.169");
+    const day = join(dir, "sessions", "2026", "11", "23");
+    mkdirSync(day, { recursive: true });
+    const names = readdirSync(files).sort();
+    const main = names.find((name) => !name.includes("20a3-7991") && !name.includes("_")) ?? "";
+    writeFileSync(join(day, main), "");
+    const lines = (name: string) => readFileSync(join(files, name), "utf8").split(/(?<=\n)/);
+    const [head = "", ...rest] = lines(main);
+    writeFileSync(join(day, main), head);
+    const { poll } = follow(join(day, main));
+    await poll();
+    for (const name of names.filter((each) => each !== main)) cpSync(join(files, name), join(day, name));
+    await grow(join(day, main), rest, poll);
+    const models = await poll();
+    expect(models.keys).toHaveLength(2);
+    const [, child = ""] = models.keys;
+    expect(models.startOf(child)?.entryId).toBeDefined();
+    expect(models.get(child).facts.messages).toBeGreaterThan(0);
+  });
+
+  it("of this library has the sessions of its subagents, which are files beside it", async () => {
+    const sessions = fileSessionStore({ dir });
+    const main = await sessions.create({ cwd: "/work" });
+    await main.appendMessage({ role: "user", content: "go", timestamp: 1 });
+    const path = main.location ?? "";
+    const { poll } = follow(path);
+    expect((await poll()).keys).toEqual([main.id]);
+    const id = "subagent-1";
+    const data = { toolCallId: "c1", sessionId: id };
+    await main.append([{ type: "custom", customType: "sessile.subagent", data }]);
+    expect((await poll()).keys).toEqual([main.id]);
+    const child = await sessions.create({ id, cwd: "/work", parentSession: main.id });
+    await child.appendMessage({ role: "user", content: "look closer", timestamp: 1 });
+    expect((await poll()).keys).toEqual([main.id, child.id]);
+    await child.appendMessage({ role: "user", content: "closer still", timestamp: 1 });
+    const models = await poll();
+    expect(models.get(child.id).facts.messages).toBe(2);
+    await Promise.all([main.close(), child.close()]);
+  });
+});
