@@ -5,6 +5,7 @@ import { copyJson } from "../internal/json.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../session/internal.js";
 import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
+import { stateOf } from "./shared/state.js";
 import { millisecondsOf, textOf } from "./shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } from "./types.js";
 
@@ -68,8 +69,11 @@ export class SessionEntries implements EntryBuilder {
   add(draft: DraftEntry, place: Place): string {
     const known = this.idOf(place.recordId, place.part);
     if (known !== undefined) return known;
-    const id = this.#newId(place.recordId, place.part, place.id);
-    const entry = this.#placed(draft, id, this.#parentOf(place, id), place.timestamp);
+    const { recordId, part = "" } = place;
+    const parentId = this.#parentOf(place);
+    // A later import of a file that has grown gives what changed, and all behind it, other ids.
+    const id = this.#newId(recordId, part, place.id, () => [parentId ?? "", contentOf(draft)]);
+    const entry = this.#placed(draft, id, parentId, place.timestamp);
     this.#entries.push(entry);
     this.#last = id;
     return id;
@@ -123,8 +127,13 @@ export class SessionEntries implements EntryBuilder {
     return { header, entries: this.#entries, leafId: this.#leaf === undefined ? this.#last : this.#leaf };
   }
 
-  #newId(recordId: string, part: string | number = "", given?: string): string {
-    const id = this.#isFree(given) ? given : this.#digestId(recordId, part);
+  #newId(
+    recordId: string,
+    part: string | number,
+    given?: string,
+    more: () => readonly string[] = () => [],
+  ): string {
+    const id = this.#isFree(given) ? given : this.#digestId(recordId, String(part), ...more());
     this.#ids.add(id);
     this.#byKey.set(keyOf(recordId, part), id);
     return id;
@@ -134,19 +143,18 @@ export class SessionEntries implements EntryBuilder {
     return isName(id) && !this.#ids.has(id);
   }
 
-  #digestId(recordId: string, part: string | number): string {
-    const hex = digestOf(this.#init.format, this.#foreignId, recordId, String(part));
+  #digestId(...texts: readonly string[]): string {
+    const hex = digestOf(this.#init.format, this.#foreignId, ...texts);
     let id = hex.slice(0, 8);
     // A record may carry the id that another one would get.
     for (let next = hex; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
     return id;
   }
 
-  #parentOf({ parentId, recordId }: Place, entryId: string): string | null {
+  #parentOf({ parentId, recordId }: Place): string | null {
     if (parentId === undefined) return this.#last;
-    // The set has the id of this entry already.
-    if (parentId === null || (parentId !== entryId && this.#ids.has(parentId))) return parentId;
-    this.#init.find({ code: "missingParent", entryId, text: `record ${recordId}: its parent is missing` });
+    if (parentId === null || this.#ids.has(parentId)) return parentId;
+    this.#init.find({ code: "missingParent", text: `record ${recordId}: its parent is missing` });
     return this.#last;
   }
 
@@ -168,6 +176,12 @@ export class SessionEntries implements EntryBuilder {
     this.#init.find({ code: "unreadable", entryId: id, text });
     return { type: "custom", ...place, customType: "sessile.unreadable", data: { text } };
   }
+}
+
+/** The state of a draft. What a harness tells at the beginning may be other text after each resume. */
+function contentOf(draft: DraftEntry): string {
+  const isOpening = draft.type === "custom_message" && draft.customType === "sessile.initial_context";
+  return isOpening ? "" : stateOf(draft);
 }
 
 /** The draft of a compaction that keeps nothing, with its own id. */

@@ -78,6 +78,8 @@ export async function returned(
   options: ExportOptions,
 ): Promise<WrittenSession | undefined> {
   if (!sameChildren(imported, options.children ?? [])) return undefined;
+  // Another version of this library may have read the bytes in another way.
+  if (imported.leafId !== null && !session.tree.has(imported.leafId)) return undefined;
   const ids = new Set(imported.entries.map(({ id }) => id));
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;

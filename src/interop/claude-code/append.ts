@@ -5,13 +5,13 @@
 
 import { concatBytes } from "../../internal/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
-import { digestOf, uuidOfDigest } from "../shared/ids.js";
 import { readLines } from "../shared/lines.js";
+import { sourceAgain } from "../shared/read-again.js";
 import { millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { blocksOf, type Line, lineOf, transcriptOf } from "./lines.js";
-import { isUuid } from "./read.js";
+import { isUuid, readClaudeCode } from "./read.js";
 import { nameOf } from "./transcript-file.js";
 import { layOut, type Unit } from "./units.js";
 import { resumeWords } from "./write.js";
@@ -26,7 +26,7 @@ export async function appendClaudeCode(source: AppendSource): Promise<WrittenSes
   const file = files.find(({ path }) => path.endsWith(".jsonl") && nameOf(path) === sessionId);
   if (file === undefined || !isUuid(sessionId)) return undefined;
   const lines = linesOf(file);
-  const parent = from === null ? null : lastLine(lines, sessionId, { from, entries: original.entries });
+  const parent = from === null ? null : lastLine(lines, from, source);
   if (parent === undefined || (from === null && added.length === 0)) return undefined;
   const addedIds = new Set(added.map(({ id }) => id));
   const find: AppendSource["find"] = (finding) => {
@@ -100,17 +100,15 @@ function latestTime(lines: readonly Line[]): number {
  * The uuid of the line that an entry ends in. Undefined for an entry in the middle of a reply, since lines
  * behind it would follow all of the reply's results, and for one without a line.
  */
-function lastLine(
-  lines: readonly Line[],
-  sessionId: string,
-  { from, entries }: { readonly from: string; readonly entries: readonly SessionEntry[] },
-): string | undefined {
+function lastLine(lines: readonly Line[], from: string, source: AppendSource): string | undefined {
+  const { entries } = source.original;
   const { units } = layOut(transcriptOf(lines, false));
+  const again = readClaudeCode(sourceAgain(source));
   const owners = new Map<string, Unit>();
   for (const unit of units) {
     for (const [recordId, part] of partsOf(unit)) {
-      const hex = digestOf("claude-code", sessionId, recordId, part);
-      for (const id of [hex.slice(0, 8), uuidOfDigest(hex)]) if (!owners.has(id)) owners.set(id, unit);
+      const id = again?.idOf(recordId, part);
+      if (id !== undefined && !owners.has(id)) owners.set(id, unit);
     }
   }
   // The link to a subagent is behind the result that it came with.

@@ -1,11 +1,11 @@
 /** The units of a transcript as entries: replies with their results, user messages, compactions, notes. */
 
-import { digestOf, uuidOfDigest } from "../shared/ids.js";
 import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
 import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf } from "./lines.js";
 import { addReply, answerKey } from "./reply-entries.js";
+import type { Titles } from "./transcript-file.js";
 import type { Layout, Unit } from "./units.js";
 
 /** What the entries of a conversation are made with. */
@@ -193,18 +193,12 @@ function addCompaction(
   const draft = {
     type: "compaction",
     summary: plainText(objectOf(summary?.value.message)?.content),
-    firstKeptEntryId: ownId(conversation, boundary.uuid),
+    // Its own id, which keeps nothing before it.
+    firstKeptEntryId: "",
     tokensBefore: countOf(objectOf(boundary.value.compactMetadata)?.preTokens),
     ...(retain.length === 0 ? {} : { retain }),
   } as const;
   return addOne(conversation, boundary, draft, { parentId });
-}
-
-/** The id that an entry of a record will have: an own id keeps nothing before the compaction. */
-function ownId({ builder, foreignId }: Conversation, recordId: string): string {
-  const hex = digestOf("claude-code", foreignId, recordId, "");
-  const short = hex.slice(0, 8);
-  return builder.has(short) ? uuidOfDigest(hex) : short;
 }
 
 /** The messages of a unit that were added. */
@@ -252,9 +246,12 @@ function addAttachment(
   if (type === "queued_command" && attachment.isMeta !== true && isPrompt(prompt)) {
     const sent = textOf(attachment.source_uuid);
     const isSentBefore = sent !== undefined && builder.idOf(sent) !== undefined;
-    // Before the next message it was not sent.
-    if (isSentBefore || next === "prompt") return skip(conversation, line, parentId);
     const content = typeof prompt === "string" ? prompt.toWellFormed() : shownBlocks(prompt);
+    // Before the next message it was not sent. At the end of a growing file it was still a message.
+    if (isSentBefore || next === "prompt") {
+      const data = { text: plainText(content) };
+      return addOne(conversation, line, { type: "custom", customType: "sessile.queued", data }, { parentId });
+    }
     const message = { role: "user", content, timestamp: builder.time(line.value.timestamp) } as const;
     return addOne(conversation, line, { type: "message", message }, { parentId });
   }
@@ -276,17 +273,17 @@ function isPrompt(prompt: unknown): boolean {
   return typeof prompt === "string" ? prompt !== "" : Array.isArray(prompt) && prompt.length > 0;
 }
 
-/** The entry of a title. It has no place in the conversation, so that a new title moves nothing. */
-export function addTitles(
-  builder: EntryBuilder,
-  titles: { readonly name?: string | undefined; readonly title?: string | undefined },
-): void {
-  const { name, title } = titles;
-  if (name === undefined && title === undefined) return;
-  const draft: DraftEntry = {
-    type: "session_info",
-    ...(name === undefined ? {} : { name }),
-    ...(title === undefined ? {} : { title }),
-  };
-  builder.add(draft, { recordId: "title", part: JSON.stringify([name, title]), parentId: null });
+/**
+ * The entries of titles. They have no place in the conversation, so that a new title moves nothing, and no time:
+ * that of the start.
+ */
+export function addTitles(builder: EntryBuilder, titles: readonly Titles[], timestamp: unknown): void {
+  for (const [at, { name, title }] of titles.entries()) {
+    const draft: DraftEntry = {
+      type: "session_info",
+      ...(name === undefined ? {} : { name }),
+      ...(title === undefined ? {} : { title }),
+    };
+    builder.add(draft, { recordId: "title", part: at, parentId: null, timestamp });
+  }
 }

@@ -12,7 +12,7 @@ import { resumeWords, writeClaudeCode } from "./write.js";
 /** The format of Claude Code. */
 export const claudeCode: ForeignFormat = {
   name: "claude-code",
-  read: readClaudeCode,
+  read: (source) => void readClaudeCode(source),
   write: writeClaudeCode,
   resume: resumeWords,
   append: appendClaudeCode,

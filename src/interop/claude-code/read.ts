@@ -4,21 +4,21 @@
  */
 
 import { textOf } from "../shared/values.js";
-import type { ForeignSource } from "../types.js";
+import type { EntryBuilder, ForeignSource } from "../types.js";
 import { addEntries, addTitles, type Conversation } from "./entries.js";
 import { type Line, type Transcript, transcriptOf } from "./lines.js";
 import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
 import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
 import { layOut, type Unit } from "./units.js";
 
-/** Reads a session and those of its subagents. */
-export function readClaudeCode(source: ForeignSource): void {
+/** Reads a session and those of its subagents. Returns the entries of the session itself. */
+export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined {
   const paths = source.files.map(({ path }) => path).filter((path) => path.endsWith(".jsonl"));
   const isAgent = (path: string) => nameOf(path).startsWith(agentPrefix);
   const mains = paths.filter((path) => !isAgent(path));
   const wanted = source.sessionId;
   const mainPath = mains.find((path) => nameOf(path) === wanted) ?? mains[0] ?? paths[0];
-  if (mainPath === undefined) return;
+  if (mainPath === undefined) return undefined;
   const main = fileOf(source, mainPath);
   const foreignId = isUuid(main.name) ? main.name : (main.sessionId ?? main.name);
   const first = source.session({
@@ -56,7 +56,7 @@ export function readClaudeCode(source: ForeignSource): void {
     addEntries({ ...conversation, ...own, builder, foreignId: id });
   };
   add(own, isAgent(mainPath), first, foreignId);
-  addTitles(first, titlesOf(main));
+  addTitles(first, titlesOf(main), main.lines[0]?.value.timestamp);
   for (const child of children) {
     const { sessionId, file, parentAgentId } = child;
     const parent = parentAgentId === undefined ? undefined : links.agent(parentAgentId);
@@ -69,6 +69,7 @@ export function readClaudeCode(source: ForeignSource): void {
     add(child.lines, true, builder, sessionId);
     if (file !== main) reportState(source, file);
   }
+  return first;
 }
 
 export function isUuid(text: string): boolean {

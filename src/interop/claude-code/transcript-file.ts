@@ -109,26 +109,33 @@ function titleOf({ value }: ForeignRecord): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** The name that the person gave, and the title that a model made. The last of each kind counts. */
-export function titlesOf({ others, lines }: TranscriptFile): {
-  readonly name?: string | undefined;
-  readonly title?: string | undefined;
-} {
-  const last = new Map<string, string>();
+/** The name that the person gave, and the title that a model made. */
+export interface Titles {
+  readonly name: string | undefined;
+  readonly title: string | undefined;
+}
+
+/** The titles of a session, one after the other. The last of each kind counts. */
+export function titlesOf({ others, lines }: TranscriptFile): readonly Titles[] {
   const known = new Set(lines.map(({ uuid }) => uuid));
+  const records = [...others, ...lines.map(({ record }) => record)]
+    .filter((record) => titleOf(record) !== undefined)
+    .sort((a, b) => a.line - b.line);
+  const states: Titles[] = [];
+  const last = new Map<unknown, string>();
   let other: string | undefined;
-  const records = [
-    ...others,
-    ...lines.filter(({ type }) => titleTypes.has(type)).map(({ record }) => record),
-  ];
   for (const record of records) {
-    const title = titleOf(record);
-    if (title === undefined) continue;
+    const title = titleOf(record) as string;
     const { type, leafUuid } = record.value;
     // The summary of another session of the project, with which old versions begin a file.
     if (type === "summary" && !known.has(leafUuid as string)) other ??= title;
-    else last.set(type as string, title);
+    else last.set(type, title);
+    const state = {
+      name: last.get("custom-title"),
+      title: last.get("ai-title") ?? last.get("summary") ?? other,
+    };
+    const before = states.at(-1);
+    if (state.name !== before?.name || state.title !== before?.title) states.push(state);
   }
-  const title = last.get("ai-title") ?? last.get("summary") ?? other;
-  return { name: last.get("custom-title"), title };
+  return states;
 }

@@ -43,7 +43,10 @@ export class ThreadItems {
   /** The latest reply of the turn. */
   turnReply: MessageDraft | undefined;
   /** Whether a user's message came as an item, not only as an event. */
-  hasUserItems = false;
+  get hasUserItems(): boolean {
+    return this.firstUserTime !== undefined;
+  }
+  firstUserTime: number | undefined;
   hasReplies = false;
   #open: (Pick<ItemLine, "place" | "mark"> & { readonly items: ForeignObject[] }) | undefined;
   readonly #calls = new Map<string, ReadCall>();
@@ -159,7 +162,7 @@ export class ThreadItems {
         drafts.push(this.#harnessEntry(line, harness, content, at));
         continue;
       }
-      this.hasUserItems = true;
+      this.firstUserTime ??= place.timestamp;
       this.#state.beginTurn(this.#timeline.cursor);
       this.turnReply = undefined;
       const part = partOf(place, at);

@@ -1,8 +1,7 @@
 /** Reads the lines of a thread: items, and the events that change the model's history. */
 
-import { digestOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf, numberOf, objectOf, textOf } from "../shared/values.js";
-import type { EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
+import type { DraftEntry, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
 import { readCompacted } from "./compacted.js";
 import { outcomeOf, type usageOf } from "./outcomes.js";
 import type { Rollout, RolloutLine, RolloutMeta } from "./rollout.js";
@@ -28,7 +27,7 @@ export class ThreadReader {
   name: string | undefined;
   #isCompacting = false;
   #compactionUsage: ReturnType<typeof usageOf>;
-  readonly #fromEvents: Draft[] = [];
+  readonly #fromEvents: { readonly draft: Draft; readonly data: { readonly text: string } }[] = [];
   readonly #newer = new Set<string>();
 
   /** @param keepsStates whether a file goes on from a line of an earlier one */
@@ -81,7 +80,11 @@ export class ThreadReader {
   finish(builder: EntryBuilder): void {
     const items = this.#items;
     items.finish();
-    if (items.hasUserItems) for (const draft of this.#fromEvents) draft.isDropped = true;
+    for (const { draft, data } of items.hasUserItems ? this.#fromEvents : []) {
+      // At the end of a growing file it was a message, whose time has to stay.
+      if (draft.timestamp === items.firstUserTime) draft.isDropped = true;
+      else draft.entry = asState(data);
+    }
     if (items.hasReplies && !items.usage.isExact) {
       this.#source.find({
         code: "guessed",
@@ -185,7 +188,8 @@ export class ThreadReader {
     if (this.#items.hasUserItems || content === "") return;
     this.#items.endReply();
     const message = { role: "user", content, timestamp: this.#time } as const;
-    this.#fromEvents.push(this.timeline.add({ type: "message", message }, this.#place(line)));
+    const draft: Draft = this.timeline.add({ type: "message", message }, this.#place(line));
+    this.#fromEvents.push({ draft, data: { text: content } });
   }
 
   #usageRecord(payload: ForeignObject): boolean {
@@ -268,7 +272,7 @@ export class ThreadReader {
         type: "compaction",
         summary,
         // An own id keeps nothing: entries that stay are named one by one.
-        firstKeptEntryId: place.id ?? digestOf("codex", this.#id, place.recordId, "").slice(0, 8),
+        firstKeptEntryId: "",
         tokensBefore: numberOf(line.mark?.tokensBefore) ?? tokensBefore,
         strategy: "codex",
         ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(idOf))] }),
@@ -294,6 +298,11 @@ export class ThreadReader {
     items.endReply();
     items.usage.forget();
   }
+}
+
+/** The entry of an event whose message came as an item too. */
+function asState(data: { readonly text: string }): DraftEntry {
+  return { type: "custom", customType: "sessile.user_event", data };
 }
 
 /** Lines that are state, of which no model sees anything that items do not have. */

@@ -70,13 +70,9 @@ export class Timeline {
   /** Adds all entries to a builder, and sets the leaf. */
   flush(builder: EntryBuilder): void {
     const ids = new Map<Draft, string>();
-    const present = (draft: Draft | null): Draft | null => {
+    const idOf = (draft: Draft | null): string | null => {
       let at = draft;
       while (at?.isDropped === true) at = at.parent;
-      return at;
-    };
-    const idOf = (draft: Draft | null): string | null => {
-      const at = present(draft);
       return at === null ? null : (ids.get(at) ?? null);
     };
     for (const draft of this.#drafts) {

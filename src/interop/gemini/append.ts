@@ -1,10 +1,9 @@
 /** Continues a chat: lines behind the original bytes, and a rewind for a leaf that moved back. */
 
 import { concatBytes } from "../../internal/bytes.js";
-import type { SessionEntry } from "../../session/index.js";
-import { readLines } from "../shared/lines.js";
+import { sourceAgain } from "../shared/read-again.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
-import type { AppendSource, EntryBuilder, ForeignRecord, ForeignSource, WrittenSession } from "../types.js";
+import type { AppendSource, WrittenSession } from "../types.js";
 import type { Turn } from "./history.js";
 import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
 import { type MainChat, readGemini } from "./read.js";
@@ -15,7 +14,7 @@ import { ChatLines, encodeRecords, resumeWords } from "./write.js";
  * of a message that is still in force.
  */
 export async function appendGemini(source: AppendSource): Promise<WrittenSession | undefined> {
-  const main = readAgain(source);
+  const main = readGemini(sourceAgain(source));
   if (main === undefined || !main.chat.path.endsWith(".jsonl")) return undefined;
   const { log, path, sessionId } = main.chat;
   const rewind = rewindTo(main, source.from);
@@ -81,58 +80,4 @@ function rewindTo(
 function behind(bytes: Uint8Array, more: Uint8Array): Uint8Array {
   const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
   return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);
-}
-
-/** Reads the original again, for the messages that its entries are of. */
-function readAgain({ files, original, header }: AppendSource): MainChat | undefined {
-  const sessions = [original, ...original.children];
-  const builders = new Map<string, EntryBuilder>();
-  const source: ForeignSource = {
-    files: files.map(({ path }) => ({ path })),
-    sessionId: header.id,
-    instructions: false,
-    records: (path) => recordsOf(files, path),
-    json: () => undefined,
-    sqlite: () => Promise.resolve(undefined),
-    find: () => {},
-    count: () => {},
-    session: ({ id }) => {
-      const known = builders.get(id) ?? builderOf(sessions[builders.size]?.entries ?? [], id);
-      builders.set(id, known);
-      return known;
-    },
-  };
-  return readGemini(source);
-}
-
-function* recordsOf(files: AppendSource["files"], path: string): Generator<ForeignRecord> {
-  const bytes = files.find((file) => file.path === path)?.bytes ?? new Uint8Array();
-  for (const found of readLines(bytes, bytes.length + 1))
-    if (found.kind === "record") yield { file: path, line: found.line, value: found.value };
-}
-
-/** A builder that gives the ids of entries that were made before, in their order. */
-function builderOf(entries: readonly SessionEntry[], sessionId: string): EntryBuilder {
-  const ids = new Map<string, string>();
-  const known = new Set<string>();
-  const keyOf = (recordId: string, part: string | number = "") => `${recordId}\0${part}`;
-  let last: string | null = null;
-  return {
-    get last() {
-      return last;
-    },
-    sessionId,
-    time: (timestamp) => (typeof timestamp === "number" ? timestamp : 0),
-    add: (_draft, { recordId, part }) => {
-      const key = keyOf(recordId, part);
-      const id = ids.get(key) ?? entries[ids.size]?.id ?? "";
-      ids.set(key, id);
-      known.add(id);
-      last = id;
-      return id;
-    },
-    idOf: (recordId, part) => ids.get(keyOf(recordId, part)),
-    has: (id) => known.has(id),
-    setLeaf: () => {},
-  };
 }

@@ -1,7 +1,6 @@
 /** Messages of a chat as entries: replies with their calls and results, and messages of the user. */
 
 import type { AssistantMessage, ToolCall } from "../../content/index.js";
-import { digestOf, uuidOfDigest } from "../shared/ids.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import type { Turn } from "./history.js";
@@ -79,14 +78,6 @@ export class Conversation {
     else entries.push(id);
     this.#lastEntries.set(turn, id);
     return id;
-  }
-
-  /** The id that the entry of a message will have. */
-  nextId({ key, value }: Turn): string {
-    const own = textOf(objectOf(value.sessile)?.entry);
-    if (own !== undefined && !this.#builder.has(own)) return own;
-    const hex = digestOf("gemini", this.#options.foreignId, key, "");
-    return this.#builder.has(hex.slice(0, 8)) ? uuidOfDigest(hex) : hex.slice(0, 8);
   }
 
   entriesOf(turn: Turn): readonly string[] {

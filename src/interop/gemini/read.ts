@@ -123,8 +123,8 @@ function addCompaction({ summary, retained }: CompactionStep, conversation: Conv
   const draft = {
     type: "compaction",
     summary: wrapper.exec(text)?.[1] ?? text,
-    // Of this entry, which keeps nothing before it: kept messages are in `retain`.
-    firstKeptEntryId: conversation.nextId(summary),
+    // Its own id, which keeps nothing before it: kept messages are in `retain`.
+    firstKeptEntryId: "",
     tokensBefore: conversation.tokens,
     ...(retain.length === 0 ? {} : { retain }),
   } as const;

@@ -131,6 +131,44 @@ export const adoptionCases = [
     );
   }),
 
+  conformanceCase(
+    "adopt moves the leaf to that of the entries, but not from what was appended here",
+    async (harness) => {
+      const store = await harness.store();
+      const append = (session: AdoptableSession) =>
+        harness.keep(store.adopt(session, { existing: "append" }));
+      await append(branched);
+      const moved = await append({ ...branched, leafId: idOf(5) });
+      equal(moved.leafId, idOf(5), "a leaf that moved without a new entry");
+      equal(await textsInContext(moved), ["text 1", "text 4", "text 5"], "context");
+      const { size } = moved.tree;
+      equal((await append({ ...branched, leafId: idOf(5) })).tree.size, size, "entries after the same again");
+      // The last entry was imported before it was complete: its whole state is another entry of the same time.
+      const whole = { ...said(5, 4), id: "complete" };
+      const complete = { ...branched, entries: [...branched.entries.slice(0, 4), whole], leafId: whole.id };
+      const grown = await append(complete);
+      equal(grown.leafId, whole.id, "the leaf behind an earlier state of the entry");
+      equal(grown.tree.node(whole.id)?.parentId, idOf(4), "the parent of the whole entry");
+      await grown.branch(idOf(5));
+      const own = await grown.appendMessage(userMessage("here"));
+      equal(
+        (await append(complete)).leafId,
+        own.id,
+        "the leaf behind an earlier state that was continued here",
+      );
+      // All of a session may be one entry that was not complete.
+      const one = {
+        ...branched,
+        header: { ...header, id: "one" },
+        entries: [said(1, null)],
+        leafId: idOf(1),
+      };
+      await append(one);
+      const other = { ...one, entries: [{ ...said(1, null), id: whole.id }], leafId: whole.id };
+      equal((await append(other)).leafId, whole.id, "the leaf behind an earlier state of the first entry");
+    },
+  ),
+
   conformanceCase("of adoptions that race one writes, and the others add nothing", async (harness) => {
     const stores = await Promise.all([0, 1, 2, 3].map(() => harness.store()));
     const refused = await Promise.allSettled(

@@ -73,7 +73,7 @@ async function openExisting(id: string, store: AdoptionStore): Promise<LiveSessi
 async function adoptInto(session: AdoptableSession, opened: LiveSession): Promise<void> {
   const { id, tree, source } = opened;
   source.assertWritable();
-  if (tree.size > 0 && !session.entries.some((entry) => tree.has(entry?.id))) {
+  if (tree.size > 0 && !isSameSession(session, tree)) {
     const [expected, actual] = [opened.header.timestamp, session.header.timestamp];
     throw new SessileError("SESSION_MISMATCH", `session ${id} has none of these entries`, {
       details: { expected, actual },
@@ -86,6 +86,13 @@ async function adoptInto(session: AdoptableSession, opened: LiveSession): Promis
   await log.append(lines, position as LogPosition);
   // Announces a new session_info.
   await opened.refresh();
+}
+
+/** Whether entries are those of a stored session, or its first one in another state. */
+function isSameSession({ entries }: AdoptableSession, tree: SessionTree): boolean {
+  if (entries.some((entry) => tree.has(entry?.id))) return true;
+  const times = new Set(entries.map((entry) => entry?.timestamp));
+  return tree.children(null).some(({ timestamp }) => times.has(timestamp));
 }
 
 /** The header, whose version becomes the current one. */
@@ -114,7 +121,7 @@ const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
  * The lines of the entries that the session does not have yet, and of a leaf entry if the leaf would be another
- * one without it. No line if it has all of them.
+ * one without it. No line if it has all of them and the leaf.
  */
 async function adoptedLines(
   { entries, leafId }: AdoptableSession,
@@ -132,9 +139,8 @@ async function adoptedLines(
     lines.push(encodeLine(recorded, settings, log.crc32));
     last = recorded.type === "leaf" ? recorded.targetId : recorded.id;
   }
-  if (lines.length === 0) return lines;
   // A continuation that was appended here keeps the leaf.
-  const next = leaf === null || ids.has(leaf) ? leafId : leaf;
+  const next = leaf === null || !isContinued(leaf, ids, { entries, tree }) ? leafId : leaf;
   if (last !== next) lines.push(leafLine(next));
   return lines;
 
@@ -144,6 +150,25 @@ async function adoptedLines(
     const timestamp = new Date(settings.now()).toISOString();
     return encodeLine({ type: "leaf", id, parentId: targetId, timestamp, targetId }, settings, log.crc32);
   }
+}
+
+/**
+ * Whether the path to a leaf has an entry that was appended here. One that the entries lack, but whose time they
+ * have, is an earlier state of one of them: an import of a reply that was not complete.
+ */
+function isContinued(
+  leaf: string,
+  ids: ReadonlySet<string>,
+  { entries, tree }: { readonly entries: readonly SessionEntry[]; readonly tree: SessionTree },
+): boolean {
+  if (ids.has(leaf)) return false;
+  const times = new Set(entries.map(({ timestamp }) => timestamp));
+  let node = tree.node(leaf);
+  while (node !== undefined && !ids.has(node.id)) {
+    if (!times.has(node.timestamp)) return true;
+    node = node.parentId === null ? undefined : tree.node(node.parentId);
+  }
+  return false;
 }
 
 /** The ids of the entries. Throws for a repeated one, and for a parent that is no earlier entry. */

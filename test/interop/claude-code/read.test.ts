@@ -277,7 +277,7 @@ describe("what is no message", () => {
       { type: "file-history-snapshot", messageId: "u1" },
       { type: "of-tomorrow" },
     ]);
-    expect(imported.entries.find(({ type }) => type === "session_info")).toMatchObject({
+    expect(imported.entries.findLast(({ type }) => type === "session_info")).toMatchObject({
       name: "mine",
       title: "second",
     });

@@ -211,7 +211,7 @@ describe("a session written anew", () => {
     ]);
     expect(report.findings.map(({ code, text }) => `${code} ${text}`)).toContain("entry a model_change");
     const again = await importSession(files, { from: claudeCode });
-    expect(again.entries.find(({ type }) => type === "session_info")).toMatchObject({
+    expect(again.entries.findLast(({ type }) => type === "session_info")).toMatchObject({
       name: "mine",
       title: "yours",
     });

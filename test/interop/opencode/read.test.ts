@@ -236,7 +236,11 @@ describe("opencode", () => {
     });
     // The first import of the file may have been before the output was pruned.
     const ids = new Set(imported.entries.map(({ id }) => id));
-    const older = await read([before[0] as object, reply("msg_2", [{ ...pruned, state: done("long") }])]);
+    const kept = { ...pruned, state: { ...pruned.state, time: { end: 1002 } } };
+    const older = await read([
+      before[0] as object,
+      reply("msg_2", [kept], { time: { created: 1001, completed: 1002 } }),
+    ]);
     const shared = older.imported.entries.filter(({ type }) => type === "message");
     expect(shared.every(({ id }) => ids.has(id))).toBe(true);
   });
