@@ -10,6 +10,7 @@ import {
   textOption,
   UsageError,
 } from "../command.js";
+import { contextViewAt, printContext, printMessage } from "../context-view.js";
 import { headline, messageLines } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
 import { openNamed } from "../sources.js";
@@ -17,7 +18,8 @@ import { openNamed } from "../sources.js";
 export const show: CommandBody = {
   description: [
     "The tree has a line for each entry, indented at branches, with `*` at the leaf.",
-    "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`.",
+    "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`. Before them it names",
+    "each compaction with the messages that it dropped, and each edit in force.",
   ],
   arguments: [{ name: "S", kind: "session", description: "The session." }],
   options: [
@@ -48,7 +50,7 @@ export const show: CommandBody = {
       if (entryId !== undefined) await showEntry(session, idOf(session, entryId), context.out);
       else if (turn !== undefined) await showTurn(session, turn, context.out);
       else if (parsed.options.context === true)
-        await showContext(session, at === undefined ? undefined : idOf(session, at), context.out);
+        await showContext(session, at === undefined ? session.leafId : idOf(session, at), context.out);
       else await showTree(session, context);
       return 0;
     } finally {
@@ -128,26 +130,10 @@ function colorOf(kind: string): Parameters<Output["style"]>[0] {
   return kind === "damaged" ? "red" : "dim";
 }
 
-async function showContext(session: Session, at: string | undefined, out: Output): Promise<void> {
-  const { items } = await session.context(at);
-  for (const { entryId, message } of items) {
-    if (out.json) await out.value({ entryId, message });
-    else await printMessage(message.role, entryId, messageLines(message), out);
-  }
-}
-
-async function printMessage(
-  kind: string,
-  id: string | undefined,
-  blocks: ReturnType<typeof messageLines>,
-  out: Output,
-): Promise<void> {
-  await out.line(`${out.style("bold", kind)} ${out.style("dim", out.clean(id ?? ""))}`);
-  for (const { title, text } of blocks) {
-    if (title !== undefined) await out.line(`  ${out.style("dim", `[${out.clean(title)}]`)}`);
-    await out.line(...out.cleanLines(text).map((line) => `  ${line}`));
-  }
-  await out.line("");
+async function showContext(session: Session, at: string | null, out: Output): Promise<void> {
+  const view = await contextViewAt(session, at);
+  if (out.json) await out.value(view);
+  else await printContext(view, session, out);
 }
 
 async function showEntry(session: Session, id: string, out: Output): Promise<void> {
