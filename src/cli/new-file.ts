@@ -1,6 +1,6 @@
 /** Files that a command writes: whole or not at all. */
 
-import { link, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { UsageError } from "./command.js";
 
@@ -23,9 +23,13 @@ export function writeNewFile(path: string, content: FileContent, signal: AbortSi
   });
 }
 
-/** Writes a file in place of one that may exist. After an error or an abort that one is as it was. */
+/** Writes a file in place of one that may exist, with its mode. After an error or an abort that one is as it was. */
 export function replaceFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
-  return write(path, content, signal, (temporary) => rename(temporary, path));
+  return write(path, content, signal, async (temporary) => {
+    const known = await stat(path).catch(() => undefined);
+    if (known !== undefined) await chmod(temporary, known.mode);
+    await rename(temporary, path);
+  });
 }
 
 /** Writes a temporary file beside the place, calls `fsync`, and gives it its name. */

@@ -1,4 +1,12 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -258,13 +266,39 @@ describe("merge and sync", () => {
     const both = (await inOwn("show", "./both.jsonl")).stdout;
     expect([both.includes("Said here."), both.includes("Said there.")]).toEqual([true, true]);
     expect((await inOwn("merge", own.path, copy.path, "-o", "both.jsonl")).code).toBe(2);
+    chmodSync(join(own.dir, "both.jsonl"), 0o640);
     expect((await inOwn("merge", own.path, copy.path, "-o", "both.jsonl", "--force")).code).toBe(0);
+    expect(statSync(join(own.dir, "both.jsonl")).mode & 0o777).toBe(0o640);
 
     const synced = await inOwn("sync", ".sessile/sessions", "backup/sessions", "--json");
     expect(synced).toMatchObject({ code: 0, json: [{ sessions: 1, changed: 1, skipped: [] }] });
     expect((await inOwn("show", own.path)).stdout).toContain("Said there.");
     expect((await inOwn("sync", ".sessile/sessions", "backup/sessions", "--json")).json[0].entries).toBe(0);
     expect((await inOwn("sync", "nowhere", "backup/sessions")).code).toBe(3);
+  });
+});
+
+describe("a merge of copies of which an entry was edited", () => {
+  it("has the edited line by the base, and without one or with two edits a conflict: exit code 1", async () => {
+    using own = await sample();
+    const base = readFileSync(own.path, "utf8");
+    const copy = (name: string, text: string) =>
+      writeFileSync(join(own.dir, name), base.replace("Done: NOTES.md is written.", text));
+    copy("base", "Done: NOTES.md is written.");
+    copy("edited", "[redacted]");
+    copy("other", "[removed]");
+    const merged = async (a: string, b: string, ...words: readonly string[]) => {
+      const all = ["merge", `./${a}`, `./${b}`, "-o", "to.jsonl", "--force", "--json", ...words];
+      const { code, json } = await call(all, { cwd: own.dir });
+      const [{ differing, conflicts }] = json;
+      return [code, differing.length, conflicts.length, readFileSync(join(own.dir, "to.jsonl"), "utf8")];
+    };
+    const edited = readFileSync(join(own.dir, "edited"), "utf8");
+    expect(await merged("base", "edited", "--base", "base")).toEqual([0, 1, 0, edited]);
+    expect(await merged("edited", "base", "--base", "base")).toEqual([0, 1, 0, edited]);
+    expect((await merged("edited", "other", "--base", "base")).slice(0, 3)).toEqual([1, 1, 1]);
+    expect((await merged("edited", "other")).slice(0, 3)).toEqual([1, 1, 1]);
+    expect((await merged("edited", "edited")).slice(0, 3)).toEqual([0, 0, 0]);
   });
 });
 

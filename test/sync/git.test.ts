@@ -11,10 +11,13 @@ import { parseSession } from "../../src/session/index.js";
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 const canRun = hasGit || process.env.CI !== undefined;
 
-/** The driver of the guide's page, with the library from its sources. */
-const driver = /```js\n([\s\S]*?)```/
+/** The set-up of the guide's page, with the program from its sources. */
+const setUp = /```sh\n([\s\S]*?)```/
   .exec(readFileSync(join(root, "docs/guide/sync.md"), "utf8"))?.[1]
-  ?.replace('"sessile/sync"', JSON.stringify(join(root, "src/sync/index.ts")));
+  ?.replace("npx sessile", () => {
+    const words = [process.execPath, "--import", `file://${root}/node_modules/tsx/dist/loader.mjs`];
+    return [...words, join(root, "src/cli/main.ts")].map((word) => `'${word}'`).join(" ");
+  });
 
 const header = (id: string) =>
   `{"type":"session","version":3,"id":"${id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n`;
@@ -38,15 +41,8 @@ describe.runIf(canRun)("a merge driver for git (skipped without git)", () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-git-"));
     path = join(dir, "session.jsonl");
     git("init", "--initial-branch", "main");
-    expect(driver).toContain("mergeSessions");
-    writeFileSync(join(dir, "merge-session.mjs"), driver ?? "");
-    const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
-    git(
-      "config",
-      "merge.sessile.driver",
-      `"${process.execPath}" --import "file://${tsx}" merge-session.mjs %O %A %B`,
-    );
-    writeFileSync(join(dir, ".gitattributes"), "*.jsonl merge=sessile\n");
+    expect(setUp).toContain("main.ts' merge %A %B");
+    execFileSync("sh", ["-c", setUp ?? ""], { cwd: dir });
     writeFileSync(path, header("s"));
     git("add", ".");
     await append("first");
@@ -76,6 +72,29 @@ describe.runIf(canRun)("a merge driver for git (skipped without git)", () => {
     expect(readFileSync(path, "utf8")).toBe(merged);
     git("merge", "theirs");
     expect(readFileSync(path, "utf8")).toBe(merged);
+  });
+
+  test("keeps an edit of one branch, and leaves two edits of an entry to the person", async () => {
+    const edit = (from: string, to: string) => {
+      writeFileSync(path, readFileSync(path, "utf8").replace(from, to));
+      git("commit", "--all", "--message", to);
+    };
+    git("branch", "theirs");
+    edit('"first"', '"[redacted]"');
+    git("switch", "theirs");
+    await append("theirs");
+    git("merge", "main");
+    const merged = readFileSync(path, "utf8");
+    expect([merged.includes("[redacted]"), merged.includes('"first"')]).toEqual([true, false]);
+    edit("[redacted]", "[gone]");
+    git("switch", "main");
+    edit("[redacted]", "[removed]");
+    expect(() => git("merge", "theirs")).toThrow();
+    expect(git("status", "--short")).toMatch(/^UU session\.jsonl$/m);
+    const left = readFileSync(path, "utf8");
+    expect(left).toMatch(/\[gone\]|\[removed\]/);
+    expect(left).toContain('"theirs"');
+    expect(left).not.toMatch(/^[<=>]{7}/m);
   });
 
   test("leaves another session to the person, without a conflict marker", async () => {
