@@ -15,6 +15,7 @@ import { idCases } from "./conformance/ids.js";
 import { lifecycleCases } from "./conformance/lifecycle.js";
 import { lineCases } from "./conformance/lines.js";
 import { listCases } from "./conformance/lists.js";
+import { searchCases } from "./conformance/search.js";
 import { staleCases } from "./conformance/stale.js";
 import { writerCases } from "./conformance/writers.js";
 
@@ -60,6 +61,7 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...branchCases,
   ...lineCases,
   ...listCases,
+  ...searchCases,
   ...copyCases,
   ...adoptionCases,
   ...eventCases,

@@ -42,6 +42,8 @@ export type {
   AdoptOptions,
   ForkOptions,
   RewriteEntry,
+  SearchHit,
+  SearchQuery,
   SessionQuery,
   SessionRef,
   SessionStore,

@@ -5,6 +5,8 @@ import { SessileError } from "sessile/errors";
 import {
   type LogAppend,
   type LogPosition,
+  type SearchCandidates,
+  type SearchIndexQuery,
   type SessionBackend,
   type SessionLog,
   type SessionStore,
@@ -18,6 +20,7 @@ import {
 } from "sessile/session/conformance";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, test } from "vitest";
+import { searchTermsOfLine } from "../../src/session/internal.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
@@ -88,6 +91,15 @@ describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
   }
 });
 
+describe("a store in memory with an index", () => {
+  test.each(sessionStoreConformance.filter(({ name }) => /search|index/.test(name)))(
+    "$name",
+    async ({ run }) => {
+      expect(await run(fixtureOn(indexed()))).toBeUndefined();
+    },
+  );
+});
+
 test("every case has a name of its own", () => {
   const names = sessionStoreConformance.map(({ name }) => name);
   expect([...new Set(names)]).toEqual(names);
@@ -123,6 +135,37 @@ function brokenLogs(how: (sound: SessionLog) => Partial<SessionLog>): SessionBac
     async open(id, options) {
       const log = await backend.open(id, options);
       return log && change(log);
+    },
+  }));
+}
+
+/** A backend in memory with an index, which does some things in another way. */
+function indexed(
+  how: {
+    readonly terms?: (line: Uint8Array, at: number) => readonly string[];
+    readonly has?: (term: string, wanted: string) => boolean;
+    readonly change?: (query: SearchIndexQuery) => SearchIndexQuery;
+  } = {},
+): SessionBackend {
+  const { terms = searchTermsOfLine, change = (query) => query } = how;
+  const { has = (term, wanted) => term.startsWith(wanted) } = how;
+  return broken((sound) => ({
+    async *search(asked) {
+      const { partition, anyOf } = change(asked);
+      const found: SearchCandidates[] = [];
+      for await (const { id, modifiedAt } of sound.list({ partition })) {
+        const log = (await sound.open(id, { partition, mode: "read" })) as SessionLog;
+        const at: number[] = [];
+        for await (const batch of log.read(undefined)) {
+          linesOf(batch).forEach((line, index) => {
+            const own = terms(line, batch.at[index] as number);
+            const isFound = anyOf.some((all) => all.every((term) => own.some((each) => has(each, term))));
+            if (isFound) at.push(batch.at[index] as number);
+          });
+        }
+        if (at.length > 0) found.push({ id, modifiedAt, at });
+      }
+      yield* found;
     },
   }));
 }
@@ -423,6 +466,32 @@ const mistakes: Readonly<
         },
       })),
     found: ["refresh gives what another writer added, in order"],
+  },
+  "indexes the first lines of a log alone": {
+    backend: () => indexed({ terms: (line, at) => (at > 8 ? [] : searchTermsOfLine(line)) }),
+    found: ["search finds text of every kind when its append resolves", "an index finds what a scan finds"],
+  },
+  "indexes whole words": {
+    backend: () => indexed({ has: (term, wanted) => term === wanted }),
+    found: ["search finds text of every kind when its append resolves", "an index finds what a scan finds"],
+  },
+  "indexes words as they are written": {
+    backend: () => indexed({ terms: (line) => new TextDecoder().decode(line).split(/[^\p{L}\p{N}]+/u) }),
+    found: ["search compares words in any script", "an index finds what a scan finds"],
+  },
+  "looks up one alternative": {
+    backend: () => indexed({ change: (query) => ({ ...query, anyOf: query.anyOf.slice(0, 1) }) }),
+    found: [
+      "search finds no text that an edit took out, from its append on",
+      "search finds text in a log of an older version",
+    ],
+  },
+  "indexes all partitions as one": {
+    backend: () => indexed({ change: (query) => ({ ...query, partition: "" }) }),
+    found: [
+      "search finds the newest first, within its bounds",
+      "search finds copies, and nothing of a deleted session",
+    ],
   },
   "stores text of two-byte units": {
     backend: () =>

@@ -64,6 +64,50 @@ export interface SessionQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A query of {@link SessionStore.search}. */
+export interface SearchQuery {
+  /**
+   * Words, all of which an entry must have: each matches words that begin with it, in any case and
+   * compatibility form, and also at a capital within an identifier. `"quoted words"` match whole words in that
+   * order; so do words joined by punctuation, as in `rate-limit` or `a_name`, the last by its beginning. In
+   * scripts without spaces, such as Chinese, any run of characters matches.
+   */
+  readonly text: string;
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /** Only sessions of this project directory. */
+  readonly cwd?: string;
+  /** Only messages of this role, such as `user`, or entries of this type, such as `compaction`. */
+  readonly role?: string;
+  /** Only entries of this time or later. */
+  readonly since?: Date;
+  /** Only entries before this time. */
+  readonly until?: Date;
+  /**
+   * `path`: the entries on the path to each session's leaf. `all`: those on every branch; an edit hides text
+   * on the branches that have it. @default "path"
+   */
+  readonly branch?: "path" | "all";
+  /** Maximum number of hits. Minimum: 1. @default 100 */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** An entry from {@link SessionStore.search}. */
+export interface SearchHit {
+  readonly sessionId: string;
+  /** The location of the session, if the store has locations. */
+  readonly location?: string;
+  /** The labelled entry for a label, the edited entry for an edit. */
+  readonly entryId: string;
+  /** The role of a message; the type of any other entry. */
+  readonly role: string;
+  /** The text around the match of the query's first word, in NFKC and in one line. Untrusted text. */
+  readonly snippet: string;
+  /** The time of the entry. ISO 8601. */
+  readonly at: string;
+}
+
 /** The events of a store. */
 export interface SessionStoreEventMap {
   created: { readonly id: string };
@@ -160,6 +204,13 @@ export interface SessionStore {
    * `skipped` event each.
    */
   list(query?: SessionQuery): AsyncIterable<SessionSummary>;
+  /**
+   * Yields entries whose text matches, newest first: the text of messages, calls and results, summaries,
+   * names and labels, never base64. Only text in force is found: what an edit removed or replaced is not.
+   * Answered by an index if the backend has one; else all lines are read. An index and a scan find the same.
+   * @throws TypeError for a text without words
+   */
+  search(query: SearchQuery): AsyncIterable<SearchHit>;
   /** The newest matching session that is not archived. */
   latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
   /**

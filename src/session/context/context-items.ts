@@ -121,7 +121,7 @@ export function resultsOfRemovedCalls(
   return lost;
 }
 
-type Replacement = EntryMap["context_edit"]["replacement"];
+export type Replacement = EntryMap["context_edit"]["replacement"];
 
 /**
  * Assembles the items: system message, summary, retained items, then the kept range, each with its latest
@@ -228,7 +228,7 @@ export function itemOf(
 }
 
 /** Applies an edit. Returns undefined if the edit removes the item. */
-function applyEdit(item: ContextItem, replacement: Replacement | undefined): ContextItem | undefined {
+export function applyEdit(item: ContextItem, replacement: Replacement | undefined): ContextItem | undefined {
   if (replacement === undefined) return item;
   if (replacement === null) return undefined;
   const { message } = item;

@@ -3,7 +3,7 @@
  * that terms may say less than the words: a candidate may not match, and no line that matches is missed.
  */
 
-import { resourceOf } from "../../content/index.js";
+import { type ContextMessage, resourceOf } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { decodeLine } from "./decode.js";
@@ -83,7 +83,16 @@ function cut(text: string): string {
 
 /** The texts of an entry that a search looks at: never base64, and no names of parameters. */
 export function searchTexts(entry: SessionEntry | UnknownEntry): readonly string[] {
-  return [...textsOf(entry)].map(withoutBase64).filter((text) => text !== "");
+  return cleaned(textsOf(entry));
+}
+
+/** {@link searchTexts} of a message, as edits changed it. */
+export function searchTextsOfMessage(message: ContextMessage): readonly string[] {
+  return cleaned(textsOfMessage(message as unknown as Readonly<Record<string, unknown>>));
+}
+
+function cleaned(texts: Iterable<string>): readonly string[] {
+  return Array.from(texts, withoutBase64).filter((text) => text !== "");
 }
 
 function* textsOf(entry: SessionEntry | UnknownEntry): Generator<string, void, undefined> {
@@ -120,7 +129,7 @@ function* textsOf(entry: SessionEntry | UnknownEntry): Generator<string, void, u
 }
 
 /** Members of messages with text of their own. */
-const textMembers = ["name", "toolName", "command", "output", "errorMessage"] as const;
+const textMembers = ["name", "toolName", "command", "output", "errorMessage", "summary"] as const;
 
 function* textsOfMessage(message: Readonly<Record<string, unknown>>): Generator<string, void, undefined> {
   yield* textsOfContent(message.content);
@@ -146,10 +155,9 @@ function* textsOfContent(content: unknown): Generator<string, void, undefined> {
   }
 }
 
-/** The texts and numbers in a JSON value. Its depth is bounded by that of a line. */
+/** The texts in a JSON value. Its depth is bounded by that of a line. */
 function* stringsIn(value: unknown): Generator<string, void, undefined> {
   if (typeof value === "string") yield value;
-  else if (typeof value === "number") yield String(value);
   else if (typeof value === "object" && value !== null)
     for (const each of Object.values(value)) yield* stringsIn(each);
 }

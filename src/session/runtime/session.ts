@@ -13,6 +13,7 @@ import type {
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
 import type { AppendOptions, Session, SessionLeaf } from "../api/session.js";
+import type { EntryRequests } from "../context/build-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
@@ -181,6 +182,11 @@ export class LiveSession implements Session {
     const lines = await this.#state.log.readAt(places.filter((place) => place !== undefined));
     let next = 0;
     return places.map((place) => (place === undefined ? undefined : lines[next++]));
+  }
+
+  /** Runs a computation over bodies of entries. */
+  run<T>(steps: EntryRequests<T>): Promise<T> {
+    return this.#state.cache.run(steps);
   }
 
   async context(leafId: string | null = this.#state.leafId): Promise<Context> {

@@ -12,6 +12,8 @@ import type {
   AdoptableSession,
   AdoptOptions,
   ForkOptions,
+  SearchHit,
+  SearchQuery,
   SessionQuery,
   SessionRef,
   SessionStore,
@@ -39,6 +41,7 @@ import {
 import { linesOfLabels, pathLines } from "./extract.js";
 import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
 import { listSessions } from "./list.js";
+import { searchSessions } from "./search.js";
 
 /**
  * Creates a store on a backend.
@@ -152,6 +155,18 @@ class BackedStore implements SessionStore {
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
       open: (summary) => this.#openSession(summary, { partition }),
     });
+  }
+
+  async *search(query: SearchQuery): AsyncIterable<SearchHit> {
+    const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
+    const partition = partitionOf(query.partition);
+    const found = searchSessions(this.backend, query, {
+      partition,
+      skipped: (location, error) => this.#events.emit("skipped", { location, error }),
+      open: (log) => this.openLog(log, "read", partition, settings),
+    });
+    const { onOperation } = this.#settings;
+    yield* onOperation === undefined ? found : observedItems(onOperation, "search", found);
   }
 
   async *partitions(): AsyncIterable<string> {

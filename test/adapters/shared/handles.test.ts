@@ -344,6 +344,7 @@ function bound(sessions: SessionStore): SessionStore {
     create: (options) => sessions.create(options),
     open: (...call) => sessions.open(...call),
     list: (query) => sessions.list(query),
+    search: (query) => sessions.search(query),
     latest: (query) => sessions.latest(query),
     fork: (...call) => sessions.fork(...call),
     delete: (...call) => sessions.delete(...call),

@@ -169,9 +169,14 @@ describe("texts", () => {
   test("text of messages, calls, results, summaries and names", () => {
     const message = (fields: object) => texts({ type: "message", message: { timestamp: 0, ...fields } });
     expect(message({ role: "user", content: "hello" })).toBe("hello");
-    const call = { type: "toolCall", id: "c1", name: "read", arguments: { path: "a.ts", lines: [1, 2] } };
+    const call = {
+      type: "toolCall",
+      id: "c1",
+      name: "read",
+      arguments: { path: "a.ts", lines: [1, { of: "b" }] },
+    };
     const content = [{ type: "thinking", thinking: "hm" }, call, { type: "opaque", data: { text: "no" } }];
-    expect(message({ role: "assistant", content, provider: "p", model: "m" })).toBe("hm|read|a.ts|1|2");
+    expect(message({ role: "assistant", content, provider: "p", model: "m" })).toBe("hm|read|a.ts|b");
     expect(
       message({
         role: "toolResult",

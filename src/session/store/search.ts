@@ -1,0 +1,139 @@
+/**
+ * The search of a store. An index, or else a scan of all lines, gives the lines that may match; what is found
+ * is decided in one way for both.
+ */
+
+import { SessileError } from "../../errors/index.js";
+import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
+import type { SearchCandidates, SessionBackend, SessionLog } from "../api/backend.js";
+import type { SearchHit, SearchQuery } from "../api/store.js";
+import { lineTest } from "../format/search-scan.js";
+import { candidateTerms } from "../format/search-terms.js";
+import { parseQuery } from "../format/search-words.js";
+import { eachLine } from "../runtime/log-lines.js";
+import type { LiveSession } from "../runtime/session.js";
+import { type EntryQuery, searchSession, type TimedHit } from "./search-session.js";
+
+/** The parts of a store that {@link searchSessions} uses. */
+export interface SearchSource {
+  readonly partition: string;
+  /** Called for a session that cannot be read. */
+  readonly skipped: (location: string, error: SessileError) => void;
+  /** Opens a log for reading. */
+  readonly open: (log: SessionLog) => Promise<LiveSession>;
+}
+
+/** A session that is searched; without candidates its lines are scanned. */
+type Searched = Pick<SearchCandidates, "id" | "modifiedAt" | "location"> & Partial<SearchCandidates>;
+
+/**
+ * Milliseconds that an entry may be newer than its session's time: file systems round times, and the clock of
+ * a server is not that of a writer.
+ */
+const clockSlack = 2000;
+
+/** Yields the entries of a backend that match a query, newest first. */
+export async function* searchSessions(
+  backend: SessionBackend,
+  query: SearchQuery,
+  source: SearchSource,
+): AsyncGenerator<SearchHit, void, undefined> {
+  const limit = integerOption("limit", query.limit, 100, 1);
+  const phrases = parseQuery(stringArgument("text", query.text));
+  if (phrases.length === 0) throw new TypeError("text: expected at least one word");
+  const entries: EntryQuery = {
+    phrases,
+    branch: oneOfOption("branch", query.branch, ["path", "all"]),
+    role: query.role,
+    since: query.since?.getTime() ?? Number.NEGATIVE_INFINITY,
+    until: query.until?.getTime() ?? Number.POSITIVE_INFINITY,
+    signal: query.signal,
+  };
+  const { cwd, signal } = query;
+  const test = lineTest(phrases);
+  let count = 0;
+  /** Hits that may be older than those of sessions to come, newest first. */
+  let pending: readonly TimedHit[] = [];
+  for await (const stored of searchedSessions(backend, query, entries, source)) {
+    signal?.throwIfAborted();
+    // No entry of this session or of a later one is newer than this.
+    const ready = pending.findIndex(({ time }) => time <= stored.modifiedAt + clockSlack);
+    const end = ready < 0 ? pending.length : ready;
+    for (const { hit } of pending.slice(0, end)) {
+      yield hit;
+      if (++count >= limit) return;
+    }
+    pending = pending.slice(end);
+    // The list is sorted by time, so that no older session can match.
+    if (stored.modifiedAt < entries.since - clockSlack) break;
+    const hits = await searchStored(stored);
+    if (hits.length > 0) pending = merge(pending, hits).slice(0, limit - count);
+  }
+  for (const { hit } of pending) yield hit;
+
+  async function searchStored(stored: Searched): Promise<readonly TimedHit[]> {
+    const { id, location } = stored;
+    const { partition } = source;
+    const log = await backend.open(id, { partition, mode: "read", location });
+    if (log === undefined) return [];
+    try {
+      const at = new Set(stored.at ?? (await scan(log, test, signal)));
+      if (at.size === 0) return [];
+      const session = await source.open(log);
+      if (cwd !== undefined && session.header.cwd !== cwd) return [];
+      const hits = await searchSession(session, at, entries, limit - count);
+      await session.close();
+      return hits;
+    } catch (error) {
+      if (!(error instanceof SessileError)) throw error;
+      if (error.code !== "SESSION_NOT_FOUND") source.skipped(location ?? id, error);
+      return [];
+    } finally {
+      await log.close();
+    }
+  }
+}
+
+function searchedSessions(
+  backend: SessionBackend,
+  { cwd, signal }: SearchQuery,
+  { phrases, since }: EntryQuery,
+  { partition, skipped }: SearchSource,
+): AsyncIterable<Searched> {
+  const hints = { ...(cwd === undefined ? {} : { cwd }), ...(signal === undefined ? {} : { signal }) };
+  if (backend.search === undefined) return backend.list({ partition, skipped, ...hints });
+  return backend.search({
+    partition,
+    anyOf: candidateTerms(phrases),
+    ...(since === Number.NEGATIVE_INFINITY ? {} : { since: since - clockSlack }),
+    ...hints,
+  });
+}
+
+/** The numbers of the lines that may match. */
+async function scan(
+  log: SessionLog,
+  test: ReturnType<typeof lineTest>,
+  signal: AbortSignal | undefined,
+): Promise<readonly number[]> {
+  const found: number[] = [];
+  for await (const batch of log.read(undefined, signal === undefined ? {} : { signal })) {
+    const { lines, tail } = batch;
+    const mayHave = !("bounds" in lines) || lines.bounds.length === 0 || test.mayHave(lines.bytes);
+    if (mayHave) {
+      eachLine(batch, {
+        line(bytes, at, start, end) {
+          if (test.passes(bytes.subarray(start, end))) found.push(at);
+        },
+        tooLong: () => undefined,
+      });
+    }
+    if (tail !== undefined && test.passes(tail.bytes)) found.push(tail.at);
+  }
+  return found;
+}
+
+/** Merges hits that are sorted by time. */
+function merge(a: readonly TimedHit[], b: readonly TimedHit[]): readonly TimedHit[] {
+  return a.length === 0 ? b : [...a, ...b].sort((one, other) => other.time - one.time);
+}

@@ -1,0 +1,240 @@
+import fc from "fast-check";
+import { assistantMessage, toolResult, userMessage } from "sessile";
+import {
+  type EntryDraft,
+  memorySessionStore,
+  type SearchQuery,
+  type SessionLog,
+  sessionStore,
+} from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { lineTest } from "../../src/session/format/search-scan.js";
+import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { rounds } from "../support/rounds.js";
+
+const lineOf = (text: string) =>
+  new TextEncoder().encode(JSON.stringify({ type: "message", message: { role: "user", content: text } }));
+
+describe("the quick test of a line", () => {
+  test("characters outside of its list have no ASCII letter or digit in their folded form", () => {
+    const missed: string[] = [];
+    for (let code = 0x80; code <= 0x2ffff; code++) {
+      if (code >= 0xd800 && code <= 0xdfff) continue;
+      const character = String.fromCodePoint(code);
+      const folded = foldCase(normalizedText(`x${character}x`)).slice(1, -1);
+      const needle = /[a-z0-9]+/.exec(folded)?.[0];
+      if (needle === undefined) continue;
+      const test = lineTest(parseQuery(needle));
+      const line = new TextEncoder().encode(`"${character}"`);
+      if (!test.mayHave(line) || !test.passes(line)) missed.push(character);
+    }
+    expect(missed).toEqual([]);
+  });
+
+  test("a text that matches passes, however its line is escaped", () => {
+    const part = fc.oneof(
+      fc.constantFrom(
+        "rate",
+        "LIMIT",
+        "ﬁ",
+        "Köln",
+        "e\u0301",
+        "\n",
+        "\\",
+        '"',
+        " ",
+        "\u001b[1m",
+        "東京",
+        "\\u0061",
+      ),
+      fc.string({ unit: "binary", maxLength: 3 }),
+    );
+    const text = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(""));
+    const escaped = (json: string, every: number) =>
+      json.replace(/[^\\"\ud800-\udfff]/g, (character, at: number) =>
+        at % every === 0 && json[at - 1] !== "\\" && !/\\u[0-9a-f]{0,3}$/.test(json.slice(0, at))
+          ? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+          : character,
+      );
+    let matches = 0;
+    fc.assert(
+      fc.property(
+        text,
+        fc.nat(),
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 9 }),
+        (source, from, length, every) => {
+          const start = from % (source.length + 1);
+          const phrases = parseQuery(source.slice(start, start + length));
+          if (phrases.length === 0 || matchTexts([source], phrases) === undefined) return;
+          matches++;
+          const test = lineTest(phrases);
+          for (const json of [JSON.stringify(source), escaped(JSON.stringify(source), every)]) {
+            expect(JSON.parse(json)).toBe(source);
+            const line = new TextEncoder().encode(`{"content":${json}}`);
+            expect([json, test.mayHave(line), test.passes(line)]).toEqual([json, true, true]);
+          }
+        },
+      ),
+      { numRuns: rounds(200, 20_000) },
+    );
+    expect(matches).toBeGreaterThan(100);
+  });
+
+  test("a text without the words does not pass", () => {
+    const test = lineTest(parseQuery("needle"));
+    for (const text of ["hay", "Köln — … ✓", "a\u001b[1mb", "x".repeat(1000)]) {
+      expect(test.mayHave(lineOf(text))).toBe(false);
+      expect(test.passes(lineOf(text))).toBe(false);
+    }
+  });
+});
+
+describe("store.search", () => {
+  const words = ["ebb", "flood", "tide", "reef"];
+  const word = fc.constantFrom(...words);
+  const model = { provider: "p", model: "m" };
+  const step = fc.oneof(
+    fc.record({ say: fc.array(word, { maxLength: 3 }) }),
+    fc.record({ call: word }),
+    fc.record({ edit: fc.nat(), text: fc.option(word) }),
+    fc.record({ part: fc.nat(), text: word }),
+    fc.record({ branch: fc.nat() }),
+    fc.record({ compact: word, keep: fc.nat() }),
+  );
+
+  /** The texts that contexts of each branch end show at any time: what a search is to find. */
+  test("finds what a context shows, but for compactions", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
+        const store = memorySessionStore();
+        const session = await store.create({ cwd: "/work" });
+        const messages: string[] = [];
+        const append = async (draft: EntryDraft) => (await session.append([draft]))[0]?.id as string;
+        const one = (at: number) => messages[at % messages.length] as string;
+        for (const each of steps) {
+          if ("say" in each)
+            messages.push(await append({ type: "message", message: userMessage(...each.say, ".") }));
+          else if ("call" in each) {
+            const call = {
+              type: "toolCall",
+              id: `c${messages.length}`,
+              name: "t",
+              arguments: { at: each.call },
+            } as const;
+            messages.push(await append({ type: "message", message: assistantMessage(model, "I see", call) }));
+            messages.push(
+              await append({ type: "message", message: toolResult(call, `result ${each.call}`) }),
+            );
+          } else if (messages.length === 0) continue;
+          else if ("edit" in each)
+            await append({
+              type: "context_edit",
+              targetId: one(each.edit),
+              replacement: each.text === null ? null : { content: [{ type: "text", text: each.text }] },
+            });
+          else if ("part" in each)
+            await append({
+              type: "part_update",
+              targetId: one(each.part),
+              index: 1,
+              part: { type: "text", text: each.text },
+            });
+          else if ("branch" in each) session.branch(one(each.branch));
+        }
+        if (messages.length === 0) return;
+        const { items } = await session.context();
+        for (const text of [...words, "ebb flood", "tide tide"]) {
+          const phrases = parseQuery(text);
+          const expected = items
+            .filter(({ message }) => matchTexts([JSON.stringify(message)], phrases) !== undefined)
+            .map(({ entryId }) => entryId);
+          const hits: string[] = [];
+          await session.flush();
+          for await (const { entryId, sessionId } of store.search({ text })) {
+            expect(sessionId).toBe(session.id);
+            hits.push(entryId);
+          }
+          expect(hits.toSorted()).toEqual(expected.toSorted());
+        }
+        await session.close();
+      }),
+      { numRuns: rounds(60, 2000) },
+    );
+  });
+
+  const find = async (store: ReturnType<typeof memorySessionStore>, query: SearchQuery) => {
+    const hits = [];
+    for await (const hit of store.search(query)) hits.push(hit);
+    return hits;
+  };
+
+  test("merges sessions by the time of their entries", async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const store = memorySessionStore({ now: () => now });
+    const sessions = await Promise.all([0, 1, 2].map(() => store.create({ cwd: "/work" })));
+    const said: string[] = [];
+    for (let at = 0; at < 12; at++) {
+      now += 1000;
+      const entry = await sessions[(at * at) % 3]?.appendMessage(userMessage("a reef"));
+      said.unshift(entry?.id as string);
+    }
+    expect((await find(store, { text: "reef" })).map(({ entryId }) => entryId)).toEqual(said);
+    expect((await find(store, { text: "reef", limit: 5 })).map(({ entryId }) => entryId)).toEqual(
+      said.slice(0, 5),
+    );
+  });
+
+  test("a snippet is the text around the match in one line", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage(`${"long ".repeat(50)}\n\tthe needle\n${"𝄞 after ".repeat(60)}`));
+    const [hit] = await find(store, { text: "needle" });
+    expect(hit?.snippet).toMatch(/^…(?:ong )?(?:long )+the needle 𝄞 after .*…$/u);
+    expect(hit?.snippet.isWellFormed()).toBe(true);
+    expect(hit?.snippet.length).toBeLessThan(210);
+  });
+
+  test("refuses a query without words", async () => {
+    const store = memorySessionStore();
+    await expect(find(store, { text: "=> !" })).rejects.toThrow(TypeError);
+    await expect(find(store, { text: "" })).rejects.toThrow(TypeError);
+    await expect(find(store, { text: "a", limit: 0 })).rejects.toThrow(RangeError);
+    await expect(find(store, { text: "a", branch: "some" as "all" })).rejects.toThrow(TypeError);
+  });
+
+  test("ends when its signal aborts", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("reef"));
+    const controller = new AbortController();
+    controller.abort(new Error("enough"));
+    await expect(find(store, { text: "reef", signal: controller.signal })).rejects.toThrow("enough");
+  });
+
+  test("opens no session that has none of the words", async () => {
+    const backend = memoryBackend(Date.now);
+    let looked = 0;
+    const watched = sessionStore({
+      ...backend,
+      async open(id, options) {
+        const log = await backend.open(id, options);
+        const read = log?.read.bind(log);
+        const count = (...call: Parameters<SessionLog["read"]>) => {
+          looked++;
+          return (read as SessionLog["read"])(...call);
+        };
+        return log && Object.assign(log, { read: count });
+      },
+    });
+    for (const text of ["reef", "reef", "other"]) {
+      const session = await watched.create({ cwd: "/work" });
+      await session.appendMessage(userMessage(text));
+      await session.close();
+    }
+    looked = 0;
+    expect(await find(watched, { text: "other" })).toHaveLength(1);
+    expect(looked).toBe(4);
+  });
+});
