@@ -205,7 +205,7 @@ function* taken<T>(items: Iterable<T>, count: number): Generator<T, void> {
 }
 
 /** Reads all references, also after an incomplete root, so that the refusal names more than one. */
-async function readMarks({ marks, signal }: CollectOptions): Promise<{
+export async function readMarks({ marks, signal }: Pick<CollectOptions, "marks" | "signal">): Promise<{
   readonly roots: CollectionReport["roots"];
   readonly marked: RefSet;
 }> {

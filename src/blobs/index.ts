@@ -23,6 +23,7 @@ export {
   type CollectOptions,
   collectGarbage,
 } from "./collect.js";
+export { type BlobErasure, eraseBlobs } from "./erase-blobs.js";
 export { digest, type Hasher, type HashFunction } from "./hash.js";
 export { memoryBlobStore } from "./memory.js";
 export type { BlobQuotas, BlobReservation, BlobRoom } from "./quotas.js";

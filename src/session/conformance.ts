@@ -9,6 +9,7 @@ import { appendCases } from "./conformance/appends.js";
 import { branchCases } from "./conformance/branches.js";
 import { conflictCases } from "./conformance/conflicts.js";
 import { copyCases } from "./conformance/copies.js";
+import { erasureCases } from "./conformance/erasures.js";
 import { eventCases } from "./conformance/events.js";
 import type { ConformanceCase } from "./conformance/harness.js";
 import { idCases } from "./conformance/ids.js";
@@ -64,5 +65,6 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...searchCases,
   ...copyCases,
   ...adoptionCases,
+  ...erasureCases,
   ...eventCases,
 ];

@@ -8,8 +8,10 @@ export type { StoreOperation } from "../internal/operations.js";
 export type {
   LinePlace,
   LineRanges,
+  LineReplacement,
   LogAppend,
   LogBatch,
+  LogErasure,
   LogPosition,
   LongLine,
   SearchCandidates,
@@ -27,6 +29,7 @@ export {
   type EntryDraft,
   type EntryMap,
   type EntryType,
+  type Erasure,
   type FileDiff,
   type SessionEntry,
   type SessionHeader,
@@ -67,6 +70,8 @@ export {
   turnSettings,
 } from "./runtime/turn-settings.js";
 export { sessionBlobRoots } from "./store/blob-roots.js";
+export { type ErasedSession, type EraseOptions, type ErasureReport, eraseEntries } from "./store/erase.js";
+export type { DerivedEntry } from "./store/erase-plan.js";
 export { memorySessionStore } from "./store/memory-backend.js";
 export { sessionStore } from "./store/store.js";
 export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";

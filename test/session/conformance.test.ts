@@ -1,9 +1,18 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import {
   type LogAppend,
+  type LogErasure,
   type LogPosition,
   type SearchCandidates,
   type SearchIndexQuery,
@@ -27,12 +36,18 @@ import { memoryBackend } from "../../src/session/store/memory-backend.js";
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
 
-type LosingBackend = SessionBackend & Pick<ConformanceFixture, "loseAnswer">;
+type LosingBackend = SessionBackend & Pick<ConformanceFixture, "loseAnswer" | "contents">;
+
+/** The lines of a backend in memory, whose list has all of them. */
+async function* linesIn(backend: SessionBackend): AsyncGenerator<Uint8Array> {
+  for await (const { head } of backend.list({ partition: "" })) yield* head;
+}
 
 function fixtureOn(backend: LosingBackend): ConformanceFixture {
   const { loseAnswer } = backend;
   return {
     open: () => sessionStore(backend, { maxLineBytes }),
+    contents: backend.contents?.bind(backend) ?? (() => linesIn(backend)),
     maxLineBytes,
     ...(loseAnswer === undefined ? {} : { loseAnswer }),
     async put(id, lines) {
@@ -56,6 +71,10 @@ function fileFixture(durability: "disk" | "os"): ConformanceFixture {
   return {
     open,
     maxLineBytes,
+    async *contents() {
+      for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
+        if (entry.isFile()) yield readFileSync(join(entry.parentPath, entry.name));
+    },
     async tear(id) {
       const session = await open().open(id);
       appendFileSync(session.location as string, '{"type":"message","id":"torn0001","parentId":"e00');
@@ -124,6 +143,7 @@ function brokenLogs(how: (sound: SessionLog) => Partial<SessionLog>): SessionBac
     read: (from, options) => sound.read(from, options),
     readAt: (places) => sound.readAt(places),
     replace: async (lines, expected) => (await sound.replace?.(lines, expected)) as LogPosition,
+    erase: async (changes, expected) => (await sound.erase?.(changes, expected)) as LogErasure,
     close: () => sound.close(),
     ...how(sound),
   });
@@ -446,6 +466,60 @@ const mistakes: Readonly<
         throw new SessileError("SESSION_EXISTS", "there is a session already", { details: { id: "" } });
       }),
     found: ["an append whose answer is lost is acknowledged, or fails, and is stored once after a retry"],
+  },
+  "keeps what it erases": {
+    backend: () => {
+      const kept: Uint8Array[] = [];
+      const backend = brokenLogs((sound) => ({
+        async erase(changes, expected) {
+          for await (const batch of sound.read(undefined)) kept.push(...linesOf(batch));
+          return (await sound.erase?.(changes, expected)) as LogErasure;
+        },
+      }));
+      const contents = async function* () {
+        yield* linesIn(backend);
+        yield* kept;
+      };
+      return Object.assign(backend, { contents });
+    },
+    found: [
+      "an erased body is gone, and all else is as it was",
+      "an erasure removes the copy that a migration kept",
+    ],
+  },
+  "erases one line at most": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        erase: async (changes, expected) => (await sound.erase?.(changes.slice(-1), expected)) as LogErasure,
+      })),
+    found: ["an erased body is gone, and all else is as it was"],
+  },
+  "erases without telling": {
+    backend: () =>
+      brokenLogs((sound) => {
+        // The change is made in the arrays of the lines, so that positions stay.
+        return {
+          async erase(changes, expected) {
+            for await (const batch of sound.read(undefined)) {
+              for (const [index, bytes] of linesOf(batch).entries()) {
+                const change = changes.find(({ at }) => at === batch.at[index]);
+                if (change !== undefined)
+                  bytes.fill(0x20).set(change.line.slice(0, Math.min(bytes.length, change.line.length - 1)));
+              }
+            }
+            return { position: expected, removed: [], remaining: [] };
+          },
+        };
+      }),
+    found: ["a handle from before an erasure is told, and reads again"],
+  },
+  "erases whatever is expected": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        erase: async (changes) =>
+          (await sound.erase?.(changes, (await endOf(sound)) as LogPosition)) as LogErasure,
+      })),
+    found: ["an erasure of a log that another writer changed does nothing"],
   },
   "deletes nothing": {
     backend: () => broken(() => ({ delete: async () => true })),

@@ -16,7 +16,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/media": ["sniff", "extensionOf", "mediaTypeOfName", "agreesWith"],
   "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
   "sessile/limits": ["limitProfiles", "checkLimits"],
-  "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage"],
+  "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage", "eraseBlobs"],
   "sessile/blobs/node": ["fileBlobStore"],
   "sessile/blobs/conformance": ["blobStoreConformance"],
   "sessile/context-tokens": [
@@ -36,6 +36,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "memorySessionStore",
     "customEntry",
     "sessionBlobRoots",
+    "eraseEntries",
   ],
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore", "diagnoseSession", "salvageSession"],

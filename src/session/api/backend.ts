@@ -63,6 +63,21 @@ export interface LogAppend {
 
 export type { Durability } from "../../internal/arguments.js";
 
+/** A line that takes the place of another one; see {@link SessionLog.erase}. */
+export interface LineReplacement extends LinePlace {
+  /** With its line feed. */
+  readonly line: Uint8Array;
+}
+
+/** The result of {@link SessionLog.erase}. */
+export interface LogErasure {
+  readonly position: LogPosition;
+  /** Copies of old lines that were removed, such as the file before a migration. */
+  readonly removed: readonly string[];
+  /** What may still hold the old lines and is beyond this backend, for people. */
+  readonly remaining: readonly string[];
+}
+
 /** The lines of one session. */
 export interface SessionLog {
   /** The location for people, such as an absolute path. */
@@ -105,6 +120,14 @@ export interface SessionLog {
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     expected: LogPosition,
   ): Promise<LogPosition>;
+  /**
+   * Puts lines in the place of others, all or none, and removes the old ones from the storage: also copies of
+   * them that earlier calls of `replace` kept, and caches. A reader at an older position starts again.
+   * Optional: without it, entries cannot be erased.
+   * @param changes in the order of the log; may be empty, to remove copies alone
+   * @throws SessileError as {@link SessionLog.append}
+   */
+  erase?(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure>;
   /**
    * Makes this created log from a durable log, without parsing its lines: `first` replaces its first line,
    * then its bytes up to and including the line at `last`, or up to `to`. Atomic, and durable as an append.

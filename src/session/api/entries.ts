@@ -159,6 +159,16 @@ export interface EntryBase {
   readonly parentId: string | null;
   /** ISO 8601. */
   readonly timestamp: string;
+  /** Set if the body was erased; see {@link eraseEntries}. Texts of such an entry are `[erased]`. */
+  readonly erased?: Erasure;
+}
+
+/** The record of an erasure in its entries. */
+export interface Erasure {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The caller's reason. */
+  readonly reason: string;
 }
 
 /** An entry of a session. Narrow it by `type`. */

@@ -159,6 +159,11 @@ export interface ConformanceFixture {
    * storage has no answers to lose.
    */
   loseAnswer?(): Promise<void> | void;
+  /**
+   * Yields every byte of the storage, as far as a backend answers for it: without free pages and logs of a
+   * database. Absent if it cannot be read.
+   */
+  contents?(): AsyncIterable<Uint8Array>;
   /** The `maxLineBytes` that the stores were opened with; at least 2 MiB. Absent for the default, 64 MiB. */
   readonly maxLineBytes?: number;
 }

@@ -2,7 +2,16 @@ import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import { errnoOf, type FileStat, type OpenFile, storageError } from "../../internal/node/file-system.js";
-import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
+import type {
+  LinePlace,
+  LineReplacement,
+  LogAppend,
+  LogBatch,
+  LogErasure,
+  LogPosition,
+  SessionLog,
+} from "../api/backend.js";
+import { remainingOfFiles, removeCopies, withReplacedLines } from "./erase-lines.js";
 import {
   assertRegularFile,
   type DescriptorHolder,
@@ -166,6 +175,28 @@ export class FileLog implements SessionLog, DescriptorHolder {
       });
     } catch (error) {
       throw this.#failure("replace", error, expected);
+    } finally {
+      this.#pool.release(this);
+    }
+  }
+
+  async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
+    const { fs, path, lock } = this.#options;
+    this.#pool.acquire(this);
+    try {
+      return await lock.with(async () => {
+        const check = () => this.#writer.assertEndsAt(expected);
+        if (changes.length === 0) await check();
+        else await replaceLog(fs, path, withReplacedLines(fs, path, changes), undefined, check);
+        // Only now: a log that stays as it was keeps its copies.
+        const removed = await removeCopies(fs, path);
+        this.#forgetLastRead();
+        this.#switchTo(undefined);
+        const position = this.#descriptor.reached(this.#writer.position());
+        return { position, removed, remaining: remainingOfFiles };
+      });
+    } catch (error) {
+      throw this.#failure("erase lines of", error, expected);
     } finally {
       this.#pool.release(this);
     }

@@ -11,16 +11,16 @@ import { sessionExists } from "./file-descriptors.js";
 import type { LogWriterOptions } from "./log-writer.js";
 
 /**
- * Whole log files: the atomic replacement of all lines by a migration, which keeps the old file, and the copy
- * of a log's lines into a new file for a fork.
+ * Whole log files: the atomic replacement of all lines, by a migration, which keeps the old file, or by an
+ * erasure, which does not; and the copy of a log's lines into a new file for a fork.
  */
 
 const chunkBytes = 1 << 20;
 
 /**
- * Replaces all lines of a log by an atomic rename of a complete and fsynced temp file. Keeps the old file
- * beside it as `.old-<time>`. Requires the lock. After a failure the log is unchanged and no temp file
- * remains.
+ * Replaces all lines of a log by an atomic rename of a complete and fsynced temp file. With a time, keeps the
+ * old file beside it as `.old-<time>`. Requires the lock. After a failure the log is unchanged and no temp
+ * file remains.
  *
  * @param check throws if the log is no longer the one that the lines were made from; called twice
  */
@@ -28,16 +28,16 @@ export async function replaceLog(
   fs: FileSystem,
   path: string,
   lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  time: Date,
+  time: Date | undefined,
   check: () => Promise<void>,
 ): Promise<void> {
   await check();
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
-  const old = `${path}.old-${time.toISOString().replace(/[:.]/g, "-")}`;
+  const old = `${path}.old-${time?.toISOString().replace(/[:.]/g, "-")}`;
   let isKept = false;
   try {
     await writeNewFile(fs, temporary, lines);
-    isKept = await keepOldFile(fs, path, old);
+    isKept = time !== undefined && (await keepOldFile(fs, path, old));
     await check();
     fs.rename(temporary, path);
   } catch (error) {

@@ -233,6 +233,14 @@ export class LiveSession implements Session {
     return observed(this.#onOperation, "refresh", read);
   }
 
+  /** Reads new lines before a copy: entries may have been erased since. */
+  async readOn(): Promise<void> {
+    const state = this.#state;
+    await state.mutex.run(async () => {
+      if (state.exists && !state.closed) await state.readRemoteChanges();
+    });
+  }
+
   follow(options: {
     readonly signal: AbortSignal;
     readonly pollMs?: number;

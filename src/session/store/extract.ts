@@ -36,6 +36,8 @@ export interface PathCopy {
  * stays is copied; in any other only the parent's id and the checksum change.
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
+  await session.readOn();
+  if (!session.tree.has(leafId)) throw gone(session, leafId);
   const path = session.tree.path(leafId);
   const stated = headerVersion(session.header);
   const kept = path.filter((node) => !dropped.has(node.type));

@@ -2,8 +2,10 @@
 
 import { SessileError } from "../../errors/index.js";
 import type {
+  LineReplacement,
   LogAppend,
   LogBatch,
+  LogErasure,
   LogPosition,
   SessionBackend,
   SessionLog,
@@ -11,6 +13,7 @@ import type {
 } from "../api/backend.js";
 import type { SessionStore } from "../api/store.js";
 import type { SessionStoreOptions } from "../runtime/loaded-log.js";
+import { withLineFeed } from "../runtime/log-lines.js";
 import { sessionStore } from "./store.js";
 
 interface StoredLog {
@@ -175,6 +178,16 @@ class MemoryLog implements SessionLog {
     this.#stored.generation++;
     this.#stored.modifiedAt = this.#now();
     return positionOf(this.#stored);
+  }
+
+  async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
+    const lines = [...this.#stored.lines];
+    for (const { at, line } of changes) lines[at] = line.slice(0, -1);
+    const position = await this.replace(
+      lines.map((line) => withLineFeed(line)),
+      expected,
+    );
+    return { position, removed: [], remaining: [] };
   }
 
   async close(): Promise<void> {}

@@ -1,0 +1,298 @@
+/** The erasure of entries: their bodies leave the log, its copies, forks, and blobs that nothing else names. */
+
+import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
+import type { BlobRef } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
+import { describe, stringArgument } from "../../internal/arguments.js";
+import { concatBytes } from "../../internal/bytes.js";
+import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
+import type { Erasure } from "../api/entries.js";
+import type { SessionRef, SessionStore } from "../api/store.js";
+import { eachLine } from "../runtime/log-lines.js";
+import type { LiveSession } from "../runtime/session.js";
+import { noRow } from "../tree/entry-table.js";
+import { entryTableOf } from "../tree/session-tree.js";
+import { notFoundError, partitionOf, refArgument } from "./arguments.js";
+import { sessionBlobRoots } from "./blob-roots.js";
+import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
+import { openLog } from "./store.js";
+
+/** Options of {@link eraseEntries}. */
+export interface EraseOptions {
+  /** Recorded in the tombstones. Must not repeat what is erased. */
+  readonly reason: string;
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /**
+   * Whether to erase the entries in forks too: sessions that name this one as their parent, and theirs, in
+   * every partition that the backend lists. @default false
+   */
+  readonly forks?: boolean;
+  /** The blobs of the partition: those that only erased entries name are deleted at once. */
+  readonly blobs?: Pick<BlobStore, "backend">;
+  /**
+   * The references of every root of `blobs`, as for `collectGarbage`. An async generator is read after the
+   * erasure. @default those of all sessions of the partition, read in whole
+   */
+  readonly marks?: AsyncIterable<BlobMark> | Iterable<BlobMark>;
+  /** Rejects with the signal's reason; sessions that were done stay so. */
+  readonly signal?: AbortSignal;
+}
+
+/** The erasure in one session. */
+export interface ErasedSession {
+  readonly partition: string;
+  readonly id: string;
+  readonly location?: string;
+  /**
+   * The entries whose bodies are gone, in the order of the log: the requested ones, edits and labels of them,
+   * and with a first message of a person each session_info with a name, title or slug.
+   */
+  readonly erased: readonly string[];
+  /** Entries that may have content of them, to be erased too if need be. */
+  readonly derived: readonly DerivedEntry[];
+  /** Copies of the log that were removed, such as the file before a migration. */
+  readonly removed: readonly string[];
+}
+
+/** The result of {@link eraseEntries}. */
+export interface ErasureReport {
+  /** The session, then its forks. */
+  readonly sessions: readonly ErasedSession[];
+  /** With `blobs`. */
+  readonly blobs?: BlobErasure;
+  /** What may still hold the erased content, for people. */
+  readonly remaining: readonly string[];
+}
+
+/**
+ * Erases the bodies of entries: writes the log anew with tombstones, which keep type, id, parent, time and
+ * tool call ids, so that the tree and every context stay valid. Each session whole or not at all, under its
+ * lock. Idempotent: after a failure, run it again.
+ *
+ * Other handles get CONCURRENT_WRITER at their next append, and read again. Until then they show what they
+ * have read.
+ *
+ * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND; SESSION_READ_ONLY for a newer version;
+ *   SESSION_LOCKED, CONCURRENT_WRITER, STORAGE_FAILED: this session is unchanged
+ * @throws TypeError for invalid arguments, and if the backend cannot erase
+ * @example
+ * ```ts
+ * const sessions = memorySessionStore();
+ * const session = await sessions.create({ cwd: "/work" });
+ * const { id } = await session.appendMessage(userMessage("My number is 555-0100."));
+ * const { remaining } = await eraseEntries(sessions, session, [id], { reason: "a request of the person" });
+ * ```
+ */
+export async function eraseEntries(
+  store: SessionStore,
+  session: SessionRef,
+  entryIds: Iterable<string>,
+  options: EraseOptions,
+): Promise<ErasureReport> {
+  const { signal } = options;
+  const ref = refArgument(session);
+  const partition = partitionOf(options.partition);
+  const reason = stringArgument("reason", options?.reason).trim();
+  if (reason === "") throw new TypeError("reason: expected a text that is not blank");
+  const ids = idsArgument(entryIds);
+  const erasure = { at: new Date().toISOString(), reason };
+  const requested = new Map(ids.map((id) => [id, erasure]));
+  const notes = new Set<string>();
+  const done: ErasedSession[] = [];
+  const refs = new Set<BlobRef>();
+  const times = new Map<string, string>();
+  const eraseIn = async (target: Target, isFork: boolean): Promise<void> => {
+    signal?.throwIfAborted();
+    const { session, plan, removed, remaining } = await eraseInSession(store.backend, target, (found) => {
+      if (isFork) return withTimes(found, requested, times);
+      for (const id of ids) times.set(id, timestampOf(found, id));
+      return requested;
+    });
+    if (target.partition === partition) for (const each of plan.refs) refs.add(each);
+    for (const note of remaining) notes.add(note);
+    if (plan.unread > 0)
+      notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
+    if (plan.derived.length > 0) notes.add("the entries in `derived`");
+    const { location } = session;
+    done.push({
+      partition: target.partition,
+      id: session.id,
+      ...(location === undefined ? {} : { location }),
+      erased: plan.erased,
+      derived: plan.derived,
+      removed,
+    });
+  };
+  await eraseIn({ ...ref, partition }, false);
+  if (options.forks === true) {
+    for (const fork of await forksOf(store, done[0] as ErasedSession, notes)) await eraseIn(fork, true);
+  } else {
+    notes.add("forks of the session (see `forks`)");
+  }
+  const { blobs, note } = await eraseNamed(store, refs, partition, options);
+  if (note !== undefined) notes.add(note);
+  notes.add("copies of the session in other stores and files, and replies that repeat the content");
+  notes.add("open handles, until they read again");
+  notes.add("the logs of providers that the content was sent to");
+  return { sessions: done, ...(blobs === undefined ? {} : { blobs }), remaining: [...notes] };
+}
+
+/** A session of a store. */
+interface Target {
+  readonly partition: string;
+  readonly id: string;
+  readonly location?: string | undefined;
+}
+
+function idsArgument(entryIds: Iterable<string>): readonly string[] {
+  const isList = typeof entryIds === "object" && entryIds !== null && Symbol.iterator in entryIds;
+  if (!isList) throw new TypeError(`entryIds: expected a list of ids, got ${describe(entryIds)}`);
+  return Array.from(new Set(entryIds), (id) => stringArgument("entryIds", id));
+}
+
+const maxAttempts = 16;
+
+/** Erases entries in one session, again after other writers' appends. */
+async function eraseInSession(
+  backend: SessionBackend,
+  { id, partition, location }: Target,
+  choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+): Promise<{
+  readonly session: { readonly id: string; readonly location?: string | undefined };
+  readonly plan: ErasurePlan;
+  readonly removed: readonly string[];
+  readonly remaining: readonly string[];
+}> {
+  for (let attempt = 1; ; attempt++) {
+    const log = await backend.open(id, { partition, mode: "write", location });
+    if (log === undefined) throw notFoundError(id, location);
+    const session = (await openLog(backend, log, { mode: "write" })) as LiveSession;
+    try {
+      session.source.assertWritable();
+      if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
+      await session.source.migrate?.();
+      const plan = await planErasure(entryTableOf(session.tree), log, choose(session));
+      const { removed, remaining } = await log.erase(plan.changes, session.source.position as LogPosition);
+      return { session: { id: session.id, location: session.location }, plan, removed, remaining };
+    } catch (error) {
+      if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt === maxAttempts) throw error;
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+function timestampOf(session: LiveSession, id: string): string {
+  const rows = entryTableOf(session.tree);
+  const row = rows.row(id);
+  if (row !== noRow) return rows.timestamp(row);
+  throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${SessileError.printable(id)}`, {
+    details: { entryId: id },
+  });
+}
+
+/** The requested entries that a fork has. An entry of its own may have the id of a later one by chance. */
+function withTimes(
+  fork: LiveSession,
+  requested: ReadonlyMap<string, Erasure>,
+  times: ReadonlyMap<string, string>,
+): ReadonlyMap<string, Erasure> {
+  const rows = entryTableOf(fork.tree);
+  return new Map(
+    [...requested].filter(([id]) => {
+      const row = rows.row(id);
+      return row !== noRow && rows.timestamp(row) === times.get(id);
+    }),
+  );
+}
+
+/** The forks of a session, and their forks, each once. */
+async function forksOf(store: SessionStore, source: Target, notes: Set<string>): Promise<readonly Target[]> {
+  const stop = store.on("skipped", ({ location }) => notes.add(`${location}, which cannot be listed`));
+  const all: (Target & { readonly parentSession: string })[] = [];
+  try {
+    const partitions = store.backend.partitions?.() ?? [source.partition];
+    for await (const partition of partitions)
+      for await (const { id, location, parentSession } of store.list({ partition }))
+        if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
+  } finally {
+    stop();
+  }
+  const found: Target[] = [];
+  for (let at = -1; at < found.length; at++) {
+    const parent = found[at] ?? source;
+    for (const fork of all)
+      if (isParent(parent, fork.parentSession) && !found.includes(fork)) found.push(fork);
+  }
+  return found;
+}
+
+/** Whether a header names a session as its parent: by its id, its location, or a path that has moved. */
+function isParent({ id, location }: Target, parentSession: string): boolean {
+  if (parentSession === id || parentSession === location) return true;
+  const name = parentSession.split(/[\\/]/).at(-1) ?? "";
+  return name === `${id}.jsonl` || name.endsWith(`_${id}.jsonl`);
+}
+
+async function eraseNamed(
+  store: SessionStore,
+  refs: ReadonlySet<BlobRef>,
+  partition: string,
+  { blobs, marks = sessionMarks(store, partition), signal }: EraseOptions,
+): Promise<{ readonly blobs?: BlobErasure; readonly note?: string }> {
+  if (blobs === undefined)
+    return refs.size === 0 ? {} : { note: `${refs.size} blobs (see \`blobs\`), until a collection` };
+  const versions = "versions, replicas and backups of deleted blobs, if the storage keeps them";
+  if (refs.size === 0) return { blobs: { deleted: [], kept: [] } };
+  // Loaded now: sessions need no code of blobs.
+  const { eraseBlobs } = await import("../../blobs/index.js");
+  try {
+    const options = signal === undefined ? { marks } : { marks, signal };
+    const erased = await eraseBlobs(blobs, refs, options);
+    return { blobs: erased, note: versions };
+  } catch (error) {
+    if (!SessileError.is(error, "COLLECTION_REFUSED")) throw error;
+    return { blobs: { deleted: [], kept: [...refs] }, note: `blobs: ${error.message}` };
+  }
+}
+
+/** The references of all sessions of a partition. */
+async function* sessionMarks(store: SessionStore, partition: string): AsyncGenerator<BlobMark> {
+  const skipped: BlobMark[] = [];
+  const stop = store.on("skipped", ({ location, error }) =>
+    skipped.push({ root: location, refs: [], complete: false, reason: error.message }),
+  );
+  try {
+    for await (const { id, location } of store.list({ partition })) {
+      const log = await store.backend.open(id, { partition, mode: "read", location });
+      if (log === undefined) continue;
+      try {
+        yield await markOf(location ?? id, log);
+      } finally {
+        await log.close();
+      }
+    }
+  } finally {
+    stop();
+  }
+  yield* skipped;
+}
+
+const lineFeed = Uint8Array.of(10);
+
+async function markOf(root: string, log: SessionLog): Promise<BlobMark> {
+  let tooLong = 0;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for await (const batch of log.read(undefined)) {
+      const parts: Uint8Array[] = [];
+      eachLine(batch, {
+        line: (bytes, _, start, end) => parts.push(bytes.subarray(start, end), lineFeed),
+        tooLong: () => tooLong++,
+      });
+      yield concatBytes([...parts, batch.tail?.bytes ?? new Uint8Array()]);
+    }
+  }
+  const mark = await sessionBlobRoots(root, chunks());
+  return tooLong === 0 ? mark : { ...mark, complete: false, reason: "LINE_TOO_LONG" };
+}

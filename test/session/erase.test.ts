@@ -1,0 +1,501 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { fileBlobStore } from "sessile/blobs/node";
+import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import {
+  type EntryDraft,
+  eraseEntries,
+  memorySessionStore,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+} from "sessile/session";
+import { diagnoseSession, fileSessionStore, salvageSession } from "sessile/session/node";
+import { afterEach, describe, expect, test } from "vitest";
+import { entryTree, plainHeader, sessionOf } from "../arbitraries/entries.js";
+import { canary, filesWithCanary, withCanary } from "../support/canary.js";
+import { rounds } from "../support/rounds.js";
+import { temporaryDirectory } from "./node/temporary-directory.js";
+
+const reason = "a request of the person";
+const say = (text: string, id?: string): EntryDraft => ({
+  type: "message",
+  message: userMessage(text),
+  ...(id === undefined ? {} : { id }),
+});
+const answer = assistantMessage({ provider: "anthropic", model: "m" }, "Noted.");
+
+const call = (id: string, name: string, input: object): ToolCall => ({
+  type: "toolCall",
+  id,
+  name,
+  arguments: input,
+});
+
+const kinds = {
+  memory: () => memorySessionStore(),
+  files: () => fileSessionStore({ dir: temporaryDirectory() }),
+};
+
+const opened: Session[] = [];
+afterEach(async () => {
+  for (const session of opened.splice(0)) await session.close();
+});
+async function keep(session: Promise<Session>): Promise<Session> {
+  opened.push(await session);
+  return session;
+}
+
+async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of source) items.push(item);
+  return items;
+}
+
+async function linesOf(session: Session): Promise<readonly string[]> {
+  const lines = await Promise.all([...session.tree.walk()].map(({ node }) => session.raw(node.id)));
+  return lines.map((line) => new TextDecoder().decode(line));
+}
+
+async function textsOf(session: Session): Promise<readonly unknown[]> {
+  const { items } = await session.context();
+  return items.map(({ message }) => ("content" in message ? message.content : message.role));
+}
+
+describe.each(Object.entries(kinds))("in %s", (kind, make) => {
+  test("the body is gone, and the tree stands", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first, , third] = await session.append([
+      say(`my number is ${canary}`),
+      { type: "message", message: answer },
+      say("and my cat is Tom"),
+    ]);
+    const before = [...session.tree.walk()].map(({ node }) => node);
+    const { sessions } = await eraseEntries(store, session, [first?.id as string], { reason });
+    expect(sessions).toMatchObject([{ id: session.id, partition: "", erased: [first?.id], derived: [] }]);
+    const again = await keep(store.open(session.id));
+    expect([...again.tree.walk()].map(({ node }) => node)).toEqual(before);
+    expect(await linesOf(again)).not.toContainEqual(expect.stringContaining(canary));
+    expect(await again.entry(first?.id as string)).toMatchObject({
+      type: "message",
+      timestamp: first?.timestamp,
+      message: { role: "user", content: "[erased]" },
+      erased: { reason, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+    });
+    expect(await again.entry(third?.id as string)).toEqual(third);
+    expect(await textsOf(again)).toEqual(["[erased]", answer.content, "and my cat is Tom"]);
+    expect(again.diagnostics).toEqual([]);
+    expect(await again.diagnose()).toEqual([]);
+  });
+
+  test("a handle from before is told, reads again, and writes nothing of it", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say(canary)]);
+    await session.context();
+    await eraseEntries(store, session, [first?.id as string], { reason });
+    await expect(session.append([say("next")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(await textsOf(session)).toEqual(["[erased]"]);
+    await session.append([say("next")]);
+    expect(await textsOf(await keep(store.open(session.id)))).toEqual(["[erased]", "next"]);
+    expect(await linesOf(session)).not.toContainEqual(expect.stringContaining(canary));
+  });
+
+  test("an extract and a fork by a handle from before have tombstones", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say(canary), say("two")]);
+    await session.context();
+    await eraseEntries(store, session, [first?.id as string], { reason });
+    const extract = await keep(session.extract());
+    const fork = await keep(store.fork(session));
+    for (const copy of [extract, fork])
+      expect(await linesOf(copy)).not.toContainEqual(expect.stringContaining(canary));
+    expect((await extract.entry(first?.id as string))?.type).toBe("message");
+  });
+
+  test("a retry of an erased append is refused", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const draft = say(canary, "e0000001");
+    await session.append([draft]);
+    await eraseEntries(store, session, ["e0000001"], { reason });
+    await session.refresh();
+    await expect(session.append([draft])).rejects.toMatchObject({ code: "DUPLICATE_ID" });
+  });
+
+  test("tool calls stay pairs, without arguments and results", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const calls = [call("c1", "read", { path: canary }), call("c2", "ls", {})];
+    const [, asked, got, other] = await session.append([
+      say("look"),
+      { type: "message", message: assistantMessage({ provider: "p", model: "m" }, canary, ...calls) },
+      { type: "message", message: { ...toolResult(calls[0] as never, canary), details: { canary } } },
+      { type: "message", message: toolResult(calls[1] as never, "three files") },
+    ]);
+    const report = await eraseEntries(store, session, [asked?.id as string], { reason });
+    expect(report.sessions[0]?.derived).toEqual([
+      { entryId: got?.id, kind: "tool_result", from: [asked?.id] },
+      { entryId: other?.id, kind: "tool_result", from: [asked?.id] },
+    ]);
+    await eraseEntries(store, session, [got?.id as string], { reason });
+    const again = await keep(store.open(session.id));
+    expect(await linesOf(again)).not.toContainEqual(expect.stringContaining(canary));
+    const { items } = await again.context();
+    expect(items.map(({ message }) => message)).toMatchObject([
+      { role: "user" },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "[erased]" },
+          { type: "toolCall", id: "c1", name: "read", arguments: {} },
+          { type: "toolCall", id: "c2", name: "ls", arguments: {} },
+        ],
+      },
+      { role: "toolResult", toolCallId: "c1", content: [{ type: "text", text: "[erased]" }] },
+      { role: "toolResult", toolCallId: "c2", content: [{ type: "text", text: "three files" }] },
+    ]);
+  });
+
+  test("edits, updates and labels of an entry are erased with it; names, if it is the first", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    await session.append([say("hello", "e0000001")]);
+    await session.updateInfo({ title: canary, name: canary, archivedAt: "2026-01-01T00:00:00.000Z" });
+    await session.append([
+      { type: "context_edit", targetId: "e0000001", replacement: { content: canary }, id: "e0000002" },
+      { type: "message_update", targetId: "e0000001", message: userMessage(canary), id: "e0000003" },
+      { type: "label", targetId: "e0000001", label: canary, id: "e0000004" },
+      { type: "context_pin", targetId: "e0000001", pinned: true, id: "e0000005" },
+      say("more", "e0000006"),
+      { type: "label", targetId: "e0000006", label: "stays", id: "e0000007" },
+    ]);
+    const report = await eraseEntries(store, session, ["e0000001"], { reason });
+    expect(report.sessions[0]?.erased.filter((id) => id.startsWith("e000"))).toEqual([
+      "e0000001",
+      "e0000002",
+      "e0000003",
+      "e0000004",
+    ]);
+    expect(report.sessions[0]?.erased).toHaveLength(5);
+    const again = await keep(store.open(session.id));
+    expect(await linesOf(again)).not.toContainEqual(expect.stringContaining(canary));
+    expect(again.tree.label("e0000001")).toBeUndefined();
+    expect(again.tree.label("e0000006")).toBe("stays");
+    expect(again.info).toMatchObject({ time: { archived: expect.anything() } });
+    expect(again.info.title).toBeUndefined();
+    const [row] = await all(store.list());
+    expect(row).toMatchObject({ firstMessage: "[erased]" });
+    expect(JSON.stringify(row)).not.toContain(canary);
+    const second = await eraseEntries(store, session, ["e0000006"], { reason });
+    expect(second.sessions[0]?.erased).toEqual(["e0000006", "e0000007"]);
+  });
+
+  test("the report lists what derives from erased entries", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const state = { type: "custom", customType: "sessile.memory" } as const;
+    await session.append([
+      say("one", "e0000001"),
+      { ...state, data: { label: "facts", text: canary }, id: "e0000002" },
+      say("two", "e0000003"),
+      say("three", "e0000004"),
+      {
+        type: "compaction",
+        summary: canary,
+        firstKeptEntryId: "e0000004",
+        tokensBefore: 1,
+        id: "e0000005",
+      },
+      say("four", "e0000006"),
+      { type: "resource_observation", resourceId: "res_0123456789abcdef", text: "a cat", id: "e0000007" },
+      { type: "revert", targetId: "e0000003", diff: canary, id: "e0000008" },
+    ]);
+    session.branch("e0000006");
+    await session.append([say("a side", "e0000009")]);
+    await session.branchWithSummary("e0000006", canary);
+    const derived = async (id: string) => {
+      const { sessions } = await eraseEntries(store, session, [id], { reason });
+      await session.refresh();
+      return sessions[0]?.derived.map(({ entryId, kind }) => `${kind} ${entryId}`);
+    };
+    expect(await derived("e0000004")).toEqual([]);
+    expect(await derived("e0000001")).toEqual(["memory e0000002", "compaction e0000005"]);
+    expect(await derived("e0000003")).toEqual(["compaction e0000005", "revert e0000008"]);
+    const [summary] = (await derived("e0000009")) as string[];
+    expect(summary).toMatch(/^branch_summary /);
+    const ids = ["e0000002", "e0000005", "e0000008", summary?.split(" ")[1] as string];
+    const { remaining } = await eraseEntries(store, session, ids, { reason });
+    expect(remaining.join("\n")).not.toContain("derived");
+    expect(await linesOf(await keep(store.open(session.id)))).not.toContainEqual(
+      expect.stringContaining(canary),
+    );
+  });
+
+  test("forks are erased on request, and their forks", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say(canary)]);
+    const fork = await keep(store.fork(session));
+    const [own] = await fork.append([say("the fork's own")], { conflict: "follow" });
+    const second = await keep(store.fork(fork));
+    const extract = await keep(session.extract());
+    const { remaining } = await eraseEntries(store, session, [first?.id as string], { reason });
+    expect(remaining.join("\n")).toContain("forks");
+    expect(await linesOf(await keep(store.open(fork)))).toContainEqual(expect.stringContaining(canary));
+    const report = await eraseEntries(store, session, [first?.id as string], { reason, forks: true });
+    expect(new Set(report.sessions.map(({ id }) => id))).toEqual(
+      new Set([session.id, fork.id, second.id, extract.id]),
+    );
+    for (const id of [session.id, fork.id, second.id, extract.id])
+      expect(await linesOf(await keep(store.open(id)))).not.toContainEqual(expect.stringContaining(canary));
+    expect(await (await keep(store.open(second))).entry(own?.id as string)).toEqual(own);
+  });
+
+  test("bad arguments change nothing", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say("one")]);
+    const id = first?.id as string;
+    await expect(eraseEntries(store, session, [id, "ffffffff"], { reason })).rejects.toMatchObject({
+      code: "ENTRY_NOT_FOUND",
+    });
+    await expect(eraseEntries(store, session, [id], { reason: " " })).rejects.toThrow(TypeError);
+    await expect(eraseEntries(store, session, id as never, { reason })).rejects.toThrow(TypeError);
+    await expect(eraseEntries(store, "nobody", [id], { reason })).rejects.toMatchObject({
+      code: "SESSION_NOT_FOUND",
+    });
+    expect(await session.refresh()).toEqual([]);
+    expect(await textsOf(await keep(store.open(session.id)))).toEqual(["one"]);
+  });
+
+  test("a second erasure keeps the record of the first", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say("one")]);
+    await eraseEntries(store, session, [first?.id as string], { reason });
+    const line = (await linesOf(await keep(store.open(session.id))))[0];
+    await eraseEntries(store, session, [first?.id as string], { reason: "another" });
+    expect((await linesOf(await keep(store.open(session.id))))[0]).toBe(line);
+    if (kind === "files") expect(line).toContain(`"erased":{"at":"`);
+  });
+});
+
+test("a store whose backend cannot erase says so", async () => {
+  const { backend } = memorySessionStore();
+  const { sessionStore } = await import("sessile/session");
+  const store: SessionStore = sessionStore({
+    create: (session) => backend.create(session),
+    async open(id, options) {
+      const log = await backend.open(id, options);
+      return log && Object.assign(Object.create(log), { erase: undefined });
+    },
+    list: (query) => backend.list(query),
+    delete: (id, options) => backend.delete(id, options),
+  });
+  const session = await keep(store.create({ cwd: "/work" }));
+  const [first] = await session.append([say("one")]);
+  await expect(eraseEntries(store, session, [first?.id as string], { reason })).rejects.toThrow(TypeError);
+});
+
+describe("files", () => {
+  test("copies of migrations, cut ends and unfinished files go too", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const session = await store.create({ cwd: "/work" });
+    const [first] = await session.append([say(canary)]);
+    const path = session.location as string;
+    await session.close();
+    for (const suffix of [".old-2026-01-01T00-00-00-000Z", ".torn-1", ".tmp-0123"])
+      writeFileSync(`${path}${suffix}`, canary);
+    writeFileSync(join(dirname(path), "other.txt"), "of somebody else");
+    const { sessions } = await eraseEntries(store, session, [first?.id as string], { reason });
+    expect(sessions[0]?.removed).toHaveLength(3);
+    expect(filesWithCanary(dir)).toEqual([]);
+    expect(readdirSync(dirname(path)).sort()).toEqual([path.split("/").at(-1), "other.txt"].sort());
+  });
+
+  test("an old version is migrated, and its copy goes", async () => {
+    const dir = temporaryDirectory();
+    const lines = [
+      `{"type":"session","id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work"}`,
+      `{"type":"message","timestamp":"","message":{"role":"user","content":"${canary}","timestamp":1}}`,
+      `{"type":"message","timestamp":"","message":{"role":"user","content":"two","timestamp":1}}`,
+    ];
+    const path = join(dir, "old.jsonl");
+    writeFileSync(path, lines.map((line) => `${line}\n`).join(""));
+    const store = fileSessionStore({ dir });
+    const { sessions } = await eraseEntries(store, "old", ["00000001"], { reason });
+    expect(sessions[0]?.removed).toEqual([expect.stringContaining("old.jsonl.old-")]);
+    expect(filesWithCanary(dir)).toEqual([]);
+    expect(await textsOf(await keep(store.open("old")))).toEqual(["[erased]", "two"]);
+  });
+
+  test("torn lines, repeated ids and damaged bodies of an entry go too", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const session = await store.create({ cwd: "/work" });
+    await session.append([say(canary, "e0000001"), say("two", "e0000002"), say(canary, "e0000003")]);
+    const path = session.location as string;
+    await session.close();
+    const [header, first, second, third] = readFileSync(path, "utf8").split("\n");
+    const cut = `${first?.slice(0, -20)}\t`;
+    const damaged = third?.replace(`"content":`, `"content"`);
+    writeFileSync(path, `${[header, cut, first, second, first, damaged].join("\n")}\n${third?.slice(0, -9)}`);
+    const report = await eraseEntries(store, session, ["e0000001", "e0000003"], { reason });
+    expect(filesWithCanary(dir)).toEqual([]);
+    expect(report.remaining.join("\n")).not.toContain("damaged");
+    const again = await keep(store.open(session.id));
+    expect((await again.entry("e0000003"))?.type).toBe("unknown");
+    expect(await again.entry("e0000002")).toMatchObject({ message: { content: "two" } });
+  });
+
+  test("a damaged line whose entry is unknown is reported", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const session = await store.create({ cwd: "/work" });
+    await session.append([say("one", "e0000001")]);
+    await session.close();
+    const path = session.location as string;
+    writeFileSync(path, `${readFileSync(path, "utf8")}not JSON\n`);
+    const { remaining } = await eraseEntries(store, session, ["e0000001"], { reason });
+    expect(remaining.join("\n")).toContain("1 damaged lines");
+  });
+
+  test("diagnose and salvage know tombstones", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const session = await store.create({ cwd: "/work" });
+    const [first] = await session.append([say(canary), say("two")]);
+    const path = session.location as string;
+    await session.close();
+    await eraseEntries(store, session, [first?.id as string], { reason });
+    expect((await diagnoseSession(path)).findings).toEqual([]);
+    const to = join(dir, "salvaged.jsonl");
+    const { lost } = await salvageSession(path, { to });
+    expect(lost).toEqual({ lines: 0, bytes: 0 });
+    expect(readFileSync(to)).toEqual(readFileSync(path));
+  });
+
+  test("blobs that nothing else names are deleted at once, from the trash too", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+    const store = fileSessionStore({ dir: join(dir, "sessions"), blobs });
+    const session = await keep(store.create({ cwd: "/work" }));
+    const image = (text: string) => ({
+      type: "image" as const,
+      data: Buffer.from(`GIF89a${text.padEnd(2000)}`).toString("base64"),
+      mimeType: "image/gif",
+    });
+    const picture = (text: string, id: string): EntryDraft => ({
+      type: "message",
+      id,
+      message: { ...userMessage("look"), content: [image(text)] },
+    });
+    await session.append([
+      picture(`${canary} one`, "e0000001"),
+      picture("two", "e0000002"),
+      picture("two", "e0000003"),
+    ]);
+    const refs = (await all(blobs.list())).map(({ ref }) => ref);
+    expect(refs).toHaveLength(2);
+    const before = await eraseEntries(store, session, ["e0000001"], { reason, blobs });
+    expect(before.blobs?.deleted).toHaveLength(1);
+    expect(filesWithCanary(dir)).toEqual([]);
+    const shared = await eraseEntries(store, session, ["e0000002"], { reason, blobs });
+    expect(shared.blobs).toEqual({ deleted: [], kept: [expect.anything()] });
+    const last = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
+    expect(last.blobs?.deleted).toEqual(shared.blobs?.kept);
+    expect(await all(blobs.list())).toEqual([]);
+  });
+
+  test("a session that cannot be read keeps its blobs", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+    const store = fileSessionStore({ dir: join(dir, "sessions"), blobs });
+    const session = await keep(store.create({ cwd: "/work" }));
+    const { ref } = await blobs.put(new TextEncoder().encode("bytes"));
+    await session.append([say(`see ${ref}`, "e0000001")]);
+    const other = await store.create({ cwd: "/work" });
+    await other.append([say("hello")]);
+    await other.close();
+    const path = other.location as string;
+    writeFileSync(path, `${readFileSync(path, "utf8")}not JSON\n`);
+    const report = await eraseEntries(store, session, ["e0000001"], { reason, blobs });
+    expect(report.blobs).toEqual({ deleted: [], kept: [ref] });
+    expect(report.remaining.join("\n")).toContain("INVALID_JSON");
+    expect(await blobs.stat(ref)).toBeDefined();
+    const erased = await eraseEntries(store, session, ["e0000001"], { reason, blobs, marks: [] });
+    expect(erased.blobs).toEqual({ deleted: [], kept: [] });
+  });
+});
+
+test("of any session, no byte of the directory has the erased texts, and all else stays", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      entryTree({ minLength: 1, maxLength: 12 }).filter((entries) =>
+        entries.every(({ id }) => id.length <= 64),
+      ),
+      fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 4 }),
+      async (tree, picks) => {
+        const ids = [...new Set(picks.map((at) => (tree[at % tree.length] as SessionEntry).id))];
+        const entries = tree.map((entry) =>
+          ids.includes(entry.id) && entry.type !== "unknown" ? withCanary(entry) : entry,
+        );
+        const dir = temporaryDirectory();
+        const { text } = sessionOf(entries, { header: { ...plainHeader, id: "any" } });
+        writeFileSync(join(dir, "any.jsonl"), text);
+        const store = fileSessionStore({ dir });
+        const before = await store.open("any");
+        const nodes = [...before.tree.walk()].map(({ node }) => node);
+        const lines = new Map(
+          await Promise.all(nodes.map(async ({ id }) => [id, String(await before.raw(id))] as const)),
+        );
+        await before.close();
+        const { sessions } = await eraseEntries(store, "any", ids, { reason });
+        expect(filesWithCanary(dir)).toEqual([]);
+        const after = await store.open("any");
+        expect([...after.tree.walk()].map(({ node }) => node)).toEqual(nodes);
+        for (const { id } of nodes) {
+          const isErased = sessions[0]?.erased.includes(id);
+          if (!isErased) expect(String(await after.raw(id))).toBe(lines.get(id));
+        }
+        await after.context();
+        await after.close();
+        expect(ids.every((id) => sessions[0]?.erased.includes(id))).toBe(true);
+      },
+    ),
+    { numRuns: rounds(60, 2000) },
+  );
+});
+
+test("an erasure among concurrent appends loses none of them", async () => {
+  const dir = temporaryDirectory();
+  const store = fileSessionStore({ dir });
+  const session = await keep(store.create({ cwd: "/work" }));
+  const [first] = await session.append([say(canary)]);
+  const writers = [0, 1].map(async (writer) => {
+    const handle = await fileSessionStore({ dir }).open(session, { mode: "write" });
+    for (let n = 0; n < 20; n++) {
+      for (;;) {
+        try {
+          await handle.append([say(`${writer}-${n}`)], { conflict: "follow" });
+          break;
+        } catch (error) {
+          if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+        }
+      }
+    }
+    await handle.close();
+  });
+  await eraseEntries(store, session, [first?.id as string], { reason });
+  await Promise.all(writers);
+  const lines = await linesOf(await keep(store.open(session.id)));
+  expect(lines).toHaveLength(41);
+  expect(new Set(lines).size).toBe(41);
+  expect(filesWithCanary(dir)).toEqual([]);
+});
