@@ -1,70 +1,29 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { buildPackage } from "../support/built.js";
-import { type Sample, sample } from "./sample.js";
+import { commands } from "../../src/cli/commands/index.js";
+import { type Installed, installPackage } from "./installed.js";
+import { packedCalls } from "./packed-calls.js";
 
-/** A project in which the package is installed as npm would do it, from the files that it packs. */
-let installed: Sample;
-let program: string;
-const packed = join(mkdtempSync(join(tmpdir(), "sessile-packed-")), "package");
+let installed: Installed;
+let run: Installed["run"];
+let shell: Installed["shell"];
+let spawned: (...words: readonly string[]) => ChildProcessByStdio<null, Readable, null>;
 
 beforeAll(async () => {
-  installed = await sample();
-  using built = await buildPackage();
-  mkdirSync(packed);
-  cpSync(built.dir, join(packed, "dist"), { recursive: true });
-  // In place of the application, which test/viewer builds and tests.
-  mkdirSync(join(packed, "dist", "viewer"));
-  writeFileSync(join(packed, "dist", "viewer", "app.html"), "<main></main>\n<!--session-data-->\n");
-  cpSync(join(root, "package.json"), join(packed, "package.json"));
-  const modules = join(installed.dir, "node_modules");
-  mkdirSync(join(modules, ".bin"), { recursive: true });
-  // npm decides which of them are in the package.
-  const args = ["pack", "--ignore-scripts", "--json", "--pack-destination", installed.dir];
-  const [{ filename }] = JSON.parse(execFileSync("npm", args, { cwd: packed, encoding: "utf8" }));
-  execFileSync("tar", ["xzf", filename, "-C", modules], { cwd: installed.dir });
-  rmSync(join(installed.dir, filename));
-  cpSync(join(modules, "package"), join(modules, "sessile"), { recursive: true });
-  const { dependencies, bin } = JSON.parse(readFileSync(join(modules, "sessile", "package.json"), "utf8"));
-  for (const name of Object.keys(dependencies)) {
-    mkdirSync(join(modules, name, ".."), { recursive: true });
-    symlinkSync(join(root, "node_modules", name), join(modules, name));
-  }
-  program = join(modules, "sessile", bin.sessile);
-  execFileSync("chmod", ["+x", program]);
-  symlinkSync(program, join(modules, ".bin", "sessile"));
+  installed = await installPackage();
+  ({ run, shell } = installed);
+  const { dir, program, env } = installed;
+  spawned = (...words) => spawn(program, words, { cwd: dir, env, stdio: ["ignore", "pipe", "inherit"] });
 }, 120_000);
 
-afterAll(() => {
-  installed[Symbol.dispose]();
-  rmSync(join(packed, ".."), { recursive: true, force: true });
-});
-
-const env = () => ({ ...process.env, HOME: join(installed.dir, "home"), NO_COLOR: undefined });
-const run = (...words: readonly string[]) =>
-  spawnSync(process.execPath, [program, ...words], { cwd: installed.dir, encoding: "utf8", env: env() });
-const shell = (line: string) =>
-  spawnSync("bash", ["-c", `set -o pipefail; ${line}`], {
-    cwd: installed.dir,
-    encoding: "utf8",
-    env: { ...env(), PATH: `${join(installed.dir, "node_modules", ".bin")}:${process.env.PATH}` },
-  });
+afterAll(() => installed?.[Symbol.dispose]());
 
 describe("the installed program", () => {
   it("is the command of the package", () => {
@@ -72,21 +31,25 @@ describe("the installed program", () => {
     const called = spawnSync("npx", ["--no-install", "sessile", "--version"], {
       cwd: installed.dir,
       encoding: "utf8",
-      env: env(),
+      env: installed.env,
     });
     expect([called.status, called.stdout]).toEqual([0, `${version}\n`]);
   });
 
-  it("ends with 1, 2 and 3", () => {
-    expect(run("diff", "latest", installed.ids.side, "leaf").status).toBe(1);
-    expect(run("frob").status).toBe(2);
-    expect(run("show", "./nothing.jsonl").status).toBe(3);
+  // The test of `serve` is below: it does not end by itself.
+  it.each(commands.filter(({ name }) => name !== "serve"))("has the command $name", ({ name }) => {
+    const found = packedCalls(installed)[name];
+    expect(found).toBeDefined();
+    const { words = [], code = 0, prints = /./, writes } = found ?? {};
+    const called = run(...name.split(" "), ...words);
+    expect([called.status, called.stderr.replace(/^wrote .*\n/, "")]).toEqual([code, ""]);
+    expect(called.stdout).toMatch(prints);
+    if (writes) expect(readFileSync(join(installed.dir, writes[0]), "utf8")).toContain(writes[1]);
   });
 
-  it("prints data on standard output alone", () => {
-    const { stdout, stderr } = run("ls", "--json");
-    expect(stderr).toBe("");
-    expect(JSON.parse(stdout)).toMatchObject({ id: installed.id, agent: "sessile" });
+  it("ends with 2 and 3, and prints data on standard output alone", () => {
+    expect(run("frob")).toMatchObject({ status: 2, stdout: "" });
+    expect(run("show", "./nothing.jsonl")).toMatchObject({ status: 3, stdout: "" });
   });
 
   it("ends quietly and well if the reader closes the pipe", () => {
@@ -115,7 +78,7 @@ describe("the installed program", () => {
   it("leaves nothing half written after Ctrl-C", async () => {
     const words = ["project", "./many.jsonl", "--target", "openai", "--model", "gpt-5", "-o", "cut.json"];
     for (const afterMs of [200, 400]) {
-      const child = spawn(process.execPath, [program, ...words], { cwd: installed.dir, env: env() });
+      const child = spawned(...words);
       const ended = once(child, "close");
       setTimeout(() => child.kill("SIGINT"), afterMs);
       const [code, signal] = await ended;
@@ -132,26 +95,8 @@ describe("the installed program", () => {
     }
   });
 
-  it("writes a session as one HTML file, with its images", () => {
-    const { status, stdout } = run("view", "latest", "-o", "session.html", "--json");
-    expect(status).toBe(0);
-    const html = readFileSync(join(installed.dir, "session.html"), "utf8");
-    expect(JSON.parse(stdout)).toEqual({
-      file: join(installed.dir, "session.html"),
-      bytes: Buffer.byteLength(html),
-      leftOut: [],
-    });
-    expect(html).toContain("Nothing is readable.");
-    expect(html).toContain(installed.ref);
-    expect(html).not.toContain("\u001b");
-  });
-
   it("serves a session as it is written, to its own page alone", async () => {
-    const child = spawn(process.execPath, [program, "serve", "latest", "--json"], {
-      cwd: installed.dir,
-      env: env(),
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const child = spawned("serve", "latest", "--json");
     const ended = once(child, "close");
     try {
       const [line] = await once(child.stdout, "data");
@@ -192,18 +137,6 @@ describe("the installed program", () => {
       child.kill("SIGINT");
     }
     expect((await ended)[0]).toBe(130);
-  });
-
-  it("imports a session of another agent, searches, counts and exports it", () => {
-    const file = join(root, "test/interop/codex/files/tools-0.169.jsonl");
-    const imported = run("import", file, "--to", "store", "--json");
-    expect(imported.stderr).toBe("");
-    const { id } = JSON.parse(imported.stdout);
-    const inStore = (...words: readonly string[]) => run(...words, "--dir", "store", "--json");
-    expect(JSON.parse(inStore("stats", id).stdout)).toMatchObject({ sessions: 1, tokens: { total: 600 } });
-    expect(inStore("search", "exec_command").stdout).toContain(id);
-    const exported = inStore("export", id, "--to", "claude-code", "-o", "home");
-    expect(JSON.parse(exported.stdout).resume[0]).toBe("claude");
   });
 
   it("completes in bash by its own script", () => {
