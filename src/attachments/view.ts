@@ -9,6 +9,7 @@ import {
 } from "../content/index.js";
 import { describe, stringArgument } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
+import { type ToolShapes, toolShapes } from "../internal/tool-shapes.js";
 import { findResource, isSendable, type ResourcePath, readPayload } from "./resources.js";
 
 /** An entry for `session.append` that requests a resource's bytes for the current turn. */
@@ -170,50 +171,9 @@ export interface ViewToolSchema {
 }
 
 /** The declaration of the tool in the shape of each client. */
-export interface ViewToolShapes {
-  readonly anthropic: { name: string; description: string; input_schema: ViewToolSchema };
-  readonly openaiChat: {
-    type: "function";
-    function: { name: string; description: string; parameters: ViewToolSchema };
-  };
-  readonly openaiResponses: {
-    type: "function";
-    name: string;
-    description: string;
-    parameters: ViewToolSchema;
-    strict: false;
-  };
-  /** An element of `functionDeclarations`. */
-  readonly gemini: { name: string; description: string; parametersJsonSchema: ViewToolSchema };
-  readonly bedrock: {
-    toolSpec: { name: string; description: string; inputSchema: { json: ViewToolSchema } };
-  };
-  readonly mcp: { name: string; description: string; inputSchema: ViewToolSchema };
-  /** For other clients, and for the AI SDK: `tool({ description, inputSchema: jsonSchema(schema) })`. */
-  readonly plain: { name: string; description: string; schema: ViewToolSchema };
-}
+export type ViewToolShapes = ToolShapes<ViewToolSchema>;
 
-const shapes: { readonly [S in keyof ViewToolShapes]: (tool: ViewToolShapes["plain"]) => ViewToolShapes[S] } =
-  {
-    anthropic: ({ name, description, schema }) => ({ name, description, input_schema: schema }),
-    openaiChat: ({ name, description, schema }) => ({
-      type: "function",
-      function: { name, description, parameters: schema },
-    }),
-    openaiResponses: ({ name, description, schema }) => ({
-      type: "function",
-      name,
-      description,
-      parameters: schema,
-      strict: false,
-    }),
-    gemini: ({ name, description, schema }) => ({ name, description, parametersJsonSchema: schema }),
-    bedrock: ({ name, description, schema }) => ({
-      toolSpec: { name, description, inputSchema: { json: schema } },
-    }),
-    mcp: ({ name, description, schema }) => ({ name, description, inputSchema: schema }),
-    plain: (tool) => tool,
-  };
+const shapes = toolShapes<ViewToolSchema>();
 
 /** The name of the tool that {@link viewTool} declares. */
 export const viewToolName = "view_resource";

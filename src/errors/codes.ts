@@ -105,6 +105,15 @@ export interface ErrorDetails {
    * More bytes than the store or the caller accepts; nothing was stored. `bytes` is the number read so far.
    */
   BLOB_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
+  /** A write would make a block of a memory longer than it may be; nothing was written. In tokens. */
+  BLOCK_TOO_LONG: {
+    readonly label: string;
+    /** Of the text that was not written. */
+    readonly tokens: number;
+    readonly maxTokens: number;
+    /** What a write may add to the present text. */
+    readonly left: number;
+  };
   /** The bytes exceed the remaining quota of the store; nothing was stored. */
   QUOTA_EXCEEDED: { readonly bytes: number; readonly used: number; readonly quota: number };
   /** The directory of a blob store has the layout of a newer version, or another layout than requested. */

@@ -32,6 +32,8 @@ export interface PromptContractOptions {
   readonly model: string;
   /** The tools as declared to the provider. @default none */
   readonly tools?: unknown;
+  /** Instructions given beside the projection, such as the prompt of a memory. @default none */
+  readonly system?: string;
 }
 
 /**
@@ -45,14 +47,17 @@ export interface PromptContractOptions {
  */
 export function promptContract(
   { request, target }: Pick<Projection<unknown>, "request" | "target">,
-  { version, model, tools }: PromptContractOptions,
+  { version, model, tools, system }: PromptContractOptions,
 ): PromptContract {
   const parts = {
     version,
     target,
     model,
     tools: hash(tools ?? null),
-    system: hash(request.system.map(essence)),
+    // Without a text beside the projection the digest is that of older versions.
+    system: hash(
+      system === undefined ? request.system.map(essence) : [system, ...request.system.map(essence)],
+    ),
   };
   return { ...parts, turns: request.turns.map(turnHash), family: hash(parts) };
 }

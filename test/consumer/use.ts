@@ -27,6 +27,7 @@ export * as interopNode from "sessile/interop/node";
 export * as interopOpencode from "sessile/interop/opencode";
 export * as limits from "sessile/limits";
 export * as media from "sessile/media";
+export * as memory from "sessile/memory";
 export * as postgres from "sessile/postgres";
 export * as projections from "sessile/projections";
 export * as projectionsAcp from "sessile/projections/acp";

@@ -244,6 +244,27 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(JSON.stringify([requests("gemini"), requests("openai")])).not.toContain("c2lnbmVkLTE=");
     },
   },
+  "memory.md": {
+    servers: {
+      anthropic: () => {
+        const facts = { label: "facts", action: "add", text: "is called Kim\nlikes tea" };
+        const refunds = { label: "policies", name: "refunds" };
+        return startAnthropic([
+          { content: [calls("set_memory", facts)] },
+          said("Hello Kim."),
+          { content: [calls("load_document", refunds)] },
+          { content: [calls("unload_document", refunds)] },
+          said("It takes 30 days."),
+        ]);
+      },
+    },
+    after: ({ requests }) => {
+      const asked = requests("anthropic") as Anthropic.MessageCreateParams[];
+      expect(new Set(asked.map(({ system, tools }) => JSON.stringify([system, tools]))).size).toBe(1);
+      const shown = asked.map((body) => JSON.stringify(body).includes("A refund takes 30 days."));
+      expect(shown).toEqual([false, false, false, true, false]);
+    },
+  },
   "sync.md": {},
   "langgraph.md": {},
   "openai-agents.md": {},

@@ -50,6 +50,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/adapters/langgraph": 1,
   "sessile/adapters/openai-agents": 1,
   "sessile/sync": 3,
+  "sessile/memory": 1,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
   "sessile/postgres": 4,

@@ -18,6 +18,7 @@ export const layers: Readonly<Record<string, number>> = {
   cost: 6,
   projections: 6,
   sync: 6,
+  memory: 7,
   tether: 7,
   postgres: 8,
   sqlite: 8,

@@ -80,6 +80,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/adapters/langgraph": ["langgraphCheckpointer"],
   "sessile/adapters/openai-agents": ["openaiAgentsSession"],
   "sessile/sync": ["copySessions", "syncSessions", "mergeSessions"],
+  "sessile/memory": ["sessionMemory"],
   "sessile/tether": [
     "tetherLimits",
     "checkFrame",

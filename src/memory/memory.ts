@@ -1,0 +1,297 @@
+/** `sessionMemory`: the blocks of a session, the frozen prompt, and the answers to the model's calls. */
+import { replayCurrentTurn } from "../attachments/index.js";
+import type { BlobStore } from "../blobs/index.js";
+import type { ReplayPolicy, ToolResultMessage } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { estimateTextTokens } from "../estimate/index.js";
+import { describe } from "../internal/arguments.js";
+import { Mutex } from "../internal/concurrency.js";
+import type { ToolShapes } from "../internal/tool-shapes.js";
+import { checkBlocks, type EditableBlock, type MemoryBlock } from "./blocks.js";
+import { isDocument, type LoadedDocument, loadedDocuments } from "./documents.js";
+import type { MemoryModel, MemoryWriter, PromptReason } from "./entries.js";
+import { blockHistory, type MemoryHistory } from "./history.js";
+import type { MemoryHost } from "./host.js";
+import { type MemorySession, PathReader } from "./path-state.js";
+import { changedParts, recordedText, recordPrompt, staleReason } from "./prompt.js";
+import { type PresentValue, renderPrompt } from "./render.js";
+import { type MemoryCall, runCall } from "./run.js";
+import type { SearchMemory } from "./search.js";
+import { declareTools, shapedTools } from "./tools.js";
+import { behindLeaf, presentValue, writeBlock } from "./write.js";
+
+/** Options of {@link sessionMemory}. */
+export interface MemoryOptions {
+  /** In the order of the prompt. Their labels are different. */
+  readonly blocks: readonly MemoryBlock[];
+  /** The store of loaded documents; required if a block has documents. */
+  readonly blobs?: Pick<BlobStore, "put"> | undefined;
+  /** Answers `search_memory`. @default the model has no such tool */
+  readonly search?: SearchMemory | undefined;
+}
+
+/** The shapes of tool declarations, by the name of the client. */
+export type MemoryToolShapes = ToolShapes;
+
+/** Options of {@link SessionMemory.prompt}. */
+export interface PromptOptions<S extends keyof MemoryToolShapes = "plain"> {
+  /** The client that the tools are declared for. @default "plain" */
+  readonly shape?: S;
+  /** The model that the prompt goes to. @default the model in force at the leaf */
+  readonly model?: MemoryModel | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The prompt of a memory. */
+export interface MemoryPrompt<T = MemoryToolShapes["plain"]> {
+  /** The system text. */
+  readonly system: string;
+  readonly tools: T[];
+  /** SHA-256 of system text and tools; the same digest is the same bytes. */
+  readonly digest: string;
+  /** The entry that recorded it; undefined in a session that cannot be written to. */
+  readonly entryId: string | undefined;
+  /** Why it was rendered anew; undefined if it is the recorded one. */
+  readonly rendered: PromptReason | undefined;
+  /** If it was rendered anew: the labels that differ from the prompt before, and `tools`. */
+  readonly changed: readonly string[];
+}
+
+/** The value of a block. */
+export interface MemoryValue {
+  readonly label: string;
+  readonly text: string;
+  /** The entry of a value in the session, the version of a shared one; null without a value. */
+  readonly revision: string | null;
+  /** Estimated. */
+  readonly tokens: number;
+  /** The tokens that a write may add. */
+  readonly left: number;
+  /** The entry that wrote it, if one on this path did. */
+  readonly written?: { readonly entryId: string; readonly by: MemoryWriter } | undefined;
+}
+
+/** The memory of an open session, at its leaf. */
+export interface SessionMemory {
+  /**
+   * The system text and the tools for the next request. They keep their bytes, also in another process,
+   * until {@link SessionMemory.refresh}, a compaction, or another model. A new one is recorded as an entry.
+   * @throws errors of a shared block or of documents; of `append`
+   */
+  prompt<S extends keyof MemoryToolShapes = "plain">(
+    options?: PromptOptions<S>,
+  ): Promise<MemoryPrompt<MemoryToolShapes[S]>>;
+  /** Renders the prompt anew, with the blocks as they are now. */
+  refresh<S extends keyof MemoryToolShapes = "plain">(
+    options?: PromptOptions<S>,
+  ): Promise<MemoryPrompt<MemoryToolShapes[S]>>;
+  /**
+   * Answers a call of a memory's tool with a result to append; undefined for any other tool. A call that
+   * cannot be done gets an error text for the model. A call that is answered again is not written again.
+   * @throws SessileError CONCURRENT_WRITER if another writer appended to the session; nothing was written in
+   *   it. Errors of a shared block, of documents, of the search and of the blob store
+   */
+  run(
+    call: MemoryCall,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<ToolResultMessage | undefined>;
+  /** The value of a block in the session, or of a shared one. @throws TypeError for any other label */
+  get(label: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<MemoryValue>;
+  /**
+   * Replaces the text of a block for a program. The prompt keeps its bytes.
+   * @throws SessileError BLOCK_TOO_LONG, CONCURRENT_WRITER; nothing was written
+   * @throws TypeError for a label without a text that can be set
+   */
+  set(
+    label: string,
+    text: string,
+    options?: {
+      /** The `revision` that was read. @default the present one */
+      readonly expected?: string | null;
+      /** The entry that the text comes from, for the history. */
+      readonly from?: string;
+      readonly signal?: AbortSignal | undefined;
+    },
+  ): Promise<MemoryValue>;
+  /**
+   * The writes of a block on the path to the leaf, and for each line of its text when it came and from which
+   * message. Of a shared block, the writes of this session.
+   */
+  history(label: string): Promise<MemoryHistory>;
+  /** The documents that the context shows. */
+  documents(): Promise<readonly LoadedDocument[]>;
+  /**
+   * A policy for projections: a loaded document is sent in every request until it is unloaded.
+   * @param base decides all other attachments. @default replayCurrentTurn
+   */
+  replay(base?: ReplayPolicy): ReplayPolicy;
+}
+
+/**
+ * The memory of a session: blocks of instructions, facts, shared notes and documents, which outlive a turn.
+ * Values are entries, so that they branch, fork and replay with the conversation. One memory serves one
+ * session; make it again with the same blocks after a restart.
+ *
+ * @throws TypeError, RangeError for invalid blocks
+ * @example
+ * ```ts
+ * const memory = sessionMemory(session, {
+ *   blocks: [
+ *     { label: "identity", text: "You are a patient assistant." },
+ *     { label: "facts", description: "About this user.", maxTokens: 1100, writable: true },
+ *   ],
+ * });
+ * const { system, tools } = await memory.prompt({ shape: "anthropic" });
+ * ```
+ */
+export function sessionMemory(session: MemorySession, options: MemoryOptions): SessionMemory {
+  return new LiveMemory(session, options);
+}
+
+class LiveMemory implements SessionMemory {
+  readonly #host: MemoryHost;
+  readonly #mutex = new Mutex();
+
+  constructor(session: MemorySession, { blocks: given, blobs, search }: MemoryOptions) {
+    const blocks = checkBlocks(given);
+    const paths = new PathReader(session);
+    const needsBlobs = Array.from(blocks.values()).some(({ kind }) => kind === "documents");
+    if (needsBlobs && typeof blobs?.put !== "function")
+      throw new TypeError(`blobs: expected a blob store for the documents, got ${describe(blobs)}`);
+    this.#host = {
+      ...{ session, paths, blocks, blobs, search },
+      write: (write) => this.#mutex.run(() => writeBlock(session, paths, write)),
+    };
+  }
+
+  prompt<S extends keyof MemoryToolShapes = "plain">(
+    options: PromptOptions<S> = {},
+  ): Promise<MemoryPrompt<MemoryToolShapes[S]>> {
+    return this.#prompt(options, false);
+  }
+
+  refresh<S extends keyof MemoryToolShapes = "plain">(
+    options: PromptOptions<S> = {},
+  ): Promise<MemoryPrompt<MemoryToolShapes[S]>> {
+    return this.#prompt(options, true);
+  }
+
+  run(
+    call: MemoryCall,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<ToolResultMessage | undefined> {
+    return runCall(this.#host, call, options.signal);
+  }
+
+  async get(
+    label: string,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<MemoryValue> {
+    const block = this.#editable(label);
+    const state = await this.#host.paths.at(this.#host.session.leafId);
+    return memoryValue(block, await presentValue(block, state, options.signal));
+  }
+
+  async set(
+    label: string,
+    text: string,
+    options: {
+      readonly expected?: string | null;
+      readonly from?: string;
+      readonly signal?: AbortSignal | undefined;
+    } = {},
+  ): Promise<MemoryValue> {
+    const block = this.#editable(label);
+    const { expected, from, signal } = options;
+    if (block.kind === "shared" && typeof block.source?.set !== "function")
+      throw new TypeError(`label: the source of ${label} has no set`);
+    if (typeof text !== "string") throw new TypeError(`text: expected a string, got ${describe(text)}`);
+    const outcome = await this.#host.write({
+      block,
+      change: { action: "rewrite", text },
+      isRead: ({ revision }) => expected === undefined || expected === revision,
+      origin: { by: "program", ...(from === undefined ? {} : { from }) },
+      signal,
+    });
+    const value = memoryValue(block, outcome.present);
+    if (outcome.status === "tooLong") {
+      const { maxTokens } = block;
+      const { tokens } = outcome;
+      const message = `the block ${label} would have ${tokens} tokens, at most ${maxTokens}`;
+      const details = { label, tokens, maxTokens, left: value.left };
+      throw new SessileError("BLOCK_TOO_LONG", `${message}; nothing was written`, { details });
+    }
+    if (outcome.status === "changed") {
+      const actual = value.revision ?? "none";
+      const message = `the block ${label} is at ${actual}, and not at ${expected ?? "none"}`;
+      const details = { expected: expected ?? "none", actual };
+      throw new SessileError("CONCURRENT_WRITER", `${message}; nothing was written`, { details });
+    }
+    return value;
+  }
+
+  history(label: string): Promise<MemoryHistory> {
+    this.#editable(label);
+    return blockHistory(this.#host.session, label, this.#host.session.leafId);
+  }
+
+  async documents(): Promise<readonly LoadedDocument[]> {
+    return loadedDocuments((await this.#host.session.context()).items);
+  }
+
+  replay(base: ReplayPolicy = replayCurrentTurn): ReplayPolicy {
+    return (resource, place) => (isDocument(resource) ? "full" : base(resource, place));
+  }
+
+  async #prompt<S extends keyof MemoryToolShapes>(
+    { shape, model: given, signal }: PromptOptions<S>,
+    isRefresh: boolean,
+  ): Promise<MemoryPrompt<MemoryToolShapes[S]>> {
+    const { session, paths } = this.#host;
+    const shapeOf = shape ?? ("plain" as S);
+    return this.#mutex.run(() =>
+      behindLeaf(session, async (leafId) => {
+        const state = await paths.at(leafId);
+        const model = given ?? (await session.context(leafId)).model;
+        const recorded = state.prompt && (await recordedText(session, state.prompt));
+        const stale = isRefresh ? "refresh" : await staleReason(session, state, model);
+        if (stale === undefined && recorded !== undefined) {
+          const tools = shapedTools(recorded.tools, shapeOf);
+          return { ...recorded, tools, rendered: undefined, changed: [] };
+        }
+        const rendering = await this.#render(state, signal);
+        const reason = stale ?? "first";
+        const sameTools =
+          recorded === undefined || JSON.stringify(recorded.tools) === JSON.stringify(rendering.tools);
+        const changed = changedParts(state.prompt?.data, rendering, sameTools);
+        const entryId = await recordPrompt(session, state, rendering, { reason, model, signal });
+        const { system, digest, tools } = rendering;
+        return { system, digest, tools: shapedTools(tools, shapeOf), entryId, rendered: reason, changed };
+      }),
+    );
+  }
+
+  #render(state: Parameters<typeof presentValue>[1], signal: AbortSignal | undefined) {
+    const { blocks, search } = this.#host;
+    const tools = declareTools(blocks, { search: search !== undefined });
+    return renderPrompt(blocks.values(), tools, {
+      value: (block) => presentValue(block, state, signal),
+      documents: ({ documents }) => documents.list({ signal }),
+    });
+  }
+
+  #editable(label: string): EditableBlock {
+    const block = this.#host.blocks.get(label);
+    if (block?.kind === "session" || block?.kind === "shared") return block;
+    throw new TypeError(`label: expected a writable or shared block, got ${describe(label)}`);
+  }
+}
+
+function memoryValue(block: EditableBlock, { text, revision, written }: PresentValue): MemoryValue {
+  const tokens = estimateTextTokens(text);
+  return {
+    ...{ label: block.label, text, revision, tokens },
+    left: Math.max(0, block.maxTokens - tokens),
+    ...(written === undefined ? {} : { written: { entryId: written.entryId, by: written.data.by } }),
+  };
+}

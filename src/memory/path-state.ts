@@ -1,0 +1,167 @@
+/**
+ * The state of a memory on the path to a leaf: the newest value of each label, and the newest prompt. Read
+ * from the leaf upwards, as far as the last state, or a recorded prompt, which names the values before it.
+ */
+import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
+import { type MemoryData, memoryEntry, type PromptData, promptEntry } from "./entries.js";
+
+/** The members of a session that a memory uses. */
+export type MemorySession = Pick<
+  Session,
+  "id" | "leafId" | "tree" | "writable" | "entry" | "append" | "stage" | "context"
+>;
+
+/** A value of a block, and the entry that wrote it. */
+export interface StoredValue {
+  readonly entryId: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly data: MemoryData;
+}
+
+/** The memory at a leaf. */
+export interface PathState {
+  readonly leafId: string | null;
+  readonly tree: MemorySession["tree"];
+  /** By label. */
+  readonly values: ReadonlyMap<string, StoredValue>;
+  readonly prompt: { readonly entryId: string; readonly data: PromptData } | undefined;
+  /** Whether a compaction follows the prompt. */
+  readonly compacted: boolean;
+  /** The first entry behind the prompt that names a model. */
+  readonly modelEntryId: string | undefined;
+  /** Whether the walk met no message before the root. */
+  readonly empty: boolean;
+}
+
+/** Entries that are read at once. */
+const chunkSize = 64;
+
+type Node = NonNullable<ReturnType<MemorySession["tree"]["node"]>>;
+
+/** Yields the nodes from an entry up to its root. */
+export function* upwards(tree: MemorySession["tree"], leafId: string | null): Generator<Node, void> {
+  for (let id = leafId; id !== null; ) {
+    const node = tree.node(id);
+    if (node === undefined) return;
+    yield node;
+    id = node.parentId;
+  }
+}
+
+/** Reads entries at once, in order; undefined for an unreadable one. */
+export async function readEntries(
+  session: Pick<MemorySession, "entry">,
+  ids: readonly string[],
+): Promise<readonly (SessionEntry | UnknownEntry | undefined)[]> {
+  const entries: (SessionEntry | UnknownEntry | undefined)[] = [];
+  for (let at = 0; at < ids.length; at += chunkSize) {
+    const chunk = ids.slice(at, at + chunkSize);
+    for (const entry of await Promise.all(chunk.map((id) => session.entry(id)))) entries.push(entry);
+  }
+  return entries;
+}
+
+/** Reads the states of paths, each from the one before if that is on it. */
+export class PathReader {
+  readonly #session: MemorySession;
+  #last: PathState | undefined;
+
+  constructor(session: MemorySession) {
+    this.#session = session;
+  }
+
+  /** The state at a leaf. The path of a replaced log is read anew. */
+  async at(leafId: string | null): Promise<PathState> {
+    const { tree } = this.#session;
+    const known = this.#last?.tree === tree ? this.#last : undefined;
+    if (known?.leafId === leafId) return known;
+    const fold = new Fold();
+    let chunk: Node[] = [];
+    let base: PathState | undefined;
+    for (const node of upwards(tree, leafId)) {
+      if (node.id === known?.leafId) {
+        base = known;
+        break;
+      }
+      chunk.push(node);
+      if (chunk.length < chunkSize) continue;
+      await this.#take(fold, chunk);
+      if (fold.prompt !== undefined) break;
+      chunk = [];
+    }
+    if (fold.prompt === undefined) await this.#take(fold, chunk);
+    await this.#complete(fold, base);
+    const state = fold.state(leafId, tree, base);
+    this.#last = state;
+    return state;
+  }
+
+  /** Adds nodes, newest first, up to a recorded prompt. */
+  async #take(fold: Fold, nodes: readonly Node[]): Promise<void> {
+    const custom = nodes.filter(({ type }) => type === "custom").map(({ id }) => id);
+    const bodies = await readEntries(this.#session, custom);
+    const bodyOf = new Map(custom.map((id, at) => [id, bodies[at]]));
+    for (const node of nodes) {
+      fold.add(node, bodyOf.get(node.id));
+      if (fold.prompt !== undefined) return;
+    }
+  }
+
+  /** Reads the values that the prompt names and no later entry replaced. */
+  async #complete(fold: Fold, base: PathState | undefined): Promise<void> {
+    if (fold.prompt === undefined) {
+      for (const [label, value] of base?.values ?? []) fold.keep(label, value);
+      return;
+    }
+    const wanted = Object.entries(fold.prompt.data.values).filter(([label]) => !fold.values.has(label));
+    const entries = await readEntries(
+      this.#session,
+      wanted.map(([, id]) => id),
+    );
+    for (const entry of entries) if (entry !== undefined) fold.addValue(entry);
+  }
+}
+
+class Fold {
+  readonly values = new Map<string, StoredValue>();
+  prompt: PathState["prompt"];
+  #compacted = false;
+  #empty = true;
+  #modelEntryId: string | undefined;
+
+  add(node: Node, body: SessionEntry | UnknownEntry | undefined): void {
+    if (node.type === "message") this.#empty = false;
+    if (node.type === "compaction") this.#compacted = true;
+    else if (node.type === "model_change" || node.role === "assistant") this.#modelEntryId = node.id;
+    if (body === undefined) return;
+    const data = promptEntry.read(body);
+    if (data === undefined) this.addValue(body);
+    else this.prompt = { entryId: node.id, data };
+  }
+
+  addValue(entry: SessionEntry | UnknownEntry): void {
+    const data = memoryEntry.read(entry);
+    if (data !== undefined) this.keep(data.label, { entryId: entry.id, at: entry.timestamp, data });
+  }
+
+  keep(label: string, value: StoredValue): void {
+    if (!this.values.has(label)) this.values.set(label, value);
+  }
+
+  state(leafId: string | null, tree: MemorySession["tree"], base: PathState | undefined): PathState {
+    const own = { leafId, tree, values: this.values };
+    if (this.prompt !== undefined || base === undefined) {
+      const empty = this.#empty && this.prompt === undefined;
+      const found = { prompt: this.prompt, compacted: this.#compacted, modelEntryId: this.#modelEntryId };
+      return { ...own, ...found, empty };
+    }
+    return {
+      ...own,
+      prompt: base.prompt,
+      compacted: this.#compacted || base.compacted,
+      modelEntryId: base.modelEntryId ?? this.#modelEntryId,
+      empty: this.#empty && base.empty,
+    };
+  }
+}

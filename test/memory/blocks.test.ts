@@ -1,0 +1,216 @@
+import { userMessage } from "sessile/content";
+import { type MemoryBlock, sessionMemory } from "sessile/memory";
+import { memorySessionStore, type Session } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { asked, callOf, replyWith, sharedText, told } from "./support.js";
+
+const blocks: readonly MemoryBlock[] = [
+  { label: "identity", text: "You are patient." },
+  { label: "facts", description: "About this user.", maxTokens: 40, writable: true },
+];
+const create = () => memorySessionStore().create({ cwd: "/" });
+const add = (text: string) => ({ label: "facts", action: "add", text });
+
+describe("a block of the session", () => {
+  it("has the newest value on the path: two branches have two memories", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks });
+    const { id: root } = await session.appendMessage(userMessage("Hello."));
+    await asked(session, memory, "set_memory", add("likes tea"));
+    const tea = session.leafId;
+    session.branch(root);
+    expect((await memory.get("facts")).text).toBe("");
+    await asked(session, memory, "set_memory", add("likes coffee"));
+    expect((await memory.get("facts")).text).toBe("likes coffee");
+    session.branch(tea);
+    expect((await memory.get("facts")).text).toBe("likes tea");
+  });
+
+  it("goes along with a fork and with an extracted branch, which then go their own ways", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/" });
+    const memory = sessionMemory(session, { blocks });
+    await session.appendMessage(userMessage("Hello."));
+    await asked(session, memory, "set_memory", add("likes tea"));
+    const { digest } = await memory.prompt();
+    const copies: Session[] = [await store.fork(session), await session.extract()];
+    for (const copy of copies) {
+      const own = sessionMemory(copy, { blocks });
+      expect(await own.prompt()).toMatchObject({ digest, rendered: undefined });
+      await own.set("facts", "likes milk");
+      expect((await own.get("facts")).text).toBe("likes milk");
+    }
+    expect((await memory.get("facts")).text).toBe("likes tea");
+  });
+
+  it("refuses a write over its bound, and says how much is left", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks });
+    const value = await memory.set("facts", "likes tea");
+    const { size } = session.tree;
+    const error = await memory.set("facts", "word ".repeat(80)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "BLOCK_TOO_LONG",
+      details: { label: "facts", maxTokens: 40, left: value.left },
+    });
+    expect(value.left).toBe(40 - value.tokens);
+    expect(session.tree.size).toBe(size);
+    const result = await asked(session, memory, "set_memory", add("word ".repeat(80)));
+    expect(result).toMatchObject({ isError: true, details: { memory: { code: "BLOCK_TOO_LONG" } } });
+    expect(told(result)).toMatch(/^Not saved: .* 40 is the most\. \d+ of 40 tokens are used\./);
+    expect((await memory.get("facts")).text).toBe("likes tea");
+  });
+
+  it("is written by compare-and-swap on the entry that was read", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks });
+    const first = await memory.set("facts", "one", { expected: null });
+    const second = await memory.set("facts", "two", { expected: first.revision });
+    const { size } = session.tree;
+    const stale = memory.set("facts", "three", { expected: first.revision });
+    await expect(stale).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+      details: { expected: first.revision, actual: second.revision },
+    });
+    expect(session.tree.size).toBe(size);
+    expect(await session.entry(second.revision ?? "")).toMatchObject({
+      customType: "sessile.memory",
+      data: { label: "facts", text: "two", previous: first.revision, by: "program" },
+    });
+  });
+
+  it("loses no write of one handle, however many are under way beside other appends", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks: [{ label: "facts", writable: true }] });
+    await session.appendMessage(userMessage("Hello."));
+    const calls = Array.from({ length: 20 }, (_, n) => callOf("set_memory", add(`fact ${n}`)));
+    await session.appendMessage(replyWith(...calls));
+    const others = calls.map((_, n) => session.append([{ type: "custom", customType: "other", data: n }]));
+    const results = await Promise.all(calls.map((call) => memory.run(call)));
+    await Promise.all(others);
+    expect(results.every((result) => result?.isError === false)).toBe(true);
+    const { text } = await memory.get("facts");
+    expect(text.split("\n").sort()).toEqual(calls.map((_, n) => `fact ${n}`).sort());
+  });
+
+  it("lets the second of two writers go on only from the other's value, or on its own branch", async () => {
+    const store = memorySessionStore();
+    const a = await store.create({ cwd: "/" });
+    await a.appendMessage(userMessage("Hello."));
+    const b = await store.open(a.id, { mode: "write" });
+    const [one, two] = [a, b].map((session) => sessionMemory(session, { blocks }));
+    await one?.set("facts", "of a");
+    const refused = await two?.set("facts", "of b").catch((thrown: unknown) => thrown);
+    expect(refused).toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect((await two?.get("facts"))?.text).toBe("");
+    b.branch((refused as { details: { leafId: string } }).details.leafId);
+    expect((await two?.get("facts"))?.text).toBe("of a");
+    await two?.set("facts", "of a and b");
+    await a.refresh();
+    expect((await one?.get("facts"))?.text).toBe("of a");
+    a.branch(b.leafId);
+    expect((await one?.get("facts"))?.text).toBe("of a and b");
+  });
+
+  it("says when each fact came, and from which message", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks: [{ label: "facts", writable: true }] });
+    const first = await session.appendMessage(userMessage("I like tea."));
+    await asked(session, memory, "set_memory", add("likes tea"));
+    const second = await session.appendMessage(userMessage("I live in Oslo, and like coffee too."));
+    await asked(session, memory, "set_memory", add("lives in Oslo"));
+    await asked(session, memory, "set_memory", {
+      label: "facts",
+      action: "rewrite",
+      text: "lives in Oslo\nlikes tea\nlikes coffee",
+    });
+    await memory.set("facts", "lives in Oslo\nlikes tea\nlikes coffee\nis called Kim", { from: first.id });
+    const { facts, writes } = await memory.history("facts");
+    expect(facts.map(({ text, by, messageId }) => [text, by, messageId])).toEqual([
+      ["lives in Oslo", "model", second.id],
+      ["likes tea", "model", first.id],
+      ["likes coffee", "model", second.id],
+      ["is called Kim", "program", first.id],
+    ]);
+    expect(writes).toHaveLength(4);
+    for (const { entryId, at, call } of writes.slice(0, 3)) {
+      expect(session.tree.node(entryId)?.timestamp).toBe(at);
+      expect(session.tree.node(call?.entryId ?? "")?.role).toBe("assistant");
+    }
+  });
+
+  it("is not made for labels that repeat, have no value, or are of another kind", async () => {
+    const session = await create();
+    const of = (given: unknown) => () => sessionMemory(session, { blocks: given as MemoryBlock[] });
+    expect(of([...blocks, blocks[0]])).toThrow(/blocks\[2\]\.label: identity is the label of another block/);
+    expect(of([{ label: "no spaces", text: "" }])).toThrow(/blocks\[0\]\.label/);
+    expect(of([{ label: "a" }])).toThrow(/blocks\[0\]: expected text/);
+    expect(of([{ label: "a", writable: true, maxTokens: 0 }])).toThrow(RangeError);
+    expect(of([{ label: "a", source: {} }])).toThrow(/source: expected get/);
+    expect(of([{ label: "a", source: { get: () => {} }, writable: true }])).toThrow(/has no set/);
+    const documents = { list: async () => [], load: async () => undefined };
+    expect(of([{ label: "a", documents }])).toThrow(/blobs: expected a blob store/);
+    const memory = sessionMemory(session, { blocks });
+    await expect(memory.set("identity", "x")).rejects.toThrow(TypeError);
+    await expect(memory.get("nothing")).rejects.toThrow(TypeError);
+  });
+});
+
+describe("a shared block", () => {
+  it("is read and written by version, by several sessions", async () => {
+    const source = sharedText("We ship on Fridays.");
+    const shared: readonly MemoryBlock[] = [{ label: "team", source }];
+    const store = memorySessionStore();
+    const a = await store.create({ cwd: "/" });
+    const b = await store.create({ cwd: "/" });
+    const [one, two] = [a, b].map((session) => sessionMemory(session, { blocks: shared }));
+    if (one === undefined || two === undefined) throw new Error("two memories");
+    expect((await one.prompt()).system).toContain("> We ship on Fridays.");
+    await two.prompt();
+    await asked(a, one, "set_memory", { label: "team", action: "rewrite", text: "We ship on Mondays." });
+    expect(await two.get("team")).toMatchObject({ text: "We ship on Mondays.", revision: "1" });
+    // The prompt of the other session still has the text of Friday: a rewrite of that is refused.
+    const rewrite = { label: "team", action: "rewrite", text: "We ship on Fridays at noon." };
+    const refused = await asked(b, two, "set_memory", rewrite);
+    expect(refused).toMatchObject({ isError: true, details: { memory: { code: "CONCURRENT_WRITER" } } });
+    expect(told(refused)).toContain("> We ship on Mondays.");
+    expect(source.text).toBe("We ship on Mondays.");
+    // It was told the present text, so that it can decide again.
+    const again = await asked(b, two, "set_memory", { ...rewrite, text: "We ship on Mondays at noon." });
+    expect(again.isError).toBe(false);
+    expect(source).toMatchObject({ text: "We ship on Mondays at noon.", version: 2 });
+    expect((await two.get("team")).written).toMatchObject({ by: "model" });
+    expect((await one.get("team")).written).toBeUndefined();
+    expect((await two.history("team")).writes).toHaveLength(1);
+  });
+
+  it("is refused if it changes between the read and the write", async () => {
+    const source = sharedText("one");
+    const set = source.set?.bind(source);
+    if (set === undefined) throw new Error("a source with set");
+    source.set = async (text, expected) => {
+      source.text = "of another";
+      source.version++;
+      source.set = set;
+      return set(text, expected);
+    };
+    const session = await create();
+    const memory = sessionMemory(session, { blocks: [{ label: "team", source }] });
+    const result = await asked(session, memory, "set_memory", { label: "team", action: "add", text: "two" });
+    expect(result.isError).toBe(true);
+    expect(told(result)).toContain("> of another");
+    expect(source.text).toBe("of another");
+    expect((await memory.history("team")).writes).toEqual([]);
+  });
+
+  it("without `set` is not for the model, nor for a program", async () => {
+    const session = await create();
+    const { get } = sharedText("fixed");
+    const source = { get, text: "fixed", version: 0 };
+    const memory = sessionMemory(session, { blocks: [{ label: "team", source }] });
+    const { system, tools } = await memory.prompt();
+    expect(system).toContain("You cannot change them.");
+    expect(tools).toEqual([]);
+    await expect(memory.set("team", "x")).rejects.toThrow(/has no set/);
+  });
+});

@@ -1,0 +1,240 @@
+import { memoryBlobStore } from "sessile/blobs";
+import { toolCalls, userMessage } from "sessile/content";
+import { type MemoryBlock, type MemoryOptions, sessionMemory } from "sessile/memory";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { openaiChat } from "sessile/projections/openai";
+import { memorySessionStore, type Session } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { asked, callOf, model, replyWith, sharedText, told } from "./support.js";
+
+const facts: readonly MemoryBlock[] = [{ label: "facts", writable: true, maxTokens: 100 }];
+const policy = "Refunds take 30 days.\n# Exceptions\nNone.";
+const texts: Readonly<Record<string, string>> = { refunds: policy, shipping: "By boat." };
+
+async function started(options: Partial<MemoryOptions> = {}) {
+  const session = await memorySessionStore().create({ cwd: "/" });
+  await session.appendMessage(userMessage("Hello."));
+  return { session, memory: sessionMemory(session, { blocks: facts, ...options }) };
+}
+
+describe("set_memory", () => {
+  const set = (action: string, text: string, old?: string) => ({ label: "facts", action, text, old });
+
+  it("adds lines once, replaces a part, and removes a line", async () => {
+    const { session, memory } = await started();
+    const run = (args: unknown) => asked(session, memory, "set_memory", args);
+    expect(told(await run(set("add", "likes tea")))).toBe("Saved in facts. 2 of 100 tokens are used.");
+    await run(set("add", "lives in Oslo\nis called Kim"));
+    expect(told(await run(set("add", "lives in Oslo")))).toMatch(/^facts has this already\./);
+    await run(set("replace", "coffee", "tea"));
+    await run(set("replace", "", "lives in Oslo"));
+    expect((await memory.get("facts")).text).toBe("likes coffee\nis called Kim");
+    await run(set("rewrite", "likes milk"));
+    expect((await memory.get("facts")).text).toBe("likes milk");
+    await run(set("rewrite", ""));
+    expect((await memory.get("facts")).text).toBe("");
+  });
+
+  it("tells the model the present text if the part to replace is not there, or is ambiguous", async () => {
+    const { session, memory } = await started();
+    await memory.set("facts", "tea\n# green tea");
+    for (const old of ["coffee", "tea", ""]) {
+      const result = await asked(session, memory, "set_memory", set("replace", "milk", old));
+      expect(result.isError).toBe(true);
+      expect(told(result)).toMatch(/\n> tea\n> # green tea$/);
+    }
+    expect((await memory.get("facts")).text).toBe("tea\n# green tea");
+  });
+
+  it("does not rewrite what the model was not shown", async () => {
+    const { session, memory } = await started();
+    await memory.prompt();
+    await memory.set("facts", "written by a person meanwhile");
+    const refused = await asked(session, memory, "set_memory", set("rewrite", "likes tea"));
+    expect(refused).toMatchObject({ isError: true, details: { memory: { code: "CONCURRENT_WRITER" } } });
+    expect(told(refused)).toContain("> written by a person meanwhile");
+    expect((await memory.get("facts")).text).toBe("written by a person meanwhile");
+    expect((await asked(session, memory, "set_memory", set("rewrite", "likes tea"))).isError).toBe(false);
+
+    await memory.set("facts", "written again");
+    await memory.refresh();
+    expect((await asked(session, memory, "set_memory", set("rewrite", "likes milk"))).isError).toBe(false);
+  });
+
+  it("is not written again if it is answered again, as after a crash", async () => {
+    const { session, memory } = await started();
+    const calls = [callOf("set_memory", set("rewrite", "one")), callOf("set_memory", set("rewrite", "two"))];
+    await session.appendMessage(replyWith(...calls));
+    for (const call of calls) await memory.run(call);
+    const { size } = session.tree;
+    const later = sessionMemory(session, { blocks: facts });
+    for (const call of calls) expect((await later.run(call))?.isError).toBe(false);
+    expect(session.tree.size).toBe(size);
+    expect((await later.get("facts")).text).toBe("two");
+    // The same id in a later turn, as some providers have it, is another call.
+    await session.appendMessage(replyWith({ ...(calls[0] as (typeof calls)[0]) }));
+    await later.run(calls[0] as (typeof calls)[0]);
+    expect((await later.get("facts")).text).toBe("one");
+  });
+
+  it("is not written to a shared text again either", async () => {
+    const source = sharedText();
+    const { session, memory } = await started({ blocks: [{ label: "team", source }] });
+    const call = callOf("set_memory", { label: "team", action: "add", text: "one" });
+    await session.appendMessage(replyWith(call));
+    await memory.run(call);
+    await memory.run(call);
+    expect(source).toMatchObject({ text: "one", version: 1 });
+  });
+
+  it("answers wrong arguments with an error for the model", async () => {
+    const blocks: readonly MemoryBlock[] = [...facts, { label: "identity", text: "You." }];
+    const { session, memory } = await started({ blocks });
+    const wrong = [
+      null,
+      "facts",
+      [],
+      {},
+      { label: "identity", action: "add", text: "x" },
+      { label: "other", action: "add", text: "x" },
+      { label: "facts", action: "delete", text: "x" },
+      { label: "facts", action: "add" },
+      { label: "facts", action: "add", text: 3 },
+      { label: "facts", action: "replace", text: "x" },
+    ];
+    for (const args of wrong)
+      expect(await asked(session, memory, "set_memory", args)).toMatchObject({ isError: true });
+    expect((await memory.get("facts")).text).toBe("");
+    expect(await memory.run(callOf("read", { path: "a" }))).toBeUndefined();
+  });
+});
+
+describe("documents", () => {
+  const blobs = memoryBlobStore();
+  const documents = {
+    list: async () => [{ name: "refunds", description: "How refunds work" }, { name: "shipping" }],
+    load: async (name: string) => texts[name],
+  };
+  const options = { blocks: [{ label: "skills", documents }], blobs };
+  const refunds = { label: "skills", name: "refunds" };
+  const sent = async (session: Session, replay: ReturnType<ReturnType<typeof sessionMemory>["replay"]>) => {
+    const context = await session.context();
+    const claude = await project(context, anthropicMessages(model), { blobs, replay });
+    const chat = await project(context, openaiChat({ model: "gpt-5.6" }), { blobs, replay });
+    return [JSON.stringify(claude.value), JSON.stringify(chat.value)];
+  };
+
+  it("are listed in the prompt, loaded as a resource with one blob, and shown until they are unloaded", async () => {
+    const { session, memory } = await started(options);
+    const { system, tools } = await memory.prompt();
+    expect(system).toMatch(/> - refunds: How refunds work\n> - shipping$/);
+    expect(tools.map(({ name }) => name)).toEqual(["load_document", "unload_document"]);
+    const result = await asked(session, memory, "load_document", refunds);
+    expect(result.content[1]).toMatchObject({ resource: { mediaType: "text/plain", source: "document" } });
+    expect(await memory.documents()).toMatchObject([{ ...refunds, entryId: session.leafId }]);
+    expect(told(await asked(session, memory, "load_document", refunds))).toBe("refunds is loaded already.");
+
+    // Also in later turns, for a target with documents and for one without.
+    await session.appendMessage(userMessage("And?"));
+    const exceptions = "# Exceptions";
+    for (const request of await sent(session, memory.replay())) expect(request).toContain(exceptions);
+    for (const request of await sent(session, () => "describe")) expect(request).not.toContain(exceptions);
+
+    const { size } = session.tree;
+    await asked(session, memory, "unload_document", refunds);
+    expect(session.tree.size).toBe(size + 3);
+    expect(await memory.documents()).toEqual([]);
+    for (const request of await sent(session, memory.replay())) {
+      expect(request).not.toContain(exceptions);
+      expect(request).toContain("[The document refunds was put away; load_document shows it again.]");
+    }
+    await asked(session, memory, "load_document", refunds);
+    expect(await memory.documents()).toHaveLength(1);
+    let stored = 0;
+    for await (const _ of blobs.list()) stored++;
+    expect(stored).toBe(1);
+  });
+
+  it("are loaded by the path: a branch, a restoring edit and a compaction decide", async () => {
+    const { session, memory } = await started(options);
+    const before = session.leafId;
+    await asked(session, memory, "load_document", refunds);
+    const { id } = session.tree.node(session.leafId ?? "") ?? { id: "" };
+    const loaded = await session.entry(id);
+    await asked(session, memory, "unload_document", refunds);
+    const after = session.leafId;
+    session.branch(id);
+    expect(await memory.documents()).toHaveLength(1);
+    session.branch(before);
+    expect(await memory.documents()).toEqual([]);
+    session.branch(after);
+    const content = loaded?.type === "message" && "content" in loaded.message ? loaded.message.content : "";
+    await session.append([{ type: "context_edit", targetId: id, replacement: { content } }]);
+    expect(await memory.documents()).toMatchObject([refunds]);
+    const { id: kept } = await session.appendMessage(userMessage("Next."));
+    await session.append([{ type: "compaction", summary: "s", firstKeptEntryId: kept, tokensBefore: 1 }]);
+    expect(await memory.documents()).toEqual([]);
+    const reopened = sessionMemory(session, options);
+    session.branch(id);
+    expect(await reopened.documents()).toMatchObject([refunds]);
+  });
+
+  it("that do not exist, or are not loaded, are told to the model", async () => {
+    const { session, memory } = await started(options);
+    const missing = { label: "skills", name: "nothing\n# Obey" };
+    const refused = await asked(session, memory, "load_document", missing);
+    expect(refused).toMatchObject({ isError: true });
+    expect(told(refused)).toBe("skills has no document nothing # Obey.");
+    expect(told(await asked(session, memory, "unload_document", refunds))).toBe("refunds is not loaded.");
+    expect(await asked(session, memory, "load_document", { name: "refunds" })).toMatchObject({
+      isError: true,
+    });
+  });
+});
+
+describe("search_memory", () => {
+  it("gives what the caller's search finds, bounded and quoted", async () => {
+    const queries: unknown[] = [];
+    const { session, memory } = await started({
+      async *search(query) {
+        queries.push(query);
+        for (let n = 0; n < 50; n++)
+          yield {
+            sessionId: "s1",
+            entryId: `e${n}\n`,
+            role: "user",
+            snippet: `# tea ${n}\n\u202e${"x".repeat(600)}`,
+            at: "2026-11-23T10:00:00.000Z",
+          };
+      },
+    });
+    const { tools } = await memory.prompt();
+    expect(tools.map(({ name }) => name)).toEqual(["set_memory", "search_memory"]);
+    const result = await asked(session, memory, "search_memory", { query: " tea\nparty " });
+    expect(queries).toEqual([{ text: "tea party", limit: 10 }]);
+    const lines = told(result).split("\n");
+    expect(lines).toHaveLength(21);
+    expect(lines[1]).toBe("2026-11-23, user, entry e0_ of session s1:");
+    expect(lines[2]).toMatch(/^> # tea 0 x{400,500}…$/);
+    expect(await asked(session, memory, "search_memory", { query: " " })).toMatchObject({ isError: true });
+  });
+
+  it("says that nothing was found", async () => {
+    const { session, memory } = await started({ async *search() {} });
+    expect(told(await asked(session, memory, "search_memory", { query: "tea" }))).toMatch(
+      /^Nothing was found/,
+    );
+  });
+});
+
+it("leaves calls of other tools to the caller", async () => {
+  const { session, memory } = await started();
+  const reply = replyWith(
+    callOf("read", {}),
+    callOf("set_memory", { label: "facts", action: "add", text: "x" }),
+  );
+  await session.appendMessage(reply);
+  const results = await Promise.all(toolCalls(reply).map((call) => memory.run(call)));
+  expect(results.map((result) => result?.toolName)).toEqual([undefined, "set_memory"]);
+});
