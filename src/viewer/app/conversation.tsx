@@ -1,6 +1,6 @@
 /** The conversation: facts of the session, the timeline, and the rows of the branch as a virtual list. */
 
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Row } from "../model/rows.js";
 import { useViewer, useVirtualList, type VirtualList } from "./hooks.js";
 import { MessageRow } from "./message-row.js";
@@ -11,7 +11,7 @@ import type { ViewerState } from "./viewer-state.js";
 /** More rows than a printer or a browser handles well. */
 const maxPrintedRows = 5000;
 /** Frames in which a row must appear after a scroll. */
-const maxFrames = 30;
+const maxFrames = 120;
 /** Pixels from the end within which a live session keeps its end in view. */
 const endDistance = 500;
 
@@ -48,7 +48,9 @@ interface RowsProps {
 function Rows({ scroller, margin }: RowsProps) {
   const state = useViewer();
   const { rows, view } = state;
-  const estimate = useCallback((index: number) => estimateHeight(rows[index]), [rows]);
+  // The list asks for all of them again after each measured row.
+  const heights = useMemo(() => Uint16Array.from(rows, estimateHeight), [rows]);
+  const estimate = useCallback((index: number) => heights[index] ?? 60, [heights]);
   const keyOf = useCallback((index: number) => rows[index]?.id ?? String(index), [rows]);
   const list = useVirtualList({ count: rows.length, scroller, margin, estimate, keyOf });
   useFollowing(state, scroller, list);
@@ -57,7 +59,8 @@ function Rows({ scroller, margin }: RowsProps) {
     const wanted = margin === 0 ? undefined : state.takeWanted();
     if (wanted === undefined) return;
     list.scrollTo(state.rowIndex(wanted.id), "start");
-    if (wanted.focus) focusWhenThere(scroller.current, wanted.id);
+    const isWanted = () => state.view.focusId === wanted.id;
+    if (wanted.focus) focusWhenThere(scroller.current, wanted.id, isWanted);
   });
   const shown = view.printing
     ? rows.slice(0, maxPrintedRows).map((_, index) => index)
@@ -112,26 +115,29 @@ function useFollowing(state: ViewerState, scroller: RowsProps["scroller"], list:
   }, [rows]);
 }
 
-function focusWhenThere(scroller: HTMLElement | null, id: string): void {
-  if (scroller === null) return;
+/** Focuses a row after it was rendered, unless another one is wanted by then. */
+function focusWhenThere(scroller: HTMLElement | null, id: string, isWanted: () => boolean): void {
   const find = (frames: number) => {
-    const element = scroller.querySelector<HTMLElement>(`[data-entry="${CSS.escape(id)}"]`);
-    if (element !== null) element.focus({ preventScroll: true });
+    if (!isWanted()) return;
+    const element = scroller?.querySelector<HTMLElement>(`[data-entry="${CSS.escape(id)}"]`);
+    if (element) element.focus({ preventScroll: true });
     else if (frames > 0) requestAnimationFrame(() => find(frames - 1));
   };
   find(maxFrames);
 }
 
+/** Fits into 16 bits. */
+const maxEstimate = 60_000;
+
 /** A guess, until a row is measured. Close guesses keep the scroll bar still. */
-function estimateHeight(row: Row | undefined): number {
-  if (row === undefined) return 60;
+function estimateHeight(row: Row): number {
   switch (row.kind) {
     case "note":
     case "unknown":
       return 34;
     case "assistant": {
       const blocks = row.message.content.length - row.calls.length;
-      return 60 + blocks * 70 + row.calls.length * 190;
+      return Math.min(maxEstimate, 60 + blocks * 70 + row.calls.length * 190);
     }
     case "compaction":
     case "branchSummary":

@@ -1,6 +1,6 @@
 /** The search: a field, the number of messages that contain the words, and the way from one to the next. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { searchEntries } from "../model/search.js";
 import { pause, useViewer } from "./hooks.js";
 import { stepHit } from "./keys.js";
@@ -13,7 +13,8 @@ export function FindBar({ find }: { readonly find: FindState }) {
   const state = useViewer();
   const field = useRef<HTMLInputElement>(null);
   const { version } = state.models;
-  useEffect(() => field.current?.focus(), []);
+  // Before the next key: a person types on.
+  useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(async () => {

@@ -76,11 +76,16 @@ function openContext(state: ViewerState, tab: "seen" | "sent"): void {
 function focusOutline(state: ViewerState): void {
   const outline = document.querySelector(".outline");
   if (outline?.checkVisibility() !== true) state.set({ outlineOpen: true });
-  requestAnimationFrame(() => {
+  const focus = (frames: number) => {
     const line = outline?.querySelector<HTMLElement>("[data-current]") ?? outline?.querySelector("a");
-    line?.focus();
-  });
+    if (line) line.focus();
+    // The lines come after the first paint.
+    else if (frames > 0) requestAnimationFrame(() => focus(frames - 1));
+  };
+  requestAnimationFrame(() => focus(maxFrames));
 }
+
+const maxFrames = 120;
 
 /** Clicks on the folds of the row in focus, all in the direction of the first. */
 function toggleParts(state: ViewerState): void {
