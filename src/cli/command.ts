@@ -88,7 +88,8 @@ export const sourceOptions: readonly OptionSpec[] = [
   {
     name: "dir",
     value: "DIR",
-    description: "A store of sessions. Default: .sessile/sessions here and the homes of all agents.",
+    description:
+      "A store of sessions, or with --agent the agent's home. Default: .sessile/sessions here and all homes.",
   },
   {
     name: "blobs",

@@ -6,7 +6,7 @@ import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
-import type { CommandContext, Parsed } from "./command.js";
+import { type CommandContext, type Parsed, textOption } from "./command.js";
 import { damagedRecords, noteDamage } from "./damage.js";
 import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
@@ -24,20 +24,25 @@ const isForeign = (format: ForeignFormatName) => format !== "pi" && format !== "
 
 /** The sessions of all known agents in their homes. */
 export async function findForeign(
-  _parsed: Parsed,
+  parsed: Parsed,
   context: CommandContext,
   query: SourceQuery,
 ): Promise<readonly FoundSession[]> {
   const { signal, out } = context;
   const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
   const since = query.since?.getTime();
+  const dir = textOption(parsed, "dir");
+  const homes =
+    dir === undefined || query.agent === undefined
+      ? {}
+      : { homes: { [query.agent]: resolve(context.cwd, dir) } };
   const found: FoundSession[] = [];
   const wanted = agents.filter((agent) => query.agent === undefined || query.agent === agent);
   // The directory and the time of a session in a database are in its rows.
   const [inRows, inFiles] = [wanted.filter(hasRows), wanted.filter((agent) => !hasRows(agent))];
   const sessions = [
-    findSessions({ agents: inFiles, ...(cwd && { cwd }), ...(since && { since }) }),
-    rowsOf(findSessions({ agents: inRows })),
+    findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
+    rowsOf(findSessions({ agents: inRows, ...homes })),
   ];
   for await (const each of joined(sessions)) {
     signal.throwIfAborted();

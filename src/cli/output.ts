@@ -34,6 +34,8 @@ const minColumns = 40;
 /** Work that takes longer than this shows its progress. */
 const progressAfterMs = 500;
 const progressEveryMs = 100;
+/** A command that tells nothing for so long shows its time. */
+const tickMs = 1000;
 
 export interface OutputOptions {
   readonly stdout: TextStream;
@@ -65,6 +67,7 @@ export class Output {
   #shownAt = 0;
   #progress = "";
   #broken = false;
+  #ticker: NodeJS.Timeout | undefined;
   readonly #told = new Set<string>();
 
   constructor({ stdout, stderr, env, json, now }: OutputOptions) {
@@ -87,7 +90,7 @@ export class Output {
 
   /** Writes text, and waits until the stream has it. */
   async write(text: string): Promise<void> {
-    this.#clearProgress();
+    this.end();
     if (this.#broken) throw new PipeClosed();
     await new Promise<void>((resolve, reject) => {
       this.#stdout.write(text, (error) => {
@@ -137,10 +140,20 @@ export class Output {
     this.#told.add(text);
   }
 
+  /** Shows the seconds of a command, which its own progress replaces, until it writes data. */
+  start(name: string): void {
+    const tick = () => {
+      const now = this.#now();
+      if (now - this.#shownAt < tickMs) return;
+      this.progress(() => `${name}: ${Math.floor((now - this.#started) / 1000)} s`);
+    };
+    if (this.#stderr.isTTY === true) this.#ticker = setInterval(tick, progressEveryMs).unref();
+  }
+
   /** Shows how far the work is, if it is slow and a person looks. */
   progress(text: () => string): void {
     const now = this.#now();
-    if (this.#stderr.isTTY !== true || this.json) return;
+    if (this.#stderr.isTTY !== true) return;
     if (now - this.#started < progressAfterMs || now - this.#shownAt < progressEveryMs) return;
     this.#shownAt = now;
     this.#clearProgress();
@@ -156,6 +169,7 @@ export class Output {
 
   /** Ends the progress. */
   end(): void {
+    clearInterval(this.#ticker);
     this.#clearProgress();
   }
 

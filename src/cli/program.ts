@@ -78,6 +78,7 @@ async function run(program: Program, words: readonly string[], world: World, out
     cwd: world.cwd,
     now: () => world.now(),
   };
+  out.start(command.name);
   return command.run(parsed, context);
 }
 

@@ -92,7 +92,7 @@ export async function findSessions(
   const dirs = dir === undefined ? ownStores(context) : [resolve(context.cwd, dir)];
   const isOwn = query.agent === undefined || query.agent === ownAgent;
   const own = isOwn ? await Promise.all(dirs.map((each) => sessionsIn(each, parsed, context, query))) : [];
-  const isForeign = dir === undefined && query.agent !== ownAgent;
+  const isForeign = dir === undefined ? query.agent !== ownAgent : !isOwn;
   const foreign = isForeign ? await findForeign(parsed, context, query) : [];
   const found = [...own.flat(), ...foreign];
   return found.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0));

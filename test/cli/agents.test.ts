@@ -126,6 +126,10 @@ describe("sessions of other agents", () => {
       ["claude-code", transcript.sessionId],
     ]);
     expect((await run("ls", "--agent", "claude-code", "--json")).json.length).toBe(1);
+    expect((await run("ls", "codex", "--agent", "codex", "--json")).json.map(({ id }) => id)).toEqual([
+      codexId,
+    ]);
+    expect((await run("ls", "codex", "--agent", "claude-code", "--json")).json).toEqual([]);
     for (const name of [codexId, codexId.slice(0, 9), "latest", join(env.CODEX_HOME, codexFile)])
       expect((await run("show", name)).stdout).toContain("It is under the hay.");
     expect((await run("show", transcript.sessionId, "--context")).stdout).toContain("Still not.");

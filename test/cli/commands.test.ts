@@ -57,8 +57,11 @@ describe("ls", () => {
   });
 
   it("cannot read a store that does not exist", async () => {
-    const { code, stderr } = await run(["ls", "--dir", "nowhere"]);
-    expect([code, stderr]).toEqual([3, "sessile: there is no directory nowhere (SESSION_NOT_FOUND)\n"]);
+    for (const words of [["--dir", "nowhere"], ["nowhere"]]) {
+      const { code, stderr } = await run(["ls", ...words]);
+      expect([code, stderr]).toEqual([3, "sessile: there is no directory nowhere (SESSION_NOT_FOUND)\n"]);
+    }
+    expect((await run(["ls", ".sessile/sessions", "--json"])).json.map(({ id }) => id)).toEqual([made.id]);
   });
 });
 

@@ -69,6 +69,16 @@ describe("a file that is no session", () => {
     expect(readdirSync(made.dir)).toEqual(before);
   });
 
+  it.each(["ls", "verify", "gc"])("or is no directory of blobs or sessions: blobs %s", async (name) => {
+    for (const [dir, sessions] of [
+      ["nowhere", ".sessile/sessions"],
+      [".sessile", "nowhere"],
+    ] as const) {
+      const shown = await run(["blobs", name, dir, "--sessions", sessions]);
+      expect([shown.code, shown.stdout, /nowhere/.test(shown.stderr)]).toEqual([3, "", true]);
+    }
+  });
+
   it("is diagnosed: exit code 1, and 3 if it is absent", async () => {
     for (const [file, code] of [
       ["empty.jsonl", 1],

@@ -46,7 +46,7 @@ describe("wrong words", () => {
     [["shwo"], "did you mean show?"],
     [["blobs"], "blobs: expected ls, verify, gc"],
     [["show"], "show: missing S"],
-    [["ls", "extra"], 'ls: unexpected "extra"'],
+    [["ls", ".", "extra"], 'ls: unexpected "extra"'],
     [["ls", "--frob"], "--frob"],
     [["ls", "-n", "0"], '--number: expected a whole number from 1, got "0"'],
     [["ls", "--since", "soon"], '--since: expected a date or an age such as 7d, got "soon"'],

@@ -1,6 +1,6 @@
 /** `blobs verify`, `blobs ls`, `blobs gc`: the bytes of attachments, checked and collected. */
 
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type BlobMark, collectGarbage } from "../../blobs/index.js";
 import { fileBlobStore } from "../../blobs/node/index.js";
@@ -29,12 +29,16 @@ const sessionsOption: OptionSpec = {
   description: "The store of all sessions that use the blobs.",
 };
 
-function storeOf({ positionals: [dir = ""] }: Parsed, { cwd }: CommandContext) {
-  return fileBlobStore({ dir: resolve(cwd, dir) });
+/** @throws the error of Node if there is no such directory: an empty store would look sound */
+async function storeOf({ positionals: [name = ""] }: Parsed, { cwd }: CommandContext) {
+  const dir = resolve(cwd, name);
+  await readdir(dir);
+  return fileBlobStore({ dir });
 }
 
 /** The references of every session of a store; incomplete for one that is damaged or unreadable. */
 async function* rootsOf(dir: string, { signal, out }: CommandContext): AsyncGenerator<BlobMark> {
+  await readdir(dir);
   const store = fileSessionStore({ dir });
   const skipped: BlobMark[] = [];
   const stop = store.on("skipped", ({ location, error }) =>
@@ -69,7 +73,7 @@ export const blobsList: CommandBody = {
       for await (const { refs } of rootsOf(dir, context))
         for (const ref of new Set(refs)) counts.set(ref, (counts.get(ref) ?? 0) + 1);
     }
-    for await (const { ref, size, touchedAt } of storeOf(parsed, context).list({ signal })) {
+    for await (const { ref, size, touchedAt } of (await storeOf(parsed, context)).list({ signal })) {
       const touched = new Date(touchedAt).toISOString();
       const sessions = isCounted ? { sessions: counts.get(ref) ?? 0 } : {};
       if (out.json) await out.value({ ref, size, touched, ...sessions });
@@ -98,7 +102,7 @@ export const blobsVerify: CommandBody = {
   ],
   async run(parsed, context) {
     const { out, signal } = context;
-    const store = storeOf(parsed, context);
+    const store = await storeOf(parsed, context);
     const sizes = new Map<BlobRef, number>();
     for await (const { ref, size } of store.list({ signal })) sizes.set(ref, size);
     const { corrupt } = await store.verify({ signal });
@@ -164,7 +168,7 @@ export const blobsCollect: CommandBody = {
     const { out, signal } = context;
     const dir = resolve(context.cwd, requiredOption(parsed, "sessions"));
     const days = numberOption(parsed, "grace-days");
-    const report = await collectGarbage(storeOf(parsed, context), {
+    const report = await collectGarbage(await storeOf(parsed, context), {
       marks: rootsOf(dir, context),
       dryRun: parsed.options["dry-run"] === true,
       signal,

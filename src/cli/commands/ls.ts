@@ -8,9 +8,12 @@ const shownIdLength = 13;
 
 export const ls: CommandBody = {
   description: [
-    "Without `--dir` it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
+    "Without DIR it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
+    "With `--agent` of another agent, DIR is the agent's home.",
   ],
-  arguments: [],
+  arguments: [
+    { name: "DIR", kind: "directory", optional: true, description: "A store of sessions, as `--dir`." },
+  ],
   options: [
     ...sourceOptions.filter(({ name }) => name !== "blobs"),
     { name: "cwd", value: "DIR", description: "Only sessions of this project." },
@@ -19,13 +22,16 @@ export const ls: CommandBody = {
   ],
   examples: [
     { line: "sessile ls --since 7d", does: "the sessions of the last week" },
+    { line: "sessile ls backup/sessions", does: "those of a store" },
     { line: "sessile ls --agent codex --json", does: "a line of JSON for each session of Codex" },
   ],
   async run(parsed, context) {
     const { out } = context;
     const since = timeOption(parsed, "since", context.now());
     const limit = numberOption(parsed, "number", 1) ?? Number.POSITIVE_INFINITY;
-    const found = (await findSessions(parsed, context, queryOf(parsed, since))).slice(0, limit);
+    const [dir = parsed.options.dir] = parsed.positionals;
+    const here = { ...parsed, options: { ...parsed.options, dir } };
+    const found = (await findSessions(here, context, queryOf(parsed, since))).slice(0, limit);
     if (out.json) {
       for (const { open: _, read: _read, files: _files, ...session } of found) await out.value(session);
       return 0;

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { CommandContext, CommandRow } from "../../src/cli/command.js";
+import { runProgram } from "../../src/cli/program.js";
+
+/** What a command writes to a terminal, in order, with the clock under control. */
+async function written(
+  run: (context: CommandContext, pass: (ms: number) => Promise<void>) => Promise<void>,
+  { isTTY = true, words = ["slow"] }: { readonly isTTY?: boolean; readonly words?: readonly string[] } = {},
+): Promise<readonly (readonly [string, string])[]> {
+  const out: [string, string][] = [];
+  let now = 1_000_000;
+  const stream = (name: string) => ({
+    write(text: string, done?: () => void) {
+      out.push([name, text]);
+      done?.();
+      return true;
+    },
+    isTTY,
+    columns: 60,
+  });
+  const row: CommandRow = {
+    name: "slow",
+    summary: "Take a while",
+    load: async () => ({
+      ...{ description: [], arguments: [], options: [], examples: [] },
+      async run(_parsed, context) {
+        await run(context, async (ms) => {
+          now += ms;
+          // The clock of the display is the machine's own.
+          await delay(150);
+        });
+        return 0;
+      },
+    }),
+  };
+  await runProgram({ version: "0", commands: [row] }, words, {
+    ...{ stdout: stream("out"), stderr: stream("err"), env: {}, cwd: "/" },
+    ...{ signal: new AbortController().signal, now: () => now },
+  });
+  return out;
+}
+
+const cleared = (text: string) => ["err", `\r${" ".repeat(text.length)}\r`] as const;
+
+describe("progress", () => {
+  it("shows the time of any command after half a second, and is gone before data and at the end", async () => {
+    const all = await written(async ({ out }, pass) => {
+      await pass(400);
+      await pass(1600);
+      await out.line("data");
+      await pass(60_000);
+    });
+    expect(all).toEqual([["err", "slow: 2 s"], cleared("slow: 2 s"), ["out", "data\n"]]);
+  });
+
+  it("shows the command's own words, cut to the width and clean", async () => {
+    const all = await written(async ({ out }, pass) => {
+      await pass(2000);
+      await pass(200);
+      out.progress(() => `7 sessions \u001b[31m${"x".repeat(100)}`);
+    });
+    const [, , [, shown = ""] = []] = all;
+    expect(shown).toMatch(/^7 sessions \\u001b\[31mx+$/);
+    expect(shown.length).toBe(59);
+    expect(all.at(-1)).toEqual(cleared(shown));
+  });
+
+  it("shows nothing without a terminal, nor of quick work", async () => {
+    expect(await written((_, pass) => pass(5000), { isTTY: false })).toEqual([]);
+    expect(await written((_, pass) => pass(300))).toEqual([]);
+    const asJson = await written((_, pass) => pass(3000), { words: ["slow", "--json"] });
+    expect(asJson[0]).toEqual(["err", "slow: 3 s"]);
+  });
+});
