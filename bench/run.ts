@@ -5,6 +5,7 @@ import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
 import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
+import { commandLineList, commandLineSearch } from "./command-line.js";
 import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { economics } from "./economics.js";
@@ -53,6 +54,8 @@ const claims: readonly Claim[] = [
   economics,
   adapters,
   interop,
+  commandLineSearch,
+  commandLineList,
 ];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 

@@ -141,13 +141,13 @@ export class Runner {
   async alone(
     what: string,
     task: string,
-    input: object,
+    input: object | (() => object),
     side: string | Sides = sessions.ours,
   ): Promise<Omit<Row, "targets">> {
     const results: TaskResult[] = [];
     const [program, options] = typeof side === "string" ? [side, {}] : [side.peer, side];
     for (let round = 0; round < this.#rounds; round++)
-      results.push(await this.once(program, task, input, options));
+      results.push(await this.once(program, task, typeof input === "function" ? input() : input, options));
     return { what, ours: figureOf(results) };
   }
 

@@ -1,6 +1,6 @@
 /** `search`: full text over sessions, newest first. */
 
-import { open } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import {
   type CommandBody,
@@ -37,11 +37,10 @@ export const search: CommandBody = {
     const since = timeOption(parsed, "since", context.now());
     const needles = words.map(needleOf);
     let hits = 0;
-    for (const found of await findSessions(parsed, context, queryOf(parsed, since))) {
-      signal.throwIfAborted();
+    const sessions = await findSessions(parsed, context, queryOf(parsed, since));
+    for await (const found of candidates(sessions, needles, signal)) {
       out.progress(() => `${hits} entries; ${found.path}`);
-      if (!(await mayHave(found, needles, signal))) continue;
-      for await (const { entry, text } of entriesOf(found, context)) {
+      for await (const { entry, text } of entriesOf(found, needles, context)) {
         if (!words.every((word) => text.includes(word))) continue;
         hits++;
         const snippet = snippetOf(text, words[0] ?? "");
@@ -73,7 +72,28 @@ function needleOf(word: string): Buffer {
   return Buffer.from(runs.reduce((longest, run) => (run.length > longest.length ? run : longest), ""));
 }
 
-const chunkBytes = 1024 * 1024;
+const chunkBytes = 256 * 1024;
+/** Files that are read while others are searched. */
+const readAhead = 4;
+
+/** The sessions whose files have the bytes, in order. */
+async function* candidates(
+  sessions: readonly FoundSession[],
+  needles: readonly Buffer[],
+  signal: AbortSignal,
+): AsyncGenerator<FoundSession> {
+  const scans: Promise<boolean>[] = [];
+  let next = 0;
+  for (const found of sessions) {
+    while (scans.length < readAhead && next < sessions.length) {
+      const scan = mayHave(sessions[next++] as FoundSession, needles, signal);
+      // It is awaited below, unless the search ends before.
+      scan.catch(() => {});
+      scans.push(scan);
+    }
+    if (await scans.shift()) yield found;
+  }
+}
 
 /** Whether each needle is in one of a session's files. Bytes are cheaper than entries. */
 async function mayHave(
@@ -108,17 +128,63 @@ async function mayHave(
   return missing.length === 0;
 }
 
+/** A larger file is not read in whole. */
+const maxFileBytes = 64 * 1024 * 1024;
+
+/**
+ * The ids of a session's lines that have all needles: decoding the other lines takes most of the time.
+ * Undefined if the lines do not tell them: other agents' files, large ones, and those without ids.
+ */
+async function idsOfLines(
+  { path, read, size }: FoundSession,
+  needles: readonly Buffer[],
+): Promise<ReadonlySet<string> | undefined> {
+  const [first, ...others] = [...needles].sort((a, b) => b.length - a.length);
+  if (read !== undefined || size > maxFileBytes || first === undefined || first.length === 0)
+    return undefined;
+  // Opening the session tells why it is not readable.
+  const bytes = await readFile(path).catch(() => undefined);
+  if (bytes === undefined) return undefined;
+  const ids = new Set<string>();
+  for (let at = bytes.indexOf(first); at >= 0; ) {
+    const end = bytes.indexOf(lineFeed, at);
+    const line = bytes.subarray(bytes.lastIndexOf(lineFeed, at) + 1, end < 0 ? bytes.length : end);
+    if (others.every((needle) => line.includes(needle))) {
+      const id = idOf(line);
+      if (id === undefined) return undefined;
+      ids.add(id);
+    }
+    at = end < 0 ? -1 : bytes.indexOf(first, end);
+  }
+  return ids;
+}
+
+const lineFeed = 10;
+
+/** The id in a line; "" for a damaged line, which is no entry, and undefined for one without an id. */
+function idOf(line: Buffer): string | undefined {
+  try {
+    const { id } = JSON.parse(line.toString()) as { readonly id?: unknown };
+    return typeof id === "string" ? id : undefined;
+  } catch {
+    return "";
+  }
+}
+
 /** Entries with their texts, subagents included. A session that cannot be read is named, and skipped. */
 async function* entriesOf(
   found: FoundSession,
+  needles: readonly Buffer[],
   context: CommandContext,
 ): AsyncGenerator<{ readonly entry: SessionEntry | UnknownEntry; readonly text: string }> {
+  const ids = await idsOfLines(found, needles);
   const opened = await openOrSkip(found, context, { isSearch: true });
   if (opened === undefined) return;
   try {
     for (const session of [opened.session, ...opened.children]) {
       for (const { node } of session.tree.walk()) {
         context.signal.throwIfAborted();
+        if (ids?.has(node.id) === false) continue;
         const entry = await session.entry(node.id);
         if (entry !== undefined) yield { entry, text: textOf(entry) };
       }
