@@ -12,10 +12,11 @@ import {
 } from "../session/index.js";
 import { Channels } from "./channels.js";
 import { Database, type Row } from "./database.js";
-import { bytesOf, maxBatchBytes } from "./lines.js";
+import { bytesOf, maxBatchBytes, timeOf } from "./lines.js";
 import { existsError, type LogSession, type LogTables, PostgresLog } from "./log.js";
 import { migrationTo } from "./migrations.js";
 import { cwdKey, type PostgresSessionsOptions, schemaArgument } from "./options.js";
+import { indexLines, searchTerms } from "./search.js";
 import { statementsFor } from "./statements.js";
 
 /** The operations of PostgreSQL beside those of every backend. */
@@ -82,24 +83,28 @@ class PostgresBackend implements SessionBackend, PostgresTables {
   /** Runs lists, and the reads of sessions that are opened to read. */
   readonly #replica: Database;
   #durability: Promise<Durability> | undefined;
+  /** Only with an index: without one, a search reads the lines. */
+  readonly search?: NonNullable<SessionBackend["search"]>;
 
   constructor(options: PostgresSessionsOptions) {
-    const { db, read, listen, notify = false } = options;
+    const { db, read, listen, notify = false, search = false } = options;
     const schema = schemaArgument(options.schema);
     const database = new Database(db, options);
     this.#replica = read === undefined ? database : new Database(read, options);
     this.#tables = {
       schema,
-      sql: statementsFor(schema, notify),
+      sql: statementsFor(schema, notify, search),
       database,
       reader: database,
       notify,
+      search,
       channels: listen && new Channels(listen, schema),
       maxLineBytes: Math.min(
         integerOption("maxLineBytes", options.maxLineBytes, 2 ** 26, 1024),
         maxBatchBytes,
       ),
     };
+    if (search) this.search = (query) => searchTerms(this.#tables.sql, this.#replica, query);
   }
 
   async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
@@ -127,7 +132,12 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     for (let limit = firstPage; ; limit = Math.min(2 * limit, maxPage)) {
       signal?.throwIfAborted();
       // A cursor from outside may have a NUL, which PostgreSQL refuses.
-      const values = [partition, timeBefore(last), last?.id.replaceAll("\0", "") ?? "", limit];
+      const values = [
+        partition,
+        timeOf(last?.modifiedAt ?? Infinity),
+        last?.id.replaceAll("\0", "") ?? "",
+        limit,
+      ];
       const rows =
         cwd === undefined
           ? await this.#replica.query(operation, sql.list, values)
@@ -157,8 +167,12 @@ class PostgresBackend implements SessionBackend, PostgresTables {
   }
 
   async migrate(): Promise<void> {
-    const { database, schema } = this.#tables;
-    await database.query({ name: "migrate", path: schema }, migrationTo(schema), []);
+    const { database, schema, search, sql } = this.#tables;
+    const operation = { name: "migrate", path: schema };
+    await database.query(operation, migrationTo(schema), []);
+    if (!search) return;
+    await database.query(operation, sql.makeIndex, []);
+    await indexLines(this.#tables);
   }
 
   async *partitions(): AsyncGenerator<string> {
@@ -193,14 +207,6 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     const [row] = await database.query({ name: "open", path: id }, this.#tables.sql.find, [partition, id]);
     return row && { partition, id, epoch: row.epoch, cwd: "", previewed: row.previewed };
   }
-}
-
-/** Times beyond this would not print with four digits of the year. */
-const maxTime = Date.UTC(9999, 0);
-
-function timeBefore(session: StoredSessionQuery["after"]): string {
-  if (session === undefined) return "infinity";
-  return new Date(Math.max(0, Math.min(session.modifiedAt, maxTime))).toISOString();
 }
 
 function storedOf(row: Row): StoredSession {

@@ -125,3 +125,12 @@ export function isSameLines(
     return other?.length === line.length && line.every((byte, at) => byte === other[at]);
   });
 }
+
+/** Times beyond this would not print with four digits of the year. */
+const maxTime = Date.UTC(9999, 0);
+
+/** A time in milliseconds since 1970, as text in SQL. */
+export function timeOf(time: number): string {
+  if (time === Infinity) return "infinity";
+  return new Date(Math.max(0, Math.min(time, maxTime))).toISOString();
+}

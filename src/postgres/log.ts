@@ -17,7 +17,9 @@ import {
   summaryValues,
 } from "./lines.js";
 import { cwdKey } from "./options.js";
+
 import type { Statements } from "./statements.js";
+import { termsOf } from "./terms.js";
 
 /** The session of a log. */
 export interface LogSession {
@@ -39,6 +41,8 @@ export interface LogTables {
   /** Runs the reads: the database, or a replica that may lag. */
   readonly reader: Database;
   readonly notify: boolean;
+  /** Whether lines are written with their terms. */
+  readonly search: boolean;
   readonly channels: Channels | undefined;
   readonly maxLineBytes: number;
 }
@@ -81,14 +85,17 @@ export class PostgresLog implements SessionLog {
     });
     const { sql } = this.#tables;
     const values = [...this.#key, from, ...batch.values, ...countValues];
+    const terms = this.#termsOf(batch.lines);
     if (from === 0) {
       values[3] = cwdKey(header?.cwd ?? this.#session.cwd);
-      await this.#write("append to", expected, batch.lines, sql.create, [...values, ...shownValues]);
+      const all = [...values, ...shownValues, ...terms];
+      await this.#write("append to", expected, batch.lines, sql.create, all);
     } else if (isShown) {
-      await this.#write("append to", expected, batch.lines, sql.appendSummary, [...values, ...shownValues]);
+      const all = [...values, ...shownValues, ...terms];
+      await this.#write("append to", expected, batch.lines, sql.appendSummary, all);
     } else {
       const statement = lines.length === 1 ? sql.appendLine : sql.append;
-      await this.#write("append to", expected, batch.lines, statement, values);
+      await this.#write("append to", expected, batch.lines, statement, [...values, ...terms]);
     }
     this.#previewed ||= preview !== undefined;
     return { position: this.#position(from + lines.length), at: lines.map((_, index) => from + index) };
@@ -140,7 +147,8 @@ export class PostgresLog implements SessionLog {
     const from = this.#headOf(expected);
     const batch = batchOf(all);
     const { countValues, shownValues, preview } = summaryValues(batch.lines, from, { head: false });
-    const values = [...this.#key, from, ...batch.values, ...countValues, ...shownValues];
+    const terms = this.#termsOf(batch.lines);
+    const values = [...this.#key, from, ...batch.values, ...countValues, ...shownValues, ...terms];
     await this.#write("replace", expected, batch.lines, this.#tables.sql.replace, values);
     this.#previewed = preview !== undefined;
     return this.#position(from + all.length);
@@ -150,6 +158,8 @@ export class PostgresLog implements SessionLog {
     if (!(from instanceof PostgresLog) || !this.#sharesTables(from)) return false;
     const end = last === undefined ? from.#headOf(to) : last.at + 1;
     const { partition, id, epoch, cwd } = this.#session;
+    // Terms begin with their partition.
+    if (this.#tables.search && partition !== from.#session.partition) return false;
     const header = first.subarray(0, -1);
     const { cwd: written = cwd } = summaryValues([header], 0, { head: false }).header ?? {};
     const values = [partition, id, epoch, cwdKey(written), header, ...from.#key, end];
@@ -168,6 +178,10 @@ export class PostgresLog implements SessionLog {
   get #key(): readonly unknown[] {
     const { partition, id, epoch } = this.#session;
     return [partition, id, epoch];
+  }
+
+  #termsOf(lines: readonly Uint8Array[]): readonly string[] {
+    return this.#tables.search ? [termsOf(lines, this.#session.partition)] : [];
   }
 
   #operation(name: string) {

@@ -79,6 +79,11 @@ const migrations: readonly ((schema: string) => string)[] = [
       foreign key (partition, id) references ${schema}.session on delete cascade
     );
     create index blob_ref_session on ${schema}.blob_ref (partition, id);`,
+  (schema) => `
+    -- The terms of the line, if a program with an index wrote it or filled them in.
+    alter table ${schema}.entry add column terms tsvector;
+    -- The sequence number before which every line has its terms.
+    alter table ${schema}.session add column indexed bigint not null default 0;`,
 ];
 
 /** The version of the tables that this library makes. */

@@ -36,6 +36,12 @@ export interface PostgresSessionsOptions {
    */
   readonly notify?: boolean;
   /**
+   * Whether an append indexes the words of its lines, for `search`: `migrate` makes the index, and indexes
+   * the lines that are there. A search reads all lines that were written without it, and finds the same.
+   * @default false
+   */
+  readonly search?: boolean;
+  /**
    * Calls `heard` with the payload of each notification on a channel, over a connection of its own, and
    * resolves to a function that ends it. With it, `follow` reads as soon as a writer with `notify` appended;
    * a notification that is lost costs the time of a poll.

@@ -17,36 +17,57 @@ function cutLines(bytes: string, lengths: string): string {
   ) as given`;
 }
 
+/** The terms of lines, as the value of a parameter has them; see `termsOf`. */
+function termsIn(words: string): string {
+  return `nullif(array_to_tsvector(string_to_array(${words}, ' ')), ''::tsvector)`;
+}
+
 /** The time of a change: grows with each change of a session, also if the server's clock steps back. */
 const nextTime = "greatest(modified_at, clock_timestamp())";
 
-const insertedColumns = `(partition, id, epoch, cwd, head, size, modified_at, created_at,
-  entries, messages, header, preview_at, preview, info_at, info)`;
+const insertedColumns = `partition, id, epoch, cwd, head, size, modified_at, created_at,
+  entries, messages, header, preview_at, preview, info_at, info`;
 
 /**
  * The SQL for the tables of a schema.
  * @param notify whether each change sends a notification: the channel is then the last value
+ * @param search whether lines have terms: they are then the value after those that a statement names
  */
-export function statementsFor(schemaName: string, notify: boolean) {
+export function statementsFor(schemaName: string, notify: boolean, search = false) {
   const schema = identifier(schemaName);
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
-  const notifying = (channel: string): string => (notify ? `, pg_notify(${channel}, $2)` : "");
+  /** The last value, behind the terms. */
+  const notifying = (values: number): string =>
+    notify ? `, pg_notify($${values + (search ? 2 : 1)}, $2)` : "";
+  const ifSearch = (text: string): string => (search ? text : "");
   const listed = `id, (extract(epoch from modified_at) * 1000)::bigint::text as modified, size::text,
     entries::text, messages::text, header, preview, info`;
+  const inserted = `(${insertedColumns}${ifSearch(", indexed")})`;
   const newestFirst = "order by modified_at desc, id desc";
-  const addLines = (table: string, from: string, lengths: string, bytes: string): string => `
-    insert into ${entry} (partition, id, seq, line)
-    select $1, $2, ${from} + given.at - 1, given.line from ${table}, ${cutLines(bytes, lengths)}`;
-  const addOfMoved = addLines("moved", "$4::bigint", "$7", "$8");
-  /** An update of the session, if its epoch and head are as expected, and the lines that follow. */
-  const change = (channel: string, changes: string, added = addOfMoved): string => `with moved as (
+  const lineColumns = `partition, id, seq, line${ifSearch(", terms")}`;
+  const addLines = (table: string, from: string, values: number): string => `
+    insert into ${entry} (${lineColumns})
+    select $1, $2, ${from} + given.at - 1, given.line${ifSearch(`, ${termsIn("words")}`)}
+    from ${table}, ${cutLines("$8", "$7")}${ifSearch(`
+    left join unnest(string_to_array($${values + 1}::text, E'\\n')) with ordinality as cut_words (words, at)
+      using (at)`)}`;
+  /**
+   * An update of the session, if its epoch and head are as expected, and the lines that follow.
+   * @param values the number of values without terms and channel
+   */
+  const change = (
+    values: number,
+    changes: string,
+    added = addLines("moved", "$4::bigint", values),
+  ): string => `with moved as (
       update ${session} set head = head + $5::bigint, modified_at = ${nextTime}, ${changes}
       where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
       returning head
     ), added as (${added})
-    select head::text${notifying(channel)} from moved`;
-  const counted = `size = size + $6::bigint,
+    select head::text${notifying(values)} from moved`;
+  const indexed = ifSearch("indexed = case when indexed = head then head + $5::bigint else indexed end,");
+  const counted = `${indexed} size = size + $6::bigint,
       entries = entries + $9::bigint, messages = messages + $10::bigint`;
   return {
     /** partition, id */
@@ -55,27 +76,29 @@ export function statementsFor(schemaName: string, notify: boolean) {
 
     /** partition, id, epoch, cwd, count, size, lengths, bytes, counts, header, preview, info */
     create: `with made as (
-        insert into ${session} ${insertedColumns}
+        insert into ${session} ${inserted}
         values ($1, $2, $3::uuid, $4, $5::bigint, $6::bigint, clock_timestamp(), clock_timestamp(),
-          $9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint, $15::bytea)
+          $9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint, $15::bytea
+          ${ifSearch(", $5::bigint")})
         on conflict do nothing returning head
-      ), added as (${addLines("made", "0", "$7", "$8")})
-      select head::text${notifying("$16")} from made`,
+      ), added as (${addLines("made", "0", 15)})
+      select head::text${notifying(15)} from made`,
 
     /** partition, id, epoch, head, count, size, lengths, bytes, counts */
-    append: change("$11", counted),
+    append: change(10, counted),
 
     /** As append, for one line: a tenth less work. The comparison gives a type to each value. */
     appendLine: change(
-      "$11",
+      10,
       counted,
-      `insert into ${entry} (partition, id, seq, line)
-      select $1, $2, $4::bigint, $8::bytea from moved where $7::text <> ''`,
+      `insert into ${entry} (${lineColumns})
+      select $1, $2, $4::bigint, $8::bytea${ifSearch(`, ${termsIn("$11::text")}`)}
+      from moved where $7::text <> ''`,
     ),
 
     /** As append, then header, preview and info. The cache keeps the first of the former two. */
     appendSummary: change(
-      "$16",
+      15,
       `${counted}, header = coalesce(header, $11::bytea),
       preview_at = coalesce(preview_at, $12::bigint), preview = coalesce(preview, $13::bytea),
       info_at = coalesce($14::bigint, info_at), info = coalesce($15::bytea, info)`,
@@ -83,8 +106,8 @@ export function statementsFor(schemaName: string, notify: boolean) {
 
     /** As appendSummary: the lines take the place of all others, which stay in the table. */
     replace: change(
-      "$16",
-      `base = head, size = $6::bigint,
+      15,
+      `${ifSearch("indexed = head + $5::bigint,")} base = head, size = $6::bigint,
       entries = $9::bigint, messages = $10::bigint, header = $11::bytea,
       preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
     ),
@@ -126,10 +149,10 @@ export function statementsFor(schemaName: string, notify: boolean) {
         select * from ${session}
         where partition = $6 and id = $7 and epoch = $8::uuid and head >= $9::bigint and base < $9::bigint
       ), lines as (
-        select e.seq - s.base as seq, e.line from source s join ${entry} e using (partition, id)
+        select e.seq - s.base as seq, e.line${ifSearch(", e.terms")} from source s join ${entry} e using (partition, id)
         where e.seq > s.base and e.seq < $9::bigint
       ), made as (
-        insert into ${session} ${insertedColumns}
+        insert into ${session} ${inserted}
         select $1, $2, $3::uuid, $4, $9::bigint - s.base,
           (select coalesce(sum(octet_length(line) + 1), 0) from lines) + octet_length($5::bytea) + 1,
           clock_timestamp(), clock_timestamp(),
@@ -137,7 +160,7 @@ export function statementsFor(schemaName: string, notify: boolean) {
           $5::bytea,
           case when s.preview_at < $9::bigint then s.preview_at - s.base end,
           case when s.preview_at < $9::bigint then s.preview end,
-          i.seq, i.line
+          i.seq, i.line${ifSearch(", greatest(0, least(s.indexed, $9::bigint) - s.base)")}
         from source s left join lateral (
           select s.info_at - s.base as seq, s.info as line where s.info_at < $9::bigint
           union all (
@@ -150,7 +173,8 @@ export function statementsFor(schemaName: string, notify: boolean) {
       ), first as (
         insert into ${entry} (partition, id, seq, line) select $1, $2, 0, $5::bytea from made
       ), added as (
-        insert into ${entry} (partition, id, seq, line) select $1, $2, seq, line from made, lines
+        insert into ${entry} (${lineColumns})
+        select $1, $2, seq, line${ifSearch(", terms")} from made, lines
       )
       select exists (select from source) as reached, exists (select from made) as made`,
 
@@ -163,6 +187,40 @@ export function statementsFor(schemaName: string, notify: boolean) {
     listOfCwd: `select ${listed} from ${session}
       where partition = $1 and cwd = $5 and (modified_at, id) < ($2::text::timestamptz, $3)
       ${newestFirst} limit $4::integer`,
+
+    /**
+     * partition, time and id of the session before, the number at most, query, time since, cwd or null: the
+     * sessions with lines that have the terms, or with lines that have no terms yet.
+     */
+    search: `with found as (
+        select id, string_agg(seq::text, ',') as at from ${entry}
+        where terms is not null and terms @@ $5::text::tsquery and partition = $1 group by id
+      )
+      select id, (extract(epoch from s.modified_at) * 1000)::bigint::text as modified, found.at,
+        greatest(s.indexed, s.base)::text as indexed, s.head::text
+      from ${session} s left join found using (id)
+      where s.partition = $1 and (found.id is not null or s.indexed < s.head)
+        and s.modified_at >= $6::text::timestamptz and ($7::text is null or s.cwd = $7)
+        and (s.modified_at, s.id) < ($2::text::timestamptz, $3)
+      order by s.modified_at desc, s.id desc limit $4::integer`,
+
+    /** partition and id of the session before, the number at most: those with lines without terms. */
+    unindexed: `select partition, id, epoch::text, greatest(indexed, base)::text as indexed, base::text
+      from ${session} where indexed < head and (partition, id) > ($1, $2)
+      order by partition, id limit $3::integer`,
+
+    /** partition, id, epoch, number of the first line, terms of lines, the number after the last line */
+    index: `with moved as (
+        update ${session} set indexed = greatest(indexed, $6::bigint)
+        where partition = $1 and id = $2 and epoch = $3::uuid and greatest(indexed, base) >= $4::bigint
+        returning head
+      )
+      update ${entry} e set terms = ${termsIn("words")}
+      from moved, unnest(string_to_array($5::text, E'\\n')) with ordinality as cut_words (words, at)
+      where e.partition = $1 and e.id = $2 and e.seq = $4::bigint + cut_words.at - 1 and words <> ''`,
+
+    /** The index of the terms. */
+    makeIndex: `create index if not exists entry_terms on ${entry} using gin (terms) where terms is not null`,
 
     /** partition, id, epoch */
     delete: `delete from ${session}

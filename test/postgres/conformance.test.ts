@@ -11,11 +11,11 @@ beforeAll(async () => {
   await emptyStore(schema);
 }, startMs);
 
-async function fixture(): Promise<ConformanceFixture> {
+async function fixture(search = false): Promise<ConformanceFixture> {
   const server = await pglite();
   await server.query(`delete from ${schema}.session`);
   const db = new FaultyDriver(server);
-  const backend = () => postgresSessionBackend({ db, schema });
+  const backend = () => postgresSessionBackend({ db, schema, search });
   return {
     open: () => sessionStore(backend(), { maxLineBytes }),
     maxLineBytes,
@@ -40,6 +40,21 @@ describe("a store in PGlite", () => {
   for (const { name, run } of sessionStoreConformance) {
     test(name, { timeout: 30_000 }, async ({ skip }) => {
       const result = await run(await fixture());
+      if (result !== undefined) skip(result.skipped);
+    });
+  }
+});
+
+describe("a store in PGlite with an index of words", () => {
+  beforeAll(async () => {
+    await postgresSessionBackend({ db: await pglite(), schema, search: true }).migrate();
+  });
+
+  for (const { name, run } of sessionStoreConformance) {
+    // The others write with these statements too; those of copies and migrations are in these.
+    if (!/^search|^an index|fork up to|whose answer/.test(name)) continue;
+    test(name, { timeout: 30_000 }, async ({ skip }) => {
+      const result = await run(await fixture(true));
       if (result !== undefined) skip(result.skipped);
     });
   }

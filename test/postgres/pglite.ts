@@ -47,7 +47,7 @@ export class FaultyDriver {
 
 /** Whether a statement writes lines. */
 export function writesLines(text: string): boolean {
-  return text.includes(".entry (partition, id, seq, line)");
+  return text.includes(".entry (partition, id, seq, line");
 }
 
 /** What a driver throws for a connection that ends. */

@@ -249,10 +249,10 @@ export const searchCases = [
     const store = await harness.store();
     if (store.backend.search === undefined) return { skipped: "this backend has no index" };
     const words = ["ebb", "Flood", "ebbTide", "潮流", "straße", "\u00e9bb", "x".repeat(60), "flood-gate"];
-    for (const offset of [0, 1, 2]) {
+    for (const offset of [0, 1]) {
       const session = await harness.create({ store });
       const ids: string[] = [];
-      for (let at = 0; at < 24; at++) {
+      for (let at = 0; at < 14; at++) {
         const text = [0, 1, 2].map((index) => words[(at * (index + 1) + offset) % words.length]).join(" ");
         const [id = ""] = await added(session, { type: "message", message: userMessage(text) });
         ids.push(id);
@@ -264,16 +264,11 @@ export const searchCases = [
       }
     }
     const scan = scanning(store);
-    for (const text of [
-      ...words,
-      ...words.map((word, at) => `${word} ${words[(at + 3) % words.length]}`),
-      '"ebb"',
-      "xxx",
-    ]) {
+    for (const text of [...words, "ebb flood", "tide 潮", '"ebb"', "xxx"]) {
       for (const branch of ["path", "all"] as const) {
         const query = { text, branch, limit: 1000 };
         const hits = await collect(store.search(query));
-        equal(hits.length > 0 || text.includes(" ") || branch === "path", true, `hits of ${text}`);
+        equal(hits.length > 0 || branch === "path", true, `hits of ${text}`);
         equal(hits, await collect(scan.search(query)), `hits of ${text} by the index`);
       }
     }

@@ -1,0 +1,127 @@
+import type { PGlite } from "@electric-sql/pglite";
+import { userMessage } from "sessile/content";
+import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import type { SessionStore } from "sessile/session";
+import { beforeAll, expect, it } from "vitest";
+import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
+
+let server: PGlite;
+beforeAll(async () => {
+  server = await pglite();
+}, startMs);
+
+async function write(store: SessionStore, id: string, texts: readonly string[], partition?: string) {
+  const named = partition === undefined ? {} : { partition };
+  const session = await store.create({ cwd: "/work", id, ...named });
+  for (const text of texts) await session.appendMessage(userMessage(text));
+  await session.close();
+}
+
+async function find(store: SessionStore, text: string, partition?: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const named = partition === undefined ? {} : { partition };
+  for await (const { snippet } of store.search({ text, ...named })) found.push(snippet);
+  return found.sort();
+}
+
+it("lines that were written without an index are found, and indexed by migrate", async () => {
+  const schema = "filled";
+  const plain = await emptyStore(schema);
+  await write(plain, "old", ["an old reef", "nothing"]);
+  await write(plain, "theirs", ["their reef"], "tenant");
+  expect(plain.backend.search).toBeUndefined();
+  const db = new FaultyDriver(server);
+  const indexed = postgresSessionStore({ db, schema, search: true });
+  expect(await find(indexed, "reef")).toEqual(["an old reef"]);
+  await write(indexed, "new", ["a new reef"]);
+  const behind = async () =>
+    (
+      await server.query<{ id: string }>(`select id from ${schema}.session where indexed < head order by id`)
+    ).rows.map(({ id }) => id);
+  expect(await behind()).toEqual(["old", "theirs"]);
+  await indexed.migrate();
+  expect(await behind()).toEqual([]);
+  const { rows } = await server.query(
+    `select terms from ${schema}.entry where terms is not null order by seq, id`,
+  );
+  expect(rows.length).toBe(4);
+  expect(await find(indexed, "reef")).toEqual(["a new reef", "an old reef"]);
+  expect(await find(indexed, "reef", "tenant")).toEqual(["their reef"]);
+  // A writer without the index appends: its lines are read.
+  const session = await plain.open("new", { mode: "write" });
+  await session.appendMessage(userMessage("a reef of another writer"));
+  await session.close();
+  expect(await behind()).toEqual(["new"]);
+  expect(await find(indexed, "reef")).toEqual(["a new reef", "a reef of another writer", "an old reef"]);
+  const again = await indexed.open("new", { mode: "write" });
+  await again.appendMessage(userMessage("the last reef"));
+  await again.close();
+  expect((await find(indexed, "reef")).length).toBe(4);
+  await indexed.migrate();
+  expect(await behind()).toEqual([]);
+  expect((await find(indexed, "reef")).length).toBe(4);
+});
+
+it("only sessions with candidates are opened, and pages reach all of them", async () => {
+  const schema = "pages";
+  await emptyStore(schema);
+  const db = new FaultyDriver(server);
+  const store = postgresSessionStore({ db, schema, search: true });
+  await store.migrate();
+  await write(store, "s0", ["a common reef", "a shoal"]);
+  await write(store, "rare", ["a rare shell"]);
+  db.queries.length = 0;
+  expect(await find(store, "shell")).toEqual(["a rare shell"]);
+  expect(db.queries.filter((text) => text.includes("preview is not null as previewed"))).toHaveLength(1);
+  await server.query(`insert into ${schema}.session select partition, 's' || n, gen_random_uuid(), base, head, size,
+    modified_at - n / 3 * interval '1 ms', created_at, cwd, entries, messages, preview_at, info_at, header, preview, info, indexed
+    from ${schema}.session, generate_series(1, 999) n where id = 's0'`);
+  await server.query(`insert into ${schema}.entry select partition, 's' || n, seq, line, terms
+    from ${schema}.entry, generate_series(1, 999) n where id = 's0'`);
+  const found: { readonly id: string; readonly modifiedAt: number; readonly at: readonly number[] }[] = [];
+  const query = { partition: "", anyOf: [["common", "re"], ["shoal"]] };
+  for await (const each of store.backend.search?.(query) ?? []) found.push(each);
+  expect(new Set(found.map(({ id }) => id)).size).toBe(1000);
+  expect(found.every(({ at }) => at.toSorted().join() === "1,2")).toBe(true);
+  const before = (a: (typeof found)[0], b: (typeof found)[0]) =>
+    b.modifiedAt - a.modifiedAt || (a.id < b.id ? 1 : -1);
+  expect(found).toEqual(found.toSorted(before));
+});
+
+it("a deleted session leaves no terms, and a copy has those of its lines", async () => {
+  const schema = "copied";
+  await emptyStore(schema);
+  const store = postgresSessionStore({ db: server, schema, search: true });
+  await store.migrate();
+  await write(store, "source", ["a reef", "a shoal"], "tenant");
+  const termsOf = async (id: string) =>
+    (
+      await server.query<{ terms: string }>(
+        `select array_to_string(tsvector_to_array(terms), ' ') as terms from ${schema}.entry
+        where id = $1 and terms is not null order by seq`,
+        [id],
+      )
+    ).rows.map(({ terms }) => terms);
+  const source = await termsOf("source");
+  expect(source).toHaveLength(2);
+  const fork = await store.fork("source", { partition: "tenant", id: "fork" });
+  await fork.close();
+  expect((await termsOf("fork")).slice(0, 2)).toEqual(source);
+  const elsewhere = await store.fork("source", { partition: "tenant", toPartition: "other", id: "moved" });
+  await elsewhere.close();
+  // Terms of partitions differ, so that tenants share no postings.
+  expect((await termsOf("moved"))[0]).not.toBe(source[0]);
+  expect((await find(store, "shoal", "other")).length).toBe(1);
+  await store.delete("source", { partition: "tenant" });
+  expect(await termsOf("source")).toEqual([]);
+});
+
+it("quotes nothing that a query may have", async () => {
+  const schema = "quoted";
+  const store = postgresSessionStore({ db: server, schema, search: true });
+  await store.migrate();
+  await write(store, "a", ["it's a \\ 'quoted' :* & word"]);
+  for (const text of ["it's", "\\ 'quoted'", "a:* & word", "quoted | !x"])
+    expect((await find(store, text)).length, text).toBe(text.includes("!x") ? 0 : 1);
+  expect(postgresSessionBackend({ db: server, schema }).search).toBeUndefined();
+});
