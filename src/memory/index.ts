@@ -15,6 +15,7 @@ export type {
   SharedValue,
   WritableBlock,
 } from "./blocks.js";
+export type { FactProposal, MemoryCompactionOptions } from "./compaction.js";
 export type { LoadedDocument } from "./documents.js";
 export type { MemoryModel, MemoryWriter, PromptReason } from "./entries.js";
 export type { MemoryFact, MemoryHistory, MemoryWrite } from "./history.js";

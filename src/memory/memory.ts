@@ -1,6 +1,7 @@
 /** `sessionMemory`: the blocks of a session, the frozen prompt, and the answers to the model's calls. */
 import { replayCurrentTurn } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
+import type { CompactOptions } from "../compaction/index.js";
 import type { ReplayPolicy, ToolResultMessage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
@@ -8,6 +9,7 @@ import { describe } from "../internal/arguments.js";
 import { Mutex } from "../internal/concurrency.js";
 import type { ToolShapes } from "../internal/tool-shapes.js";
 import { checkBlocks, type EditableBlock, type MemoryBlock } from "./blocks.js";
+import { type MemoryCompactionOptions, withMemory } from "./compaction.js";
 import { isDocument, type LoadedDocument, loadedDocuments } from "./documents.js";
 import type { MemoryModel, MemoryWriter, PromptReason } from "./entries.js";
 import { blockHistory, type MemoryHistory } from "./history.js";
@@ -121,6 +123,13 @@ export interface SessionMemory {
   /** The documents that the context shows. */
   documents(): Promise<readonly LoadedDocument[]>;
   /**
+   * The options of `compact` beside this memory: writes of blocks are no part of the summary, the summariser
+   * is given the notes so that it does not repeat them, and a block may get facts of the summarised part.
+   * These are asked of `generate` after the summary was written, and added by compare-and-swap, all or none.
+   * @throws TypeError for a label without a text that can be set
+   */
+  compaction(options: CompactOptions, memory?: MemoryCompactionOptions): CompactOptions;
+  /**
    * A policy for projections: a loaded document is sent in every request until it is unloaded.
    * @param base decides all other attachments. @default replayCurrentTurn
    */
@@ -201,10 +210,8 @@ class LiveMemory implements SessionMemory {
       readonly signal?: AbortSignal | undefined;
     } = {},
   ): Promise<MemoryValue> {
-    const block = this.#editable(label);
+    const block = this.#settable(label);
     const { expected, from, signal } = options;
-    if (block.kind === "shared" && typeof block.source?.set !== "function")
-      throw new TypeError(`label: the source of ${label} has no set`);
     if (typeof text !== "string") throw new TypeError(`text: expected a string, got ${describe(text)}`);
     const outcome = await this.#host.write({
       block,
@@ -237,6 +244,11 @@ class LiveMemory implements SessionMemory {
 
   async documents(): Promise<readonly LoadedDocument[]> {
     return loadedDocuments((await this.#host.session.context()).items);
+  }
+
+  compaction(options: CompactOptions, { propose, onProposal }: MemoryCompactionOptions = {}): CompactOptions {
+    const block = propose === undefined ? undefined : this.#settable(propose);
+    return withMemory(this.#host, options, block, onProposal);
   }
 
   replay(base: ReplayPolicy = replayCurrentTurn): ReplayPolicy {
@@ -278,6 +290,12 @@ class LiveMemory implements SessionMemory {
       value: (block) => presentValue(block, state, signal),
       documents: ({ documents }) => documents.list({ signal }),
     });
+  }
+
+  #settable(label: string): EditableBlock {
+    const block = this.#editable(label);
+    if (block.kind === "session" || typeof block.source?.set === "function") return block;
+    throw new TypeError(`label: the source of ${label} has no set`);
   }
 
   #editable(label: string): EditableBlock {

@@ -1,0 +1,5 @@
+/** The parts of this module that other modules of the library use, and that its users do not see. */
+
+export { applyBoundary } from "./boundary.js";
+export { isModelSwitch } from "./initial-context.js";
+export { generationOf, shortenSummary, summarizePart } from "./summarize.js";

@@ -1,0 +1,141 @@
+import {
+  type CompactOptions,
+  compact,
+  type Generate,
+  type GeneratePrompt,
+  rollingSummary,
+} from "sessile/compaction";
+import { toolCalls, toolResult, userMessage } from "sessile/content";
+import { type FactProposal, type MemoryBlock, sessionMemory } from "sessile/memory";
+import { memorySessionStore } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { callOf, replyWith } from "./support.js";
+
+const blocks: readonly MemoryBlock[] = [
+  { label: "identity", text: "You are patient." },
+  { label: "facts", description: "About this user.", maxTokens: 60, writable: true },
+];
+
+/** A long conversation whose memory was written in between, and the requests of its compaction. */
+async function compacted(
+  answer: (prompt: GeneratePrompt, asked: number) => string,
+  more: Partial<CompactOptions> = {},
+) {
+  const session = await memorySessionStore().create({ cwd: "/" });
+  const memory = sessionMemory(session, { blocks });
+  await memory.prompt();
+  const call = callOf("set_memory", { label: "facts", action: "add", text: "likes Darjeeling" });
+  await session.appendMessage(userMessage("I like Darjeeling."));
+  await session.appendMessage(replyWith(call));
+  for (const each of toolCalls(replyWith(call))) {
+    const result = await memory.run(each);
+    if (result !== undefined) await session.appendMessage(result);
+  }
+  for (let n = 0; n < 30; n++) {
+    const read = callOf("read", { path: `${n}.md` });
+    await session.appendMessage(userMessage(`Question ${n}: ${"word ".repeat(100)}`));
+    await session.appendMessage(replyWith(read));
+    await session.appendMessage(toolResult(read, "text ".repeat(300)));
+  }
+  const prompts: GeneratePrompt[] = [];
+  const proposals: FactProposal[] = [];
+  const generate: Generate = async (prompt) => {
+    prompts.push(prompt);
+    return { text: answer(prompt, prompts.filter(isAboutFacts).length), usage };
+  };
+  const options: CompactOptions = {
+    strategy: rollingSummary({ keepRecentTokens: 1_000 }),
+    window: 30_000,
+    generate,
+    retry: { attempts: 3, delayMs: () => 0 },
+    ...more,
+  };
+  const onProposal = (proposal: FactProposal) => void proposals.push(proposal);
+  const result = await compact(session, memory.compaction(options, { propose: "facts", onProposal }));
+  return { session, memory, result, prompts, proposals };
+}
+
+const usage = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 };
+const isAboutFacts = ({ text }: GeneratePrompt) => text.includes("Write the facts for the notes facts");
+const summaryOr = (facts: (asked: number) => string) => (prompt: GeneratePrompt, asked: number) =>
+  isAboutFacts(prompt) ? facts(asked) : "## Goal\nTea.";
+
+describe("a compaction beside a memory", () => {
+  it("keeps writes of blocks out of the summary, and tells the summariser what is kept beside it", async () => {
+    const { prompts, result, memory } = await compacted(summaryOr(() => "(none)"));
+    expect(result.status).toBe("compacted");
+    const [summary = { text: "" }] = prompts;
+    const [, conversation = ""] = /<conversation>\n(.*?)\n<\/conversation>/s.exec(summary.text) ?? [];
+    expect(conversation).toContain("I like Darjeeling.");
+    expect(conversation).toContain("Question 3");
+    expect(conversation).not.toContain("set_memory");
+    expect(conversation).not.toContain("Saved in facts");
+    expect(summary.text).toMatch(/Do not repeat them[^<]*facts:\n> likes Darjeeling\n/);
+    expect((await memory.prompt()).rendered).toBe("compaction");
+  });
+
+  it("adds the facts that are new, with the compaction as their origin", async () => {
+    const { memory, proposals, result } = await compacted(
+      summaryOr(
+        () => "Here they are:\n- likes Darjeeling\n- lives in Oslo\n* # is called Kim\u202e\n- lives in Oslo",
+      ),
+    );
+    if (result.status !== "compacted") throw new Error("compacted");
+    expect((await memory.get("facts")).text).toBe("likes Darjeeling\nlives in Oslo\n# is called Kim");
+    const facts = ["lives in Oslo", "# is called Kim"];
+    expect(proposals).toEqual([{ status: "written", facts, compactionId: result.entry.id, usage }]);
+    const history = await memory.history("facts");
+    expect(history.facts.map(({ by, messageId }) => [by, messageId === result.entry.id])).toEqual([
+      ["model", false],
+      ["compaction", true],
+      ["compaction", true],
+    ]);
+    expect((await memory.prompt()).system).toContain("> lives in Oslo\n> # is called Kim");
+  });
+
+  it("asks again for fewer if they do not fit, and leaves the block as it is if none fit", async () => {
+    const long = Array.from({ length: 4 }, (_, n) => `- ${n} ${"another thing ".repeat(20)}`).join("\n");
+    const shorter = await compacted(summaryOr((asked) => (asked < 2 ? `${long}\n- b` : "- lives in Oslo")));
+    expect(shorter.proposals).toMatchObject([{ status: "written", facts: ["lives in Oslo"] }]);
+    expect(shorter.prompts.filter(isAboutFacts)).toHaveLength(2);
+    const never = await compacted(summaryOr(() => long));
+    expect(never.proposals).toMatchObject([{ status: "tooLong", facts: [] }]);
+    expect(never.prompts.filter(isAboutFacts)).toHaveLength(3);
+    expect((await never.memory.get("facts")).text).toBe("likes Darjeeling");
+  });
+
+  it("stays compacted if no fact is found, or the model fails", async () => {
+    const nothing = await compacted(summaryOr(() => "There is nothing\nto say."));
+    expect(nothing.proposals).toMatchObject([{ status: "nothing", facts: [] }]);
+    const failing = await compacted((prompt) => {
+      if (isAboutFacts(prompt)) throw new Error("overloaded");
+      return "## Goal\nTea.";
+    });
+    expect(failing.result.status).toBe("compacted");
+    expect(failing.proposals).toMatchObject([{ status: "failed", error: { code: "SUMMARY_FAILED" } }]);
+    expect((await failing.memory.get("facts")).text).toBe("likes Darjeeling");
+  });
+
+  it("calls the hooks of the caller too, and asks for no facts unless it is told to", async () => {
+    const called: string[] = [];
+    const { prompts } = await compacted(
+      summaryOr(() => "(none)"),
+      {
+        before: () => {
+          called.push("before");
+          return { context: ["Of the caller."] };
+        },
+        after: () => void called.push("after"),
+        skip: ({ message }) => message.role === "user",
+      },
+    );
+    expect(called).toEqual(["before", "after"]);
+    expect(prompts[0]?.text).toContain("Of the caller.");
+    expect(prompts[0]?.text).not.toContain("Question 3");
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const memory = sessionMemory(session, { blocks });
+    const options = { strategy: rollingSummary(), window: 1000, generate: async () => ({ text: "" }) };
+    expect(() => memory.compaction(options, { propose: "identity" })).toThrow(TypeError);
+    expect(await compact(session, memory.compaction(options))).toEqual({ status: "nothingToDo" });
+  });
+});
