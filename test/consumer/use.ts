@@ -40,6 +40,7 @@ export * as projectionsCodex from "sessile/projections/codex";
 export * as projectionsGemini from "sessile/projections/gemini";
 export * as projectionsMcp from "sessile/projections/mcp";
 export * as projectionsOpenai from "sessile/projections/openai";
+export * as r2 from "sessile/r2";
 export * as s3 from "sessile/s3";
 export * as session from "sessile/session";
 export * as sessionConformance from "sessile/session/conformance";

@@ -34,6 +34,7 @@ const given: Readonly<Record<string, string>> = {
   aws: 'import("aws4fetch").AwsClient',
   ctx: '{ readonly storage: import("sessile/sqlite").DurableObjectSql }',
   database: 'import("sessile/sqlite").SqliteDatabase',
+  env: '{ readonly BLOBS: import("sessile/r2").R2BucketBinding }',
   libsql: 'import("sessile/sqlite").LibsqlClient',
   Pool: 'typeof import("pg").Pool',
   ring: 'import("sessile/tether").FrameRing',

@@ -47,6 +47,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/adapters/acp": 2,
   "sessile/adapters/ai-sdk": 6,
   "sessile/s3": 2,
+  "sessile/r2": 1,
   "sessile/adapters/langgraph": 1,
   "sessile/adapters/openai-agents": 1,
   "sessile/sync": 3,

@@ -1,4 +1,6 @@
 // The conformance suites in workerd, as Cloudflare's workers run it: workers.mjs BUILT-PACKAGE
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -12,10 +14,14 @@ const local = (name) => fileURLToPath(new URL(name, import.meta.url));
 /** The subpaths that the worker imports, in the built package. */
 const subpaths = {
   sessile: "index.js",
+  "sessile/attachments": "attachments/index.js",
   "sessile/blobs/conformance": "blobs/conformance.js",
   "sessile/postgres": "postgres/index.js",
+  "sessile/projections/anthropic": "projections/anthropic/index.js",
+  "sessile/r2": "r2/index.js",
   "sessile/s3": "s3/index.js",
   "sessile/session/conformance": "session/conformance.js",
+  "sessile/sqlite": "sqlite/index.js",
 };
 const { outputFiles } = await build({
   entryPoints: [local("worker.mjs")],
@@ -32,29 +38,90 @@ const { startS3Server } = await loadTypeScript("../support/s3/server.ts");
 const { testKeys } = await loadTypeScript("../support/s3/signature.ts");
 const database = await databaseOverHttp();
 const bucket = await startS3Server();
-const miniflare = new Miniflare({
-  modules: true,
-  script: outputFiles[0]?.text ?? "",
-  compatibilityDate: "2026-04-01",
-  bindings: { database: database.url, bucket: bucket.url, keys: { ...testKeys } },
-});
+const storage = mkdtempSync(join(tmpdir(), "sessile-object-"));
+const open = () =>
+  new Miniflare({
+    modules: true,
+    script: outputFiles[0]?.text ?? "",
+    compatibilityDate: "2026-04-01",
+    bindings: { database: database.url, bucket: bucket.url, keys: { ...testKeys } },
+    durableObjects: { OBJECT: { className: "SuitesObject", useSQLite: true } },
+    durableObjectsPersist: join(storage, "objects"),
+    r2Buckets: ["BLOBS"],
+    r2Persist: join(storage, "r2"),
+  });
+let miniflare = open();
 let passed = 0;
 let failed = 0;
-try {
-  const names = /** @type {string[]} */ (await (await miniflare.dispatchFetch("http://worker/")).json());
-  for (const name of names) {
-    const response = await miniflare.dispatchFetch(`http://worker/${encodeURIComponent(name)}`);
-    const { cases, failures, skipped } =
-      /** @type {{ cases: number, failures: string[], skipped: string[] }} */ (await response.json());
-    passed += cases - failures.length - skipped.length;
-    failed += failures.length;
-    for (const line of failures) console.log(`${name}: ${line}`);
-    for (const line of skipped) console.log(`${name}: skipped: ${line}`);
+
+/** @param {string} path */
+async function ask(path) {
+  const response = await miniflare.dispatchFetch(`http://worker/${path}`);
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+/** @param {string} place of the suites @param {string} name */
+async function runSuite(place, name) {
+  const { cases, failures, skipped } =
+    /** @type {{ cases: number, failures: string[], skipped: string[] }} */ (
+      await ask(place + encodeURIComponent(name))
+    );
+  passed += cases - failures.length - skipped.length;
+  failed += failures.length;
+  for (const line of failures) console.log(`${name}: ${line}`);
+  for (const line of skipped) console.log(`${name}: skipped: ${line}`);
+}
+
+/**
+ * The memory of the workerd process in bytes, now and at its highest: V8's heap, array buffers, SQLite's cache,
+ * and the program itself.
+ */
+function memory() {
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, "utf8");
+      const field = (/** @type {string} */ name) =>
+        new RegExp(`^${name}:\\s+(.+)$`, "m").exec(status)?.[1] ?? "";
+      if (field("Name") !== "workerd" || field("PPid") !== String(process.pid)) continue;
+      return {
+        now: Number.parseInt(field("VmRSS"), 10) * 1024,
+        highest: Number.parseInt(field("VmHWM"), 10) * 1024,
+      };
+    } catch {} // a process that has ended
   }
+  throw new Error("no process of workerd");
+}
+
+/** An isolate has 128 MB: the session is opened by a new process, whose memory at its highest is compared. */
+async function wakeLarge() {
+  const { size } = /** @type {{ size: number }} */ (await ask("object/fill"));
+  await miniflare.dispose();
+  miniflare = open();
+  await ask("");
+  const before = memory();
+  const { entries, body } = /** @type {{ entries: number, body: number }} */ (await ask("object/wake"));
+  const grown = memory().highest - before.now;
+  const mb = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  console.log(
+    `a session of ${mb(size)} and ${entries} entries, a request of ${mb(body)}: ${mb(grown)} of memory`,
+  );
+  const isShown = size > 100e6 && entries > 1000 && body > 1e6 && grown < 128e6;
+  if (isShown) passed++;
+  else failed++;
+}
+
+try {
+  for (const place of ["", "object/"]) {
+    for (const name of /** @type {string[]} */ (await ask(place))) await runSuite(place, name);
+  }
+  await wakeLarge();
 } finally {
   await miniflare.dispose();
   await database.close();
   await bucket.close();
+  rmSync(storage, { recursive: true, force: true });
 }
 console.log(JSON.stringify({ passed, failed }));
 

@@ -23,6 +23,7 @@ export const layers: Readonly<Record<string, number>> = {
   postgres: 8,
   sqlite: 8,
   s3: 8,
+  r2: 8,
   interop: 8,
   adapters: 8,
   viewer: 8,

@@ -77,6 +77,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/adapters/acp": ["acpReplay", "acpSessionInfo"],
   "sessile/adapters/ai-sdk": ["aiSdkChats"],
   "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
+  "sessile/r2": ["r2BlobBackend"],
   "sessile/adapters/langgraph": ["langgraphCheckpointer"],
   "sessile/adapters/openai-agents": ["openaiAgentsSession"],
   "sessile/sync": ["copySessions", "syncSessions", "mergeSessions"],

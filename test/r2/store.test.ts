@@ -1,0 +1,177 @@
+import { type BlobStoreOptions, blobStore } from "sessile/blobs";
+import { blobStoreConformance } from "sessile/blobs/conformance";
+import { r2BlobBackend } from "sessile/r2";
+import { beforeEach, describe, expect, it, test, vi } from "vitest";
+import { nodeSha256 } from "../../src/blobs/node/layout.js";
+import { MemoryBucket } from "./bucket.js";
+
+const keyOf = (ref: string, prefix = "") => `${prefix}${ref.slice(0, 6)}/${ref.slice(7, 9)}/${ref.slice(7)}`;
+
+// In workerd with a bucket of miniflare: `npm run test:runtimes`.
+describe("a store on R2", () => {
+  for (const { name, run } of blobStoreConformance) {
+    test.concurrent(name, async ({ skip }) => {
+      const bucket = new MemoryBucket();
+      const result = await run({
+        open: (more?: BlobStoreOptions) =>
+          blobStore(r2BlobBackend({ bucket, prefix: "a/" }), { hashes: [nodeSha256], ...more }),
+        damage: (ref, bytes) => void bucket.store(keyOf(ref, "a/"), bytes),
+        loseAnswer() {
+          bucket.after = (call) => {
+            if (call !== "put" && call !== "complete") return;
+            bucket.after = undefined;
+            throw new Error("Network connection lost.");
+          };
+        },
+      });
+      if (result !== undefined) skip(result.skipped);
+    });
+  }
+});
+
+let bucket: MemoryBucket;
+const open = () => blobStore(r2BlobBackend({ bucket }), { hashes: [nodeSha256] });
+const noise = (length: number) => new Uint8Array(Buffer.alloc(length, `noise of ${length} bytes, `));
+
+beforeEach(() => {
+  bucket = new MemoryBucket();
+});
+
+describe("a put", () => {
+  it("is one call, with a checksum that R2 compares", async () => {
+    const { ref } = await open().put(noise(1000));
+    expect(bucket.calls.filter((call) => call === "put")).toHaveLength(1);
+    expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+    const backend = r2BlobBackend({ bucket });
+    await expect(backend.write(ref, noise(999), {})).rejects.toMatchObject({
+      code: "STORAGE_FAILED",
+      details: { operation: "put into", path: keyOf(ref), errno: "10037" },
+    });
+  });
+
+  it("of a stream over 5 MiB holds one part, and goes through a key of its own", async () => {
+    const bytes = noise(12_000_000);
+    const { ref, size } = await open().put(new Blob([bytes]).stream());
+    expect(size).toBe(bytes.length);
+    expect(bucket.calls.filter((call) => call === "part")).toHaveLength(3);
+    expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+    expect(await open().get(ref)).toEqual(bytes);
+  });
+
+  it.each(["create", "part", "complete", "put"])("whose answer to %s is lost is done once", async (lost) => {
+    bucket.after = (call) => {
+      if (call !== lost) return;
+      bucket.after = undefined;
+      throw new Error("Network connection lost.");
+    };
+    const bytes = noise(6_000_000);
+    const { ref } = await open().put(new Blob([bytes]).stream());
+    expect(await open().get(ref)).toEqual(bytes);
+    expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+  });
+
+  it("that fails halfway leaves nothing under a name, and its staged bytes are leftovers", async () => {
+    bucket.before = (call, key) => {
+      if (call === "put" || (call === "delete" && key.startsWith("staging/"))) throw new Error("no (10002)");
+    };
+    const put = open().put(new Blob([noise(6_000_000)]).stream());
+    await expect(put).rejects.toMatchObject({ code: "STORAGE_FAILED", details: { errno: "10002" } });
+    bucket.before = undefined;
+    expect([...bucket.objects.keys()]).toEqual([expect.stringMatching(/^staging\//)]);
+    const backend = r2BlobBackend({ bucket });
+    const before = (await backend.now()) + 1;
+    expect(await backend.removeLeftovers?.(before, { dryRun: true })).toEqual({ count: 1, bytes: 6_000_000 });
+    expect(bucket.objects.size).toBe(1);
+    await backend.removeLeftovers?.(before, { dryRun: false });
+    expect(bucket.objects.size).toBe(0);
+  });
+
+  it("is repeated after a failure that may pass, and gives up", async () => {
+    let failures = 2;
+    bucket.before = (call) => {
+      if (call === "put" && failures-- > 0) throw new Error("put: We encountered an internal error. (10001)");
+    };
+    const { ref } = await open().put(noise(10));
+    expect(await open().stat(ref)).toBeDefined();
+    failures = Number.POSITIVE_INFINITY;
+    bucket.calls.length = 0;
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    try {
+      let isSettled = false;
+      const put = open()
+        .put(noise(11))
+        .finally(() => {
+          isSettled = true;
+        });
+      put.catch(() => undefined);
+      for (let at = 0; at < 1000 && !isSettled; at++) {
+        await vi.advanceTimersByTimeAsync(2000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await expect(put).rejects.toMatchObject({ details: { errno: "10001" } });
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(bucket.calls.filter((call) => call === "put")).toHaveLength(6);
+  });
+});
+
+describe("a get", () => {
+  it("that breaks off continues, also after the blob was touched or collected meanwhile", async () => {
+    const bytes = noise(3_000_000);
+    const { ref } = await open().put(bytes);
+    const backend = r2BlobBackend({ bucket });
+    for (const meanwhile of ["nothing", "touch", "rewrite", "trash"]) {
+      const reading = await backend.read(ref);
+      const found: Uint8Array[] = [];
+      bucket.cutAfter = 200_000;
+      for await (const chunk of reading?.bytes ?? []) {
+        found.push(chunk);
+        if (found.length !== 3) continue;
+        if (meanwhile === "touch") await backend.touch(ref);
+        if (meanwhile === "rewrite") bucket.store(keyOf(ref), bytes);
+        const stat = await backend.stat(ref);
+        if (meanwhile === "trash" && stat !== undefined) expect(await backend.trash.take(stat)).toBe(true);
+      }
+      expect(Buffer.concat(found).equals(bytes), meanwhile).toBe(true);
+    }
+  });
+
+  it("that never comes to its end fails", async () => {
+    const { ref } = await open().put(noise(1_000_000));
+    const reading = await r2BlobBackend({ bucket }).read(ref);
+    bucket.before = (call) => {
+      if (call === "get") bucket.cutAfter = 10;
+    };
+    const all = async () => {
+      for await (const _ of reading?.bytes ?? []);
+    };
+    await expect(all()).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+  });
+});
+
+it("a collection takes a blob that is not touched, and leaves one that is", async () => {
+  const store = open();
+  const { ref } = await store.put(noise(10));
+  const backend = r2BlobBackend({ bucket });
+  const seen = await backend.stat(ref);
+  if (seen === undefined) throw new Error("no blob");
+  bucket.after = (call, key) => {
+    // A writer puts the blob again while it is copied to the trash.
+    if (call !== "put" || !key.startsWith("trash/")) return;
+    bucket.after = undefined;
+    bucket.store(keyOf(ref), noise(10));
+  };
+  expect(await backend.trash.take(seen)).toBe(false);
+  expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+});
+
+it("partitions are prefixes, and arguments are checked", async () => {
+  const backend = r2BlobBackend({ bucket, prefix: "p/" });
+  const { ref } = await blobStore(backend.partition("a")).put(noise(10));
+  expect([...bucket.objects.keys()]).toEqual([keyOf(ref, "p/@a/")]);
+  expect(await backend.stat(ref)).toBeUndefined();
+  expect(() => r2BlobBackend({ bucket: {} as never })).toThrow("bucket: expected a binding of R2");
+  for (const prefix of ["/a", "a//", "a\0", "a\\", "é".repeat(300)])
+    expect(() => r2BlobBackend({ bucket, prefix })).toThrow("prefix: expected");
+});
