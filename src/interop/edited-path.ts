@@ -66,16 +66,23 @@ function isChange({ type }: SessionEntry): boolean {
   return type === "context_edit" || type === "message_update" || type === "part_update";
 }
 
-/** The items of the path as if nothing of it was compacted: each message as updates and edits left it. */
+/**
+ * The items of the path as if nothing of it was compacted: each message as updates and edits left it. Those that
+ * the context shows are as it has them: an edit of a call takes other results with it behind a compaction.
+ */
 function itemsById(path: readonly AnyEntry[]): ReadonlyMap<string, ContextItem> {
   const whole = path.map((entry) => (entry.type === "compaction" ? placeholderOf(entry) : entry));
-  const byId = new Map(whole.map((entry) => [entry.id, entry]));
-  const { items } = buildSessionContext({
-    tree: new SessionTree(whole),
-    leafId: whole.at(-1)?.id ?? null,
-    entry: (id) => byId.get(id),
-  });
-  return new Map(items.map((item) => [item.entryId, item]));
+  const items = new Map(itemsOf(whole).map((item) => [item.entryId, item]));
+  const isCompacted = path.some(({ type }) => type === "compaction");
+  if (isCompacted && path.some(({ type }) => type === "context_edit"))
+    for (const item of itemsOf(path)) items.set(item.entryId, item);
+  return items;
+}
+
+function itemsOf(path: readonly AnyEntry[]): readonly ContextItem[] {
+  const byId = new Map(path.map((entry) => [entry.id, entry]));
+  const leafId = path.at(-1)?.id ?? null;
+  return buildSessionContext({ tree: new SessionTree(path), leafId, entry: (id) => byId.get(id) }).items;
 }
 
 /** The entry with the message of its item. */

@@ -61,20 +61,69 @@ function written(steps: readonly WriteStep[]): Shown {
   return [[compaction.entryId, "summary"], ...all];
 }
 
+function expectOnce({ entries, leafId }: { entries: readonly SessionEntry[]; leafId: string | null }): void {
+  const path = editedPath(pathTo(entries, leafId) as readonly SessionEntry[]).path;
+  const steps = written(stepsOf(sourceOf(path)));
+  const expected = shown(entries, leafId);
+  const inOrder = (list: Shown) => list.filter(([, role]) => role !== "toolResult");
+  expect(inOrder(steps)).toEqual(inOrder(expected));
+  const ids = new Set(steps.map(([id]) => id));
+  expect(expected.filter(([id]) => !ids.has(id))).toEqual([]);
+  expect(ids.size).toBe(steps.length);
+}
+
 describe("stepsOf", () => {
   it("has each message of a context once, results behind their calls", () => {
     fc.assert(
-      fc.property(conversation(16), ({ entries, leafId }) => {
-        const path = editedPath(pathTo(entries, leafId) as readonly SessionEntry[]).path;
-        const steps = written(stepsOf(sourceOf(path)));
-        const expected = shown(entries, leafId);
-        const inOrder = (list: Shown) => list.filter(([, role]) => role !== "toolResult");
-        expect(inOrder(steps)).toEqual(inOrder(expected));
-        const ids = new Set(steps.map(([id]) => id));
-        expect(expected.filter(([id]) => !ids.has(id))).toEqual([]);
-        expect(ids.size).toBe(steps.length);
-      }),
+      fc.property(conversation(16), (session) => expectOnce(session as Parameters<typeof expectOnce>[0])),
       { numRuns: 300 },
     );
+  });
+
+  it("has a result that the path has before its call, and the context behind it", () => {
+    const result = {
+      role: "toolResult",
+      toolCallId: "c",
+      toolName: "t",
+      content: [],
+      isError: false,
+    } as const;
+    const call = { type: "toolCall", id: "c", name: "t", arguments: {} } as const;
+    const reply = { role: "assistant", content: [call], provider: "p", model: "m" } as const;
+    const place = { timestamp: new Date(0).toISOString() };
+    const entries: readonly SessionEntry[] = [
+      { type: "message", id: "r", parentId: null, ...place, message: { ...result, timestamp: 0 } },
+      { type: "message", id: "a", parentId: "r", ...place, message: { ...reply, timestamp: 0 } },
+      {
+        ...{ type: "compaction", id: "x", parentId: "a", ...place, summary: "s", tokensBefore: 0 },
+        ...{ firstKeptEntryId: "r", retain: ["a"] },
+      },
+    ];
+    expectOnce({ entries, leafId: "x" });
+    // Without the compaction the result has no call.
+    const [step] = stepsOf(sourceOf(entries.slice(0, 2)));
+    expect(step).toMatchObject({ kind: "reply", results: [{ interrupted: true }] });
+  });
+
+  it("repeats what many compactions keep for the last ones alone", () => {
+    const entries: SessionEntry[] = [];
+    for (let at = 0; at < 200; at++) {
+      const place = { parentId: entries.at(-1)?.id ?? null, timestamp: new Date(0).toISOString() };
+      const message = { role: "user", content: "x", timestamp: 0 } as const;
+      entries.push({ type: "message", id: `q${at}`, ...place, message });
+      const kept = { summary: "s", firstKeptEntryId: "q0", tokensBefore: 0 };
+      entries.push({ type: "compaction", id: `c${at}`, ...place, parentId: `q${at}`, ...kept });
+    }
+    const source = sourceOf(entries);
+    const sizes = stepsOf(source).flatMap((step) => (step.kind === "compaction" ? [step.kept.length] : []));
+    expect(sizes.slice(-2)).toEqual([199, 200]);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_000);
+    expect(source.findings).toMatchObject([{ code: "entry", entryId: "c0" }]);
+    expect(
+      stepsOf(sourceOf(entries.slice(0, 40))).every(
+        (step) => step.kind !== "compaction" || step.kept.length > 0,
+      ),
+    ).toBe(true);
+    expectOnce({ entries, leafId: "c199" });
   });
 });

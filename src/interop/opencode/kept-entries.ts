@@ -8,14 +8,15 @@ import type { SessionEntry } from "../../session/index.js";
  */
 export function keptMark(
   path: readonly SessionEntry[],
+  indexes: ReadonlyMap<string, number>,
   { id, firstKeptEntryId, retain = [] }: SessionEntry & { readonly type: "compaction" },
   written: ReadonlySet<string>,
 ): { readonly firstKept: string; readonly retain?: readonly string[] } {
-  const first = path.findIndex((entry) => entry.id === firstKeptEntryId);
-  const end = path.findIndex((entry) => entry.id === id);
+  const end = indexes.get(id) ?? 0;
   const results: string[] = [];
   let firstKept = id;
-  for (const entry of first < 0 ? [] : path.slice(first, end)) {
+  for (let at = indexes.get(firstKeptEntryId) ?? end; at < end; at++) {
+    const entry = path[at] as SessionEntry;
     const isResult = entry.type === "message" && entry.message.role === "toolResult";
     if (isResult) results.push(entry.id);
     else if (written.has(entry.id) && isKept(entry)) {

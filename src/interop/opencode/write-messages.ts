@@ -47,6 +47,8 @@ export class MessageWriter {
   readonly #written = new Set<string>();
   /** The model that a question is put to, by its entry. */
   readonly #asked: ReadonlyMap<string, Model>;
+  /** The indexes of entries on the path. */
+  readonly #indexes: ReadonlyMap<string, number>;
   #time = 0;
   #isRetimed = false;
   #lastQuestion: string | undefined;
@@ -59,6 +61,7 @@ export class MessageWriter {
     this.#parts = new PartWriter(source);
     this.#tools = new ToolParts(source, this.#parts, children);
     this.#asked = askedModels(source);
+    this.#indexes = new Map(source.path.map(({ id }, at) => [id, at]));
   }
 
   /** The messages of the whole path. Behind the last compaction what it keeps is repeated. */
@@ -178,7 +181,7 @@ export class MessageWriter {
 
   #addCompaction(entry: SessionEntry & { readonly type: "compaction" }): void {
     const { summary, tokensBefore, usage, model } = entry;
-    const mark = { entry: entry.id, ...keptMark(this.#source.path, entry, this.#written), tokensBefore };
+    const mark = { entry: entry.id, ...this.#keptBy(entry), tokensBefore };
     const parts = withMark([{ type: "compaction", auto: false }], mark);
     const asked = this.#asked.get(entry.id) ?? unknownModel;
     this.#push(entry, { role: "user", agent: "build", model: asked }, parts);
@@ -193,6 +196,10 @@ export class MessageWriter {
       finish: "stop",
     };
     this.#push(entry, info, [{ type: "text", text: summary }], " summary");
+  }
+
+  #keptBy(entry: SessionEntry & { readonly type: "compaction" }) {
+    return keptMark(this.#source.path, this.#indexes, entry, this.#written);
   }
 
   #replyInfo(

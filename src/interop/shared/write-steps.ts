@@ -23,6 +23,7 @@ import {
 } from "../../projections/internal.js";
 import type { SessionEntry } from "../../session/index.js";
 import type { WriteSource } from "../types.js";
+import { type CompactionEntry, KeptEntries } from "./kept-entries.js";
 
 /** Ids and names that an agent accepts in its files. */
 export interface WriteRules {
@@ -59,8 +60,9 @@ export type WriteStep = Step &
         readonly kind: "compaction";
         /** Empty if an edit removed it. */
         readonly summary: string;
-        readonly entry: SessionEntry & { readonly type: "compaction" };
-        /** The messages that stay in context behind the summary, in the order of display. */
+        readonly entry: CompactionEntry;
+        /** The messages that stay in context behind the summary, in the order of display. Empty for the earlier
+         * ones of many compactions that keep much. */
         readonly kept: readonly WriteStep[];
       }
     /** A change of model, of the level of thinking, of the title; state of a program. */
@@ -89,14 +91,21 @@ export function stepsOf(source: WriteSource, rules: WriteRules = {}): readonly W
   return new Steps(source, rules).all();
 }
 
+type MessageEntry = SessionEntry & { readonly type: "message" };
+/** The results of a reply, in the order of its calls; undefined for an open call. */
+type StoredResults = (MessageEntry | undefined)[];
+
+function isMessage(entry: SessionEntry): entry is MessageEntry {
+  return entry.type === "message";
+}
+
 const defaultName = { character: /[A-Za-z0-9_-]/, maxLength: 64 };
 
 class Steps {
   readonly #source: WriteSource;
   readonly #rules: WriteRules;
   readonly #callIds: CallIds;
-  /** The indexes of entries on the path. */
-  readonly #indexes: ReadonlyMap<string, number>;
+  readonly #kept: KeptEntries;
   /** Steps by the id of their entry, as far as they were made. */
   readonly #byEntry = new Map<string, WriteStep>();
 
@@ -104,24 +113,16 @@ class Steps {
     this.#source = source;
     this.#rules = rules;
     this.#callIds = new CallIds(rules.callId);
-    this.#indexes = new Map(source.path.map(({ id }, at) => [id, at]));
+    this.#kept = new KeptEntries(source.path);
   }
 
   all(): readonly WriteStep[] {
     const { path } = this.#source;
-    const messages = path.filter((entry) => entry.type === "message");
-    const { pairs, orphans } = toolPairs(messages.map(({ message }) => message));
-    for (const at of orphans) {
-      const entryId = messages[at]?.id ?? "";
-      this.#source.find({ code: "entry", entryId, text: "a result without a call" });
-    }
-    /** The results of each reply, by the id of its entry, in the order of its calls. */
-    const results = new Map<string, ((SessionEntry & { readonly type: "message" }) | undefined)[]>();
-    for (const { callAt, resultAt } of pairs) {
-      const id = messages[callAt]?.id ?? "";
-      const list = results.get(id) ?? [];
-      results.set(id, list);
-      list.push(resultAt === undefined ? undefined : messages[resultAt]);
+    const results = this.#results();
+    const [first] = this.#kept.left;
+    if (first !== undefined) {
+      const text = `${this.#kept.left.length} earlier compactions have the summary alone, without what they keep`;
+      this.#source.find({ code: "entry", entryId: first.id, text });
     }
     const steps: WriteStep[] = [];
     for (const [at, entry] of path.entries()) {
@@ -133,11 +134,39 @@ class Steps {
     return steps;
   }
 
-  #step(
-    entry: SessionEntry,
-    at: number,
-    results: readonly ((SessionEntry & { readonly type: "message" }) | undefined)[],
-  ): WriteStep | undefined {
+  /**
+   * The results of each reply, by the id of its entry, in the order of its calls. As the context has them: a
+   * compaction may show a call before a result that precedes it on the path. Others as the path has them.
+   */
+  #results(): ReadonlyMap<string, StoredResults> {
+    const messages = this.#source.path.filter(isMessage);
+    const results = new Map<string, StoredResults>();
+    const paired = new Set<MessageEntry>();
+    const last = this.#source.path.findLastIndex(({ type }) => type === "compaction");
+    const shown =
+      last < 0 ? [] : [...this.#kept.of(last), ...this.#source.path.slice(last)].filter(isMessage);
+    for (const list of [shown, messages]) {
+      let first = 0;
+      const { pairs } = toolPairs(list.map(({ message }) => message));
+      for (const [at, { callAt, resultAt }] of pairs.entries()) {
+        if (pairs[at - 1]?.callAt !== callAt) first = at;
+        const { id } = list[callAt] as MessageEntry;
+        const stored = results.get(id) ?? [];
+        results.set(id, stored);
+        const result = resultAt === undefined ? undefined : list[resultAt];
+        if (result === undefined || paired.has(result) || stored[at - first] !== undefined) continue;
+        stored[at - first] = result;
+        paired.add(result);
+      }
+    }
+    for (const entry of messages) {
+      if (entry.message.role === "toolResult" && !paired.has(entry))
+        this.#source.find({ code: "entry", entryId: entry.id, text: "a result without a call" });
+    }
+    return results;
+  }
+
+  #step(entry: SessionEntry, at: number, results: StoredResults): WriteStep | undefined {
     const base = { entryId: entry.id, time: timeOf(entry) };
     switch (entry.type) {
       case "message":
@@ -159,17 +188,13 @@ class Steps {
         };
       }
       case "compaction":
-        return { kind: "compaction", ...base, summary: entry.summary, entry, kept: this.#kept(entry, at) };
+        return { kind: "compaction", ...base, summary: entry.summary, entry, kept: this.#keptSteps(at) };
       default:
         return { kind: "other", ...base, entry };
     }
   }
 
-  #message(
-    message: Message,
-    base: Step,
-    results: readonly ((SessionEntry & { readonly type: "message" }) | undefined)[],
-  ): WriteStep | undefined {
+  #message(message: Message, base: Step, results: StoredResults): WriteStep | undefined {
     switch (message.role) {
       case "user": {
         const content = named(blocksOf(message.content), message.name);
@@ -205,11 +230,7 @@ class Steps {
     }
   }
 
-  #reply(
-    message: AssistantMessage,
-    base: Step,
-    stored: readonly ((SessionEntry & { readonly type: "message" }) | undefined)[],
-  ): WriteStep {
+  #reply(message: AssistantMessage, base: Step, stored: StoredResults): WriteStep {
     const results: WriteResult[] = [];
     const content = message.content.map((block) => {
       if (block.type !== "toolCall") return block;
@@ -240,7 +261,7 @@ class Steps {
 
   #result(
     { id: callId, name: toolName }: ToolCall,
-    entry: (SessionEntry & { readonly type: "message" }) | undefined,
+    entry: MessageEntry | undefined,
     { entryId, time }: Step,
   ): WriteResult {
     const message = entry?.message as ToolResultMessage | undefined;
@@ -261,14 +282,9 @@ class Steps {
     };
   }
 
-  /** The steps of earlier entries that a compaction keeps: those it retains, then those of its range. */
-  #kept(entry: SessionEntry & { readonly type: "compaction" }, at: number): readonly WriteStep[] {
-    const { path } = this.#source;
-    const { firstKeptEntryId, retain = [] } = entry;
-    const retained = new Set(retain);
-    const start = this.#indexes.get(firstKeptEntryId) ?? at;
-    const range = path.slice(start, at).map(({ id }) => id);
-    return [...retained, ...range.filter((id) => !retained.has(id))].flatMap((id) => {
+  /** The steps of the entries that a compaction keeps. */
+  #keptSteps(at: number): readonly WriteStep[] {
+    return this.#kept.of(at).flatMap(({ id }) => {
       const step = this.#byEntry.get(id);
       return step === undefined || step.kind === "compaction" || step.kind === "other" ? [] : [step];
     });
