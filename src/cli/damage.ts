@@ -1,6 +1,7 @@
 /** What is wrong with a session that a command reads: told on standard error, and never silent. */
 
 import { readFile } from "node:fs/promises";
+import { SessileError } from "../errors/index.js";
 import type { InteropReport } from "../interop/index.js";
 import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
 import { missingHeaderError } from "../session/internal.js";
@@ -50,10 +51,16 @@ export async function readOwn(path: string, { signal, out }: CommandContext): Pr
   const bytes = await readFile(path, { signal });
   const source = parseSession(bytes);
   const { header, diagnostics } = source;
-  if (header === undefined) throw missingHeaderError(path, bytes.length === 0 ? 0 : 1);
+  if (header === undefined) throw bytes.length === 0 ? missingHeaderError(path, 0) : unknownSession(path);
   const damaged = damagedLines(diagnostics);
   noteDamage(path, damaged, out);
   return { ...source, header, damaged };
+}
+
+/** The error for a file that no reader knows. */
+export function unknownSession(path: string): SessileError {
+  const message = `${path} is no session of a known agent; sessile salvage recovers one whose first line is lost`;
+  return new SessileError("NO_HEADER", message, { details: { path, lines: 1 } });
 }
 
 /**

@@ -3,11 +3,12 @@
 import { open } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
+import { SessileError } from "../errors/index.js";
 import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
 import { type CommandContext, type Parsed, textOption } from "./command.js";
-import { damagedRecords, noteDamage } from "./damage.js";
+import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
 import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
 import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
@@ -145,6 +146,8 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
       ...(isOne || hasChildren ? {} : { session: found.id }),
       // A database is not kept: it has other sessions too.
       ...(database && { sqlite: () => database, keep: "none" }),
+    }).catch((error: unknown) => {
+      throw SessileError.is(error, "NO_HEADER") ? unknownSession(path) : error;
     });
     assertRead(path, imported);
     noteFindings(path, imported.report, out);

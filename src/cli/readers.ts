@@ -8,6 +8,7 @@ import zlib from "node:zlib";
 import type { ImportedSession, ImportOptions, SqliteReader } from "../interop/index.js";
 import { missingHeaderError } from "../session/internal.js";
 import { ReadError } from "./command.js";
+import { unknownSession } from "./damage.js";
 
 /** The part of `node:sqlite` that is needed: Node 22.5 and later have it. */
 interface NodeSqlite {
@@ -111,6 +112,9 @@ export function decompressor(): Pick<ImportOptions, "decompress"> {
   return { decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }) };
 }
 
+/** Findings that tell why a session has no entry. Without one of them it has none yet. */
+const nothingRead = new Set(["needsReader", "unreadable", "tooLong", "newer", "guessed"]);
+
 /**
  * Refuses an import that has read nothing, which would look like an empty session.
  * @throws ReadError with the code of the finding; SessileError EMPTY, NO_HEADER
@@ -118,7 +122,7 @@ export function decompressor(): Pick<ImportOptions, "decompress"> {
 export function assertRead(path: string, { entries, report }: ImportedSession): void {
   const { counts, findings } = report;
   if (entries.some((entry) => entry.type !== "custom" || entry.customType !== "sessile.foreign")) return;
-  const lost = findings.find(({ code }) => ["needsReader", "unreadable", "tooLong"].includes(code));
+  const lost = findings.find(({ code }) => nothingRead.has(code));
   if (lost?.code === "needsReader") {
     const [what, version] = /SQLite/.test(lost.text)
       ? ["an SQLite database", "22.5"]
@@ -126,6 +130,7 @@ export function assertRead(path: string, { entries, report }: ImportedSession): 
     const message = `${path}: ${what}, which needs Node ${version} or later; this is ${process.versions.node}`;
     throw new ReadError(lost.code, message);
   }
+  if (lost?.code === "newer" || lost?.code === "guessed") throw unknownSession(path);
   if (lost !== undefined) throw new ReadError(lost.code, `${path}: ${lost.text}`);
   if (Object.keys(counts).length === 0) throw missingHeaderError(path, 0);
 }

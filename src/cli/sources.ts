@@ -12,7 +12,7 @@ import type { ImportedSession, InteropReport } from "../interop/index.js";
 import type { Session } from "../session/index.js";
 import { fileSessionStore, openSessionFile } from "../session/node/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
-import { damagedLines, noteDamage } from "./damage.js";
+import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
 
 /** `isSearch` leaves out the check of every line, which takes as long as reading them. */
@@ -146,7 +146,9 @@ async function openOwn(
   context: CommandContext,
   { isSearch = false }: OpenOptions = {},
 ): Promise<OpenedSession> {
-  const session = await openSessionFile(path);
+  const session = await openSessionFile(path).catch((error: unknown) => {
+    throw SessileError.is(error, "NO_HEADER") ? unknownSession(path) : error;
+  });
   const damaged = damagedLines(isSearch ? session.diagnostics : await session.diagnose());
   noteDamage(path, damaged, context.out);
   return {

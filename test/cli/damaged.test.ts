@@ -69,6 +69,26 @@ describe("a file that is no session", () => {
     expect(readdirSync(made.dir)).toEqual(before);
   });
 
+  it("may look like one of a known agent", async () => {
+    const line = {
+      ...{ uuid: "u1", parentUuid: null, sessionId: "s1", timestamp: "2026-11-22T17:46:20.945Z", cwd: "/p" },
+      ...{ type: "user", version: "0.24.4", message: { role: "user", parts: [{ text: "Hello" }] } },
+    };
+    const other = { ...line, uuid: "u2", parentUuid: "u1", type: "tool_result", message: undefined };
+    writeFileSync(
+      join(made.dir, "other.jsonl"),
+      [line, other].map((each) => `${JSON.stringify(each)}\n`).join(""),
+    );
+    mkdirSync(join(made.dir, ".claude", "projects", "p"), { recursive: true });
+    cpSync(join(made.dir, "other.jsonl"), join(made.dir, ".claude", "projects", "p", "s1.jsonl"));
+    for (const path of ["./other.jsonl", ".claude/projects/p/s1.jsonl"]) {
+      const shown = await run(["import", path, "--to", "never/sessions"]);
+      expect([shown.code, shown.stdout]).toEqual([3, ""]);
+      expect(shown.stderr).toMatch(/is no session of a known agent; .* \(NO_HEADER\)$/m);
+    }
+    expect(existsSync(join(made.dir, "never", "sessions"))).toBe(false);
+  });
+
   it.each(["ls", "verify", "gc"])("or is no directory of blobs or sessions: blobs %s", async (name) => {
     for (const [dir, sessions] of [
       ["nowhere", ".sessile/sessions"],
