@@ -355,6 +355,18 @@ describe("the facts of a session", () => {
     expect((facts.last ?? 0) - (facts.first ?? 0)).toBe(12_000);
     entries.add({ type: "session_info", title: "Named" });
     expect(entries.model().facts.title).toBe("Named");
+    const pictured = new Entries();
+    const contentSha256 = "0".repeat(64);
+    const resource = {
+      ...({ resourceId: "res_0123456789abcdef", kind: "image", source: "upload" } as const),
+      ...({ mediaType: "image/png", size: 1, blob: `sha256:${contentSha256}`, contentSha256 } as const),
+    };
+    const shown = { type: "text", text: "[image, image/png]", resource } as const;
+    pictured.message({ role: "user", content: [shown, { type: "text", text: "what is it?" }], timestamp: 1 });
+    expect(pictured.model().facts.title).toBe("what is it?");
+    pictured.from(null).all.length = 0;
+    pictured.message({ role: "user", content: [shown], timestamp: 1 });
+    expect(pictured.model().facts.title).toBe("[image, image/png]");
     entries.add({ type: "session_info", title: "a\u202eb\u001b" });
     expect(entries.model().facts.title).toBe("a[U+202E]b[U+001B]");
   });

@@ -261,7 +261,7 @@ const RowBody = memo(
               </button>
               {row.entry.retain !== undefined &&
                 row.entry.retain.length > 0 &&
-                `, and ${row.entry.retain.length} earlier ones`}
+                `, and ${row.entry.retain.length} earlier`}
               {row.entry.strategy !== undefined && ` (${visibleText(row.entry.strategy)})`}
             </p>
             <FoldedText id={`${row.id}/summary`} rowId={row.id} text={row.entry.summary} kind="markdown" />

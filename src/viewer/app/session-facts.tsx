@@ -95,9 +95,9 @@ function messagesText({ model }: ViewerState): string {
 
 function totalText({ cost, unknown }: SessionCost): string {
   const calls = unknown.reduce((sum, { unpriced }) => sum + unpriced, 0);
-  return calls === 0
-    ? costText(cost.total)
-    : `at least ${costText(cost.total)} (${calls} calls without a price)`;
+  if (calls === 0) return costText(cost.total);
+  const unpriced = calls === 1 ? "1 call without a price" : `${calls} calls without a price`;
+  return cost.total === 0 ? `unknown (${unpriced})` : `at least ${costText(cost.total)} (${unpriced})`;
 }
 
 function CostTable({ cost }: { readonly cost: SessionCost }) {

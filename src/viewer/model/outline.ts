@@ -4,7 +4,7 @@ import { messageText } from "../../content/index.js";
 import { noRow } from "../../session/internal.js";
 import type { PageEntry } from "../page-data.js";
 import { isTalk, type SessionModel, subagentLink } from "./session-model.js";
-import { firstLine } from "./text.js";
+import { firstLine, promptText } from "./text.js";
 
 /** A line of the outline. */
 export interface OutlineLine {
@@ -103,7 +103,7 @@ function describeEntry(entry: PageEntry): string {
   switch (entry.type) {
     case "message": {
       const { message } = entry;
-      if (message.role === "user") return firstLine(messageText(message));
+      if (message.role === "user") return firstLine(promptText(message));
       if (message.role === "toolResult") {
         const text = `${message.toolName}: ${firstLine(messageText(message))}`;
         return message.isError ? `failed ${text}` : text;

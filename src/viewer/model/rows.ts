@@ -133,7 +133,8 @@ function pairCalls(model: SessionModel, entries: readonly PageEntry[]): PairedCa
       ...{ call, state },
       ...(result !== undefined && { result }),
       ...(answer !== undefined && { resultId: answer.id }),
-      ...(durationMs >= 0 && { durationMs }),
+      // Equal times are those of records that have none of their own.
+      ...(durationMs > 0 && { durationMs }),
     };
     if (answer !== undefined) shown.add(answer.id);
     const known = calls.get(asker.id);

@@ -3,6 +3,7 @@
 import { isResource } from "../../content/index.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { isRecord } from "../../internal/shape.js";
+import { aiSdkMessages } from "../../projections/ai-sdk/index.js";
 import { anthropicMessages } from "../../projections/anthropic/index.js";
 import { bedrockConverse } from "../../projections/bedrock/index.js";
 import { geminiContents } from "../../projections/gemini/index.js";
@@ -21,7 +22,7 @@ interface SentTarget {
 }
 
 /** A target of the page. */
-export type SentTargetName = "anthropic" | "responses" | "chat" | "gemini" | "bedrock";
+export type SentTargetName = "anthropic" | "responses" | "chat" | "gemini" | "bedrock" | "aiSdk";
 
 export const sentTargets: Readonly<Record<SentTargetName, SentTarget>> = {
   anthropic: {
@@ -53,6 +54,12 @@ export const sentTargets: Readonly<Record<SentTargetName, SentTarget>> = {
     provider: "amazon-bedrock",
     model: "anthropic.claude-opus-5-5",
     make: (model) => bedrockConverse({ model }),
+  },
+  aiSdk: {
+    title: "AI SDK messages",
+    provider: "anthropic",
+    model: "claude-opus-5-5",
+    make: (modelId) => aiSdkMessages({ model: { provider: "anthropic", modelId } }),
   },
 };
 

@@ -1,12 +1,11 @@
 /** A session in a page: its entries in memory, its tree, and facts that several views share. */
 
-import { messageText } from "../../content/index.js";
 import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
 import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
 import type { PageEntry, PageSession } from "../page-data.js";
-import { visibleText } from "./text.js";
+import { firstLine, promptText, visibleText } from "./text.js";
 
 const entriesPerSlice = 400;
 
@@ -232,8 +231,7 @@ function factsOf(entries: readonly PageEntry[]): SessionFacts {
       for (const block of message.content) if (block.type === "toolCall") counts.toolCalls++;
     }
     if (message.role === "toolResult" && message.isError) counts.failures++;
-    if (message.role === "user" && prompt === undefined)
-      prompt = messageText(message).trim().split("\n", 1)[0];
+    if (message.role === "user" && prompt === undefined) prompt = firstLine(promptText(message));
   }
   const title = visibleText((info.title ?? info.name ?? prompt ?? "").slice(0, maxTitleLength));
   const times = Number.isFinite(first) ? { first, last } : { first: undefined, last: undefined };

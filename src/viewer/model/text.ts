@@ -1,5 +1,7 @@
 /** Text for people: numbers with units, first lines, and hidden characters made visible. */
 
+import { messageText, type UserMessage } from "../../content/index.js";
+
 /**
  * Characters that change how the text around them is shown: bidirectional embeddings, overrides and isolates,
  * and control characters but for tab, line feed and carriage return.
@@ -23,6 +25,15 @@ export function firstLine(text: string): string {
   // A huge text is cut first: only its start is looked at.
   const line = /\S[^\n]*/.exec(text.slice(0, 4000))?.[0] ?? "";
   return visibleText(line.length > maxLineLength ? `${line.slice(0, maxLineLength)}…` : line);
+}
+
+/** The words of a user's message, else the names of its attachments. */
+export function promptText(message: UserMessage): string {
+  const { content } = message;
+  if (typeof content === "string") return content;
+  const words = content.filter((block) => block.type === "text" && block.resource === undefined);
+  const text = messageText({ ...message, content: words });
+  return text.trim() === "" ? messageText(message) : text;
 }
 
 /** `14 kB` */
