@@ -63,6 +63,8 @@ interface Unread {
   readonly to: number;
   /** Bytes of all its lines. */
   readonly size: number;
+  /** Whether its lines were replaced or erased since references of them were kept. */
+  readonly isReplaced: boolean;
   /** The header, if the unread lines do not have it. */
   readonly header: Uint8Array | undefined;
 }
@@ -178,6 +180,8 @@ class Scan {
     const markOf = new Map(marks.map((mark) => [mark.root, mark]));
     const read = group.filter(({ id }) => markOf.get(id)?.complete === true);
     if (read.length === 0) return;
+    const replaced = read.filter(({ isReplaced }) => isReplaced).map(({ id }) => id);
+    if (replaced.length > 0) await this.#query(this.#sql.forget, [arrayOf(replaced)]);
     const named = read.flatMap(({ id }) =>
       Array.from(markOf.get(id)?.refs ?? [], (ref) => [id, keyOf(ref)] as const),
     );
@@ -217,11 +221,17 @@ function statementsOf(schemaName: string) {
         on e.partition = $1 and e.id = wanted.id and e.seq >= wanted.start and e.seq < wanted.stop
       group by s.id`,
 
+    /** partition, ids: a later statement keeps the references of the new lines. */
+    forget: `delete from ${schema}.blob_ref
+      where partition = $1 and id = any ($2::text::text[])`,
+
     /** partition, ids, epochs, ends; the references: ids and keys */
     keep: `with kept as (
         select s.id, wanted.stop
         from unnest($2::text::text[], $3::text::uuid[], $4::text::bigint[]) as wanted (id, epoch, stop)
         join ${schema}.session s on s.partition = $1 and s.id = wanted.id and s.epoch = wanted.epoch
+          -- Not of lines that were replaced or erased, and read by another collection, meanwhile.
+          and s.base < wanted.stop
         for key share of s
       ), scanned as (
         insert into ${schema}.blob_scan as old (partition, id, head) select $1, id, stop from kept
@@ -252,6 +262,7 @@ function unreadOf(row: Row): Unread {
     from: isContinued ? read : base,
     to: head,
     size: Number(row.size),
+    isReplaced: row.read !== null && read <= base,
     header: isContinued ? bytesOf(row.header) : undefined,
   };
 }

@@ -1,9 +1,18 @@
 /** The lines of one session in the database. */
 
 import { SessileError } from "../errors/index.js";
-import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../session/index.js";
+import type {
+  LinePlace,
+  LineReplacement,
+  LogAppend,
+  LogBatch,
+  LogErasure,
+  LogPosition,
+  SessionLog,
+} from "../session/index.js";
 import { ChangeWaiter, type Channels, channelOf } from "./channels.js";
 import type { Database, Row } from "./database.js";
+import { erasureValues, remainingInDatabase } from "./erasure.js";
 import {
   batchOf,
   bytesOf,
@@ -45,6 +54,12 @@ export interface LogTables {
   readonly search: boolean;
   readonly channels: Channels | undefined;
   readonly maxLineBytes: number;
+}
+
+/** How a write is known to be done: by the rows of its answer, or by its lines after a lost one. */
+interface WriteCheck {
+  readonly isDone?: (rows: readonly Row[]) => boolean;
+  readonly places?: readonly LinePlace[];
 }
 
 const maxHead = Number.MAX_SAFE_INTEGER;
@@ -154,6 +169,26 @@ export class PostgresLog implements SessionLog {
     return this.#position(from + all.length);
   }
 
+  /** All lines get new numbers, so that readers at an older position start again. */
+  async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
+    const head = this.#headOf(expected);
+    const { database, sql } = this.#tables;
+    const operation = this.#operation("erase lines of");
+    const [shown] = await database.query(operation, sql.shown, this.#key);
+    if (shown === undefined) throw this.#gone();
+    if (Number(shown.head) !== head) throw await this.#refusal(expected);
+    const removed = Number(shown.kept) === 0 ? [] : [`${shown.kept} lines from before a replacement`];
+    const done = { removed, remaining: remainingInDatabase };
+    if (changes.length === 0) {
+      await database.query(operation, sql.purge, this.#key);
+      return { ...done, position: expected };
+    }
+    const { lines, values, places } = erasureValues(changes, head, shown);
+    const all = [...this.#key, head, ...values];
+    await this.#write("erase lines of", expected, lines, sql.erase, all, { places });
+    return { ...done, position: this.#position(2 * head - Number(shown.base)) };
+  }
+
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
     if (!(from instanceof PostgresLog) || !this.#sharesTables(from)) return false;
     const end = last === undefined ? from.#headOf(to) : last.at + 1;
@@ -164,10 +199,11 @@ export class PostgresLog implements SessionLog {
     const { cwd: written = cwd } = summaryValues([header], 0, { head: false }).header ?? {};
     const values = [partition, id, epoch, cwdKey(written), header, ...from.#key, end];
     let isReached = true;
-    await this.#write("copy to", this.start, [header], this.#tables.sql.copy, values, ([row]) => {
+    const isDone = ([row]: readonly Row[]) => {
       isReached = row?.reached === true;
       return !isReached || row?.made === true;
-    });
+    };
+    await this.#write("copy to", this.start, [header], this.#tables.sql.copy, values, { isDone });
     return isReached;
   }
 
@@ -206,7 +242,7 @@ export class PostgresLog implements SessionLog {
 
   /**
    * Runs a write until its outcome is known: done, refused, or neither within the time for attempts.
-   * @param lines the lines that the log has from `expected` on if the write was done
+   * @param lines the lines that the log has from `expected` on, or at `places`, if the write was done
    * @throws SessileError as {@link SessionLog.append}
    */
   async #write(
@@ -215,7 +251,10 @@ export class PostgresLog implements SessionLog {
     lines: readonly Uint8Array[],
     statement: string,
     values: readonly unknown[],
-    isDone = (rows: readonly Row[]): boolean => rows.length > 0,
+    {
+      isDone = (rows) => rows.length > 0,
+      places = placesFrom(this.#headOf(expected), lines),
+    }: WriteCheck = {},
   ): Promise<void> {
     const { database, notify, schema } = this.#tables;
     const { partition } = this.#session;
@@ -225,12 +264,12 @@ export class PostgresLog implements SessionLog {
     const attempt = async (): Promise<void> => {
       isWriting = false;
       // A lost write that is still running is seen below: the next one waits for it.
-      if (isLost && (await this.#isWritten(expected, lines))) return;
+      if (isLost && (await this.#isWritten(places, lines))) return;
       isWriting = true;
       const rows = await database.run(statement, all);
       isWriting = false;
       if (isDone(rows)) return;
-      if (isLost && (await this.#isWritten(expected, lines))) return;
+      if (isLost && (await this.#isWritten(places, lines))) return;
       throw await this.#refusal(expected);
     };
     try {
@@ -248,14 +287,13 @@ export class PostgresLog implements SessionLog {
     }
   }
 
-  /** Whether the log has these lines at a position. Lines have ids, and a write is done whole or not. */
-  async #isWritten(expected: LogPosition, lines: readonly Uint8Array[]): Promise<boolean> {
-    const from = this.#headOf(expected);
-    const places = lines.map(({ length }, index) => ({ at: from + index, length }));
+  /** Whether the log has these lines at these places. Lines have ids, and a write is done whole or not. */
+  async #isWritten(places: readonly LinePlace[], lines: readonly Uint8Array[]): Promise<boolean> {
+    let first = 0;
     for (const page of placesByPage(places)) {
       const [row] = await this.#tables.database.run(this.#tables.sql.readAt, [...this.#key, numbersOf(page)]);
-      const first = (page[0] as LinePlace).at - from;
       if (!isSameLines(linesOf(row), lines.slice(first, first + page.length))) return false;
+      first += page.length;
     }
     return true;
   }
@@ -296,6 +334,10 @@ export class PostgresLog implements SessionLog {
     const batch: LogBatch = { lines: { bytes: bytesOf(row.bytes), bounds }, at, next };
     return tooLong.length === 0 ? batch : { ...batch, tooLong };
   }
+}
+
+function placesFrom(from: number, lines: readonly Uint8Array[]): readonly LinePlace[] {
+  return lines.map(({ length }, index) => ({ at: from + index, length }));
 }
 
 export function existsError(id: string): SessileError<"SESSION_EXISTS"> {

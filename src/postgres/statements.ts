@@ -112,6 +112,49 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
     ),
 
+    /** partition, id, epoch: the lines that a list shows, and the number of those from before a replacement */
+    shown: `select base::text, head::text, preview_at::text, info_at::text, (
+        select count(*) from ${entry} e where e.partition = $1 and e.id = $2 and e.seq < base
+      )::text as kept from ${session}
+      where partition = $1 and id = $2 and epoch = $3::uuid`,
+
+    /**
+     * partition, id, epoch, head, numbers of lines, lengths, bytes; whether preview and info change, and to
+     * what: all lines get new numbers, these lines with other bytes, and the old ones are deleted.
+     */
+    erase: `with given as (
+        select numbered.seq, given.line
+        from unnest($5::text::bigint[]) with ordinality as numbered (seq, at)
+        join ${cutLines("$7", "$6")} using (at)
+      ), grown as (
+        select coalesce(sum(octet_length(given.line) - octet_length(e.line)), 0) as bytes
+        from given join ${entry} e on e.partition = $1 and e.id = $2 and e.seq = given.seq
+      ), moved as (
+        update ${session} set base = head, head = head + (head - base), modified_at = ${nextTime},
+          size = size + (select bytes from grown),
+          preview = case when $8::boolean then $9::bytea else preview end,
+          preview_at = case when $8::boolean and $9::bytea is null then null
+            else preview_at + (head - base) end,
+          info = case when $10::boolean then $11::bytea else info end,
+          info_at = case when $10::boolean and $11::bytea is null then null else info_at + (head - base) end
+        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
+        returning base, head - base as count
+      ), added as (
+        insert into ${entry} (partition, id, seq, line)
+        select $1, $2, e.seq + moved.count, coalesce(given.line, e.line)
+        from moved join ${entry} e
+          on e.partition = $1 and e.id = $2 and e.seq >= moved.base - moved.count and e.seq < moved.base
+        left join given using (seq)
+      ), removed as (
+        delete from ${entry} e using moved where e.partition = $1 and e.id = $2 and e.seq < moved.base
+      )
+      select (base + count)::text as head${notifying("$12")} from moved`,
+
+    /** partition, id, epoch: deletes lines from before a replacement. */
+    purge: `delete from ${entry} e using ${session} s
+      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid
+        and e.partition = $1 and e.id = $2 and e.seq < s.base`,
+
     /**
      * partition, id, epoch, first line, bytes at most, lines at most, end, length of a line at most: one page
      * of lines, which begins at the log's first line if the given one is not in the log. A line that is too

@@ -2,7 +2,7 @@ import type { PGlite } from "@electric-sql/pglite";
 import { type BlobMark, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import { type BlobRef, userMessage } from "sessile/content";
 import { type PostgresMarksOptions, postgresBlobMarks } from "sessile/postgres";
-import { sessionBlobRoots } from "sessile/session";
+import { eraseEntries, sessionBlobRoots } from "sessile/session";
 import { beforeAll, describe, expect, test } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 
@@ -41,12 +41,53 @@ async function put(id: string, lines: readonly (string | Uint8Array)[]): Promise
     await server.query(`insert into ${schema}.entry values ('', $1, $2, $3)`, [id, seq, line]);
 }
 
+/** The driver, whose statements wait for something that began. */
+function delayed(db: FaultyDriver, begun: () => Promise<unknown> | undefined) {
+  return {
+    async query(text: string, values?: unknown[]) {
+      await begun();
+      return db.query(text, values);
+    },
+  };
+}
+
 const header = (id: string, rest = "") =>
   `{"type":"session","version":3,"id":"${id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"${rest}}`;
 const entry = (id: string, data: string) =>
   `{"type":"custom","id":"${id}","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":${data}}`;
 
 describe("the references of sessions in PostgreSQL", () => {
+  test("are those of the new lines after an erasure", async () => {
+    const store = await emptyStore(schema);
+    const session = await store.create({ cwd: "/", id: "one" });
+    const first = await session.appendMessage(naming(refOf("1"), refOf("2")));
+    await session.appendMessage(naming(refOf("2")));
+    expect(await refsOf()).toEqual([refOf("1"), refOf("2")]);
+    await eraseEntries(store, "one", [first.id], { reason: "a request" });
+    expect(await refsOf()).toEqual([refOf("2")]);
+    await session.refresh();
+    await session.appendMessage(naming(refOf("3")));
+    expect(await refsOf()).toEqual([refOf("2"), refOf("3")]);
+  });
+
+  test("of lines that were erased, and read by another collection, meanwhile are not kept", async () => {
+    const store = await emptyStore(schema);
+    const session = await store.create({ cwd: "/", id: "one" });
+    const first = await session.appendMessage(naming(refOf("1")));
+    const db = new FaultyDriver(server);
+    let erased: Promise<unknown> | undefined;
+    db.after = (text) => {
+      if (!text.includes("string_agg(e.line")) return;
+      db.after = undefined;
+      erased = eraseEntries(store, "one", [first.id], { reason: "a request" }).then(() => refsOf());
+    };
+    const marks: BlobMark[] = [];
+    for await (const mark of postgresBlobMarks({ db: delayed(db, () => erased), schema })) marks.push(mark);
+    await erased;
+    expect(erased).toBeDefined();
+    expect(await refsOf()).toEqual([]);
+  });
+
   test("are those of all sessions of the partition, and no others", async () => {
     const store = await emptyStore(schema);
     const one = await store.create({ cwd: "/", id: "one" });

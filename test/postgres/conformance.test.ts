@@ -26,6 +26,17 @@ async function fixture(search = false): Promise<ConformanceFixture> {
       await log.append(bytes, position);
       await log.close();
     },
+    async *contents() {
+      for (const table of ["session", "entry", "blob_ref"]) {
+        const { rows } = await server.query<{ row: string }>(
+          `select t::text as row from ${schema}.${table} t`,
+        );
+        for (const { row } of rows) {
+          yield new TextEncoder().encode(row);
+          for (const [, digits = ""] of row.matchAll(/\\x([0-9a-f]+)/g)) yield Buffer.from(digits, "hex");
+        }
+      }
+    },
     loseAnswer() {
       db.after = (text) => {
         if (!writesLines(text)) return;
