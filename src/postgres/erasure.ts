@@ -7,7 +7,7 @@ import { batchOf, numbersOf } from "./lines.js";
 
 /** What outlives the deletion of rows, for people. */
 export const remainingInDatabase: readonly string[] = [
-  "dead rows of the database until a vacuum, and freed pages until they are written again",
+  "dead rows and keys of indices until a `vacuum full`",
   "the write-ahead log, replicas and backups of the database",
 ];
 

@@ -184,7 +184,7 @@ export class PostgresLog implements SessionLog {
       return { ...done, position: expected };
     }
     const { lines, values, places } = erasureValues(changes, head, shown);
-    const all = [...this.#key, head, ...values];
+    const all = [...this.#key, head, ...values, ...this.#termsOf(lines)];
     await this.#write("erase lines of", expected, lines, sql.erase, all, { places });
     return { ...done, position: this.#position(2 * head - Number(shown.base)) };
   }

@@ -123,14 +123,17 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
      * what: all lines get new numbers, these lines with other bytes, and the old ones are deleted.
      */
     erase: `with given as (
-        select numbered.seq, given.line
+        select numbered.seq, given.line${ifSearch(", cut_words.words")}
         from unnest($5::text::bigint[]) with ordinality as numbered (seq, at)
-        join ${cutLines("$7", "$6")} using (at)
+        join ${cutLines("$7", "$6")} using (at)${ifSearch(`
+        left join unnest(string_to_array($12::text, E'\\n')) with ordinality as cut_words (words, at)
+          using (at)`)}
       ), grown as (
         select coalesce(sum(octet_length(given.line) - octet_length(e.line)), 0) as bytes
         from given join ${entry} e on e.partition = $1 and e.id = $2 and e.seq = given.seq
       ), moved as (
         update ${session} set base = head, head = head + (head - base), modified_at = ${nextTime},
+          ${ifSearch("indexed = case when indexed = head then head + (head - base) else indexed end,")}
           size = size + (select bytes from grown),
           preview = case when $8::boolean then $9::bytea else preview end,
           preview_at = case when $8::boolean and $9::bytea is null then null
@@ -140,15 +143,16 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
         where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
         returning base, head - base as count
       ), added as (
-        insert into ${entry} (partition, id, seq, line)
-        select $1, $2, e.seq + moved.count, coalesce(given.line, e.line)
+        insert into ${entry} (${lineColumns})
+        select $1, $2, e.seq + moved.count, coalesce(given.line, e.line)${ifSearch(`,
+          case when given.seq is null then e.terms else ${termsIn("given.words")} end`)}
         from moved join ${entry} e
           on e.partition = $1 and e.id = $2 and e.seq >= moved.base - moved.count and e.seq < moved.base
         left join given using (seq)
       ), removed as (
         delete from ${entry} e using moved where e.partition = $1 and e.id = $2 and e.seq < moved.base
       )
-      select (base + count)::text as head${notifying("$12")} from moved`,
+      select (base + count)::text as head${notifying(11)} from moved`,
 
     /** partition, id, epoch: deletes lines from before a replacement. */
     purge: `delete from ${entry} e using ${session} s

@@ -194,6 +194,22 @@ export const erasureCases = [
     await hasNoSecret(harness, "the erased text in the storage");
   }),
 
+  erasureCase("search finds nothing of an erased body, and what is beside it as before", async (harness) => {
+    const session = await harness.start({ id: "erased" });
+    await session.append([say(`a unicorn ${secret}`, "e0000001"), say("a zebra", "e0000002")]);
+    const found = async (text: string) => {
+      const hits = await collect((await harness.store()).search({ text, branch: "all" }));
+      return hits.map(({ entryId }) => entryId);
+    };
+    equal(await found("unicorn"), ["e0000001"], "entries with the word before");
+    await erase(harness, "erased", ["e0000001"]);
+    equal(await found("unicorn"), [], "entries with the word after the erasure");
+    equal(await found("zebra"), ["e0000002"], "entries with another word");
+    await (await harness.open("erased")).append([say("another zebra", "e0000003")]);
+    equal([...(await found("zebra"))].sort(), ["e0000002", "e0000003"], "entries after one more append");
+    await hasNoSecret(harness, "the erased text in the storage");
+  }),
+
   erasureCase("an erasure removes the copy that a migration kept", async (harness) => {
     const { fixture } = harness;
     if (fixture.put === undefined) return;
