@@ -5,8 +5,12 @@ import { readFileSync } from "node:fs";
 import { commands } from "./commands/index.js";
 import { runProgram } from "./program.js";
 
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  readonly version: string;
+const program = {
+  commands,
+  /** Read for the help alone. */
+  get version(): string {
+    return JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
+  },
 };
 const interrupt = new AbortController();
 const interruptedCode = 130;
@@ -21,7 +25,7 @@ process.stdout.on("error", () => {});
 process.stderr.on("error", () => {});
 
 const { stdout, stderr, env } = process;
-const code = await runProgram({ version, commands }, process.argv.slice(2), {
+const code = await runProgram(program, process.argv.slice(2), {
   stdout,
   stderr,
   env,

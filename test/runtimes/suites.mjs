@@ -1,4 +1,5 @@
 // The conformance suites and a small program, in whatever runtime this is: suites.mjs BUILT-PACKAGE
+import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
@@ -154,6 +155,31 @@ async function smoke() {
   if (listed !== 2) throw new Error(`expected 2 sessions, got ${listed}`);
 }
 
+/** The program, which is for Node: it reads a database of opencode if this version has SQLite, without a warning. */
+async function commandLine() {
+  if ("Bun" in globalThis || "Deno" in globalThis) return;
+  const path = join(newDirectory(), "opencode.db");
+  const canRead = process.getBuiltinModule?.("node:sqlite") !== undefined;
+  if (canRead) {
+    const { DatabaseSync } = await import("node:sqlite");
+    const database = new DatabaseSync(path);
+    database.exec(`pragma journal_mode = wal;
+      create table session (id, parent_id, directory, title, time_created, time_updated);
+      create table message (id, session_id, time_created, data);
+      create table part (id, message_id, session_id, data);
+      insert into session values ('ses_1', null, '/p', 'Tally', 1, 2);
+      insert into message values ('msg_1', 'ses_1', 1, '{"role":"user","time":{"created":1}}');
+      insert into part values ('prt_1', 'msg_1', 'ses_1', '{"type":"text","text":"How many lines?"}');`);
+    // Left open, so that the rows are in the log alone.
+  } else writeFileSync(path, "SQLite format 3\0");
+  const words = [join(built, "cli", "main.js"), "show", path];
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
+  const found = canRead
+    ? status === 0 && stderr === "" && stdout.includes("user: How many lines?")
+    : status === 3 && stdout === "" && stderr.includes("(needsReader)");
+  if (!found) throw new Error(`exit code ${status}: ${stdout}${stderr}`);
+}
+
 /** Blobs in memory, a store on the same ones each time that it is opened. */
 function blobsInMemory() {
   const { backend } = memoryBlobStore();
@@ -172,7 +198,10 @@ function blobsInMemory() {
 const suites = [
   [
     "a program",
-    [{ name: "stores an image with a session, forks and projects it", run: smoke }],
+    [
+      { name: "stores an image with a session, forks and projects it", run: smoke },
+      { name: "is the command line too", run: commandLine },
+    ],
     () => undefined,
   ],
   ["blobs in memory", blobStoreConformance, blobsInMemory],
