@@ -5,6 +5,7 @@ import type { SessionEntry } from "../session/index.js";
 import { removedType } from "./edited-path.js";
 import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
+import { isFileName } from "./shared/file-names.js";
 import { objectOf, textOf } from "./shared/values.js";
 import type {
   ExportableSession,
@@ -47,9 +48,10 @@ export async function readOriginal(
   return imported.header.id === session.header.id ? { files, imported } : undefined;
 }
 
-/** Whether a path stays below the directory that an export is written to, on every system. */
+/** Whether a path stays below the directory that an export is written to, and names a file, on every system. */
 function isInside(path: string | undefined): boolean {
-  return path !== undefined && !/^[/\\]|^[A-Za-z]:|\0|(?:^|[/\\])\.\.(?:[/\\]|$)/.test(path);
+  if (path === undefined || /^[/\\]|^[A-Za-z]:/.test(path)) return false;
+  return path.split(/[/\\]/).every((part) => part === "." || isFileName(part));
 }
 
 /** The data of the newest `sessile.foreign` entry of an agent. */

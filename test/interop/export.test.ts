@@ -1,6 +1,10 @@
 import { memoryBlobStore } from "sessile/blobs";
 import { type Message, messageText, userMessage } from "sessile/content";
 import { exportSession, importSession } from "sessile/interop";
+import { claudeCode } from "sessile/interop/claude-code";
+import { codex } from "sessile/interop/codex";
+import { gemini } from "sessile/interop/gemini";
+import { opencode } from "sessile/interop/opencode";
 import { memorySessionStore, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
@@ -49,14 +53,39 @@ describe("exportSession to the agent of the import", () => {
     expect(out.report).toMatchObject({ format: "codex", exact: true, findings: [] });
   });
 
-  it.each(["../../.bashrc", "/etc/x", "a\\..\\..\\x", "C:/x", "a/.."])(
-    "names no path outside its directory: %s",
+  it.each([
+    ...["../../.bashrc", "/etc/x", "a\\..\\..\\x", "C:/x", "a/.."],
+    ...["CON", "a/nul.jsonl", "com1.txt/x", "a /x", "a./x", "x\0", "\u00e9".repeat(128), "a".repeat(256)],
+  ])("names no path outside its directory, and none that is no file on every system: %s", async (path) => {
+    const blobs = memoryBlobStore();
+    const imported = await importSession([{ path, bytes }], { from: plain, blobs });
+    const out = await exportSession(imported, { to: plain, blobs });
+    expect(out.report.exact).toBe(false);
+    expect(out.files.map((file) => file.path)).not.toContain(path);
+  });
+
+  it.each(["console.jsonl", "./a.jsonl", "a".repeat(255), "com10", "a b/nula"])(
+    "keeps the name of a file: %s",
     async (path) => {
       const blobs = memoryBlobStore();
       const imported = await importSession([{ path, bytes }], { from: plain, blobs });
-      const out = await exportSession(imported, { to: plain, blobs });
-      expect(out.report.exact).toBe(false);
-      expect(out.files.map((file) => file.path)).not.toContain(path);
+      expect((await exportSession(imported, { to: plain, blobs })).files).toEqual([{ path, bytes }]);
+    },
+  );
+
+  it.each(["/", "/w/con", "C:\\NUL", "aux", "/srv/Lpt1/", `/${"long".repeat(100)}`, "/\ud800", "/\u6587"])(
+    "writes to folders that can be made on every system: %s",
+    async (cwd) => {
+      const { session } = await adopted();
+      for (const to of [claudeCode, codex, gemini, opencode]) {
+        const child = { header: { ...session.header, id: "con" }, entries: [], leafId: null };
+        const { files } = await exportSession(session, { to, cwd, children: [child] });
+        for (const { path } of files)
+          for (const part of path.split("/")) {
+            expect(part).toMatch(/^[\w-][\w.-]{0,254}$/);
+            expect(part).not.toMatch(/^(?:con|nul|aux|prn|(?:com|lpt)\d)(?:\.|$)|[.]$/i);
+          }
+      }
     },
   );
 

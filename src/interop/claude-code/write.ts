@@ -1,6 +1,7 @@
 /** Writes a session anew: its transcript, and those of its subagents in a folder with their descriptions. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
+import { fileNameOf } from "../shared/file-names.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
 import { objectOf, textOf } from "../shared/values.js";
 import { stepsOf } from "../shared/write-steps.js";
@@ -42,16 +43,12 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
   return { files, resume: resumeWords(sessionId) };
 }
 
-const maxNameLength = 200;
-
 /**
  * The name of a project's folder: every character but letters and digits is a hyphen. A long name is cut and has
  * a hash behind it, which is not that of the agent: it finds a session by its id in any folder.
  */
 function projectName(cwd: string): string {
-  const name = cwd.replace(/[^A-Za-z0-9]/g, "-");
-  if (name.length <= maxNameLength) return name === "" ? "-" : name;
-  return `${name.slice(0, maxNameLength)}-${digestOf(cwd).slice(0, 6)}`;
+  return fileNameOf(cwd.replace(/[^A-Za-z0-9]/g, "-") || "-", cwd);
 }
 
 interface Subagent {

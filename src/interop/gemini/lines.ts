@@ -1,6 +1,7 @@
 /** Steps of a session as records of a chat, as each version of the agent reads them after a resume. */
 
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall, Usage } from "../../content/index.js";
+import { isFileName } from "../shared/file-names.js";
 import { uuidOf } from "../shared/ids.js";
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
@@ -211,7 +212,7 @@ export class ChatRecords {
 
 /** The id of a subagent's session, which is the name of its file and in the call that began it. */
 export function subagentId(sessionId: string): string {
-  return /^[\w-]{1,128}$/.test(sessionId) ? sessionId : uuidOf("gemini", sessionId);
+  return /^[\w-]{1,128}$/.test(sessionId) && isFileName(sessionId) ? sessionId : uuidOf("gemini", sessionId);
 }
 
 const rank: Readonly<Record<string, number>> = { thinking: 0, text: 1, toolCall: 2 };
