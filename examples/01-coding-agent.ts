@@ -75,14 +75,10 @@ for (const prompt of prompts) {
   await finishTurn();
 }
 
-console.log("\nThe tree, with * at the leaf:");
-let above: string | null = null;
-for (const { node } of session.tree.walk()) {
-  if (node.parentId !== above) console.log(`  a branch, after ${node.parentId ?? "nothing"}:`);
-  console.log(`${node.id === session.leafId ? "*" : " "} ${lineOf(await session.entry(node.id))}`);
-  above = node.id;
-}
-console.log(`\nsession: ${session.location}\nnext:    npm run demo -- ${dir} "PROMPT"`);
+console.log(`\nsession: ${session.location}
+look:    npx sessile show ${session.location}
+         npx sessile view ${session.location}
+next:    npm run demo -- ${dir} "PROMPT"`);
 
 /** Runs the turn to its end. The session says what comes next, so a turn that a crash interrupted needs no other code. */
 async function finishTurn(): Promise<void> {

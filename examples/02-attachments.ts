@@ -87,6 +87,8 @@ await blobs.put(new TextEncoder().encode("an upload whose message was never sent
 const marks = [await sessionBlobRoots(session.id, await readFile(session.location ?? ""))];
 const { kept, trashed } = await collectGarbage(blobs, { marks, now: () => Date.now() + 15 * 86_400_000 });
 console.log(`  ${kept.count} kept, ${trashed.count} in the trash\n\nsession: ${session.location}`);
+console.log(`look:    npx sessile show ${session.location} --context --blobs ${dir}`);
+console.log(`         npx sessile blobs verify ${dir} --sessions ${join(dir, "sessions")}`);
 
 /** Returns the attachment, or a text in its place, so that the model learns of the failure too. */
 async function attach(path: string): Promise<MessagePart> {

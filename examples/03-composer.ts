@@ -96,6 +96,7 @@ if (message === "") {
   console.log(`  codex ${["exec", ...images.flatMap((path) => ["--image", path])].join(" ")}`);
 }
 console.log(`\nkept: ${dir}`);
+if (message !== "") console.log(`look: npx sessile show latest --turn 1 --dir ${join(dir, "sessions")}`);
 
 /** Puts a plan into the draft, and starts its imports. */
 function insert(steps: readonly ComposeStep<Pasted>[]): void {

@@ -60,6 +60,8 @@ try {
   await printFacts(session);
   await printProjections(session);
   if (file === undefined) await askAll(session);
+  const request = `--target gemini --model ${gemini} --blobs ${dir}`;
+  console.log(`\nlook: npx sessile project ${session.location} ${request}`);
 } catch (error) {
   // A file that is none, or no session: one line is enough.
   if (!(error instanceof SessileError)) throw error;

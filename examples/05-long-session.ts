@@ -89,6 +89,8 @@ console.log(
   `files:   ${ledger.files.length} in the ledger, such as ${ledger.files[0]?.path} (${ledger.files[0]?.operations.join(", ")})`,
 );
 console.log(`session: ${session.location}`);
+console.log(`look:    npx sessile stats ${session.location}`);
+console.log(`         npx sessile show ${session.location} --context`);
 
 /** One turn. Returns the entries of the user's message. */
 async function say(text: string) {

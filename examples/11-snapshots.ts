@@ -12,12 +12,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { fileBlobStore } from "sessile/blobs/node";
-import { messageText, toolCalls, userMessage } from "sessile/content";
+import { messageText, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 import { toolStarted } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
-import { gitSnapshot, snapshotEntry } from "./apps/git-snapshots/git-snapshot.js";
+import { gitSnapshot } from "./apps/git-snapshots/git-snapshot.js";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 import { runTool } from "./support/workspace-tools.js";
 
@@ -53,7 +53,10 @@ if (given === undefined) {
   await goBack(session.tree.node(broken)?.parentId ?? null);
   await turn("Now make it greet the whole world.");
 }
-await printTree();
+// Restore a snapshot or a revert by its id in the tree, and those files are back, also of the other branch.
+console.log(`\nsession: ${session.location}
+look:    npx sessile show ${session.location} --tree
+git log: git -C ${dir} log --stat ${snapshots.ref}`);
 
 /** One turn. Returns the id of its question. */
 async function turn(prompt: string): Promise<string> {
@@ -99,29 +102,6 @@ function build(): string {
   } catch {
     return "fails";
   }
-}
-
-/** Prints the tree. Restore a snapshot or a revert by its id, and those files are back, also of the other branch. */
-async function printTree(): Promise<void> {
-  console.log("\nThe tree, with * at the leaf:");
-  let above: string | null = null;
-  for (const { node } of session.tree.walk()) {
-    if (node.parentId !== above) console.log(`  a branch, after ${node.parentId ?? "nothing"}:`);
-    above = node.id;
-    const entry = await session.entry(node.id);
-    let text: string = node.type;
-    const snapshot = entry && snapshotEntry.read(entry);
-    if (snapshot !== undefined) text = `snapshot ${snapshot.commit.slice(0, 7)}, before a ${snapshot.reason}`;
-    else if (entry?.type === "revert") text = `the files went back to ${entry.targetId}`;
-    else if (entry?.type === "message") {
-      const calls = entry.message.role === "assistant" ? toolCalls(entry.message) : [];
-      const words = messageText(entry.message).replace(/[\p{Cc}\s]+/gu, " ");
-      text = `${entry.message.role}: ${calls.map(({ name }) => `<${name}> `).join("")}${words}`;
-    }
-    if (node.type !== "custom" || snapshot !== undefined)
-      console.log(`${node.id === session.leafId ? "*" : " "} ${node.id} ${text.slice(0, 70)}`);
-  }
-  console.log(`\nsession: ${session.location}\ngit log: git -C ${dir} log --stat ${snapshots.ref}`);
 }
 
 function declared(name: string, description: string, ...required: string[]) {

@@ -21,7 +21,7 @@ export function headline(entry: SessionEntry | UnknownEntry | undefined): {
     case "branch_summary":
       return { kind: "branch summary", text: entry.summary };
     case "custom":
-      return { kind: entry.customType, text: "" };
+      return { kind: entry.customType, text: dataText(entry.data) };
     case "custom_message":
       return { kind: entry.customType, text: textOf(entry.content) };
     case "model_change":
@@ -52,6 +52,12 @@ export function headline(entry: SessionEntry | UnknownEntry | undefined): {
     case "unknown":
       return { kind: entry.entryType, text: "(unknown to this version)" };
   }
+}
+
+const shownDataLength = 200;
+
+function dataText(data: unknown): string {
+  return data === undefined ? "" : JSON.stringify(data).slice(0, shownDataLength);
 }
 
 /** A message in one line: its calls, then its text. */

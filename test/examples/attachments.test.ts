@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../examples/apps/support/make-media.js";
 import { root } from "../../scripts/entries.mjs";
 import { startAnthropic } from "../support/providers/anthropic/server.js";
-import { claudeAt, type ExampleRun, runExample } from "./support/run-example.js";
+import { claudeAt, type ExampleRun, runClosingWords, runExample } from "./support/run-example.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -54,6 +54,13 @@ describe("the attachments example", () => {
     expect(requests.at(-1)).toMatch(/, screen\.png as descriptor \(missing\)$/);
     expect(run.stdout).toContain("It cannot be shown.");
     expect(run.stdout).toContain("granted: screen.png\n");
+  });
+
+  it("ends with calls of the command line: the context, and blobs that a session lacks", async () => {
+    const [context, blobs] = await runClosingWords(run, scratch);
+    expect(context?.stdout).toContain("It is still a red box.");
+    // The bytes of one were deleted above.
+    expect(blobs?.code).toBe(1);
   });
 
   it("collects what no log names, and nothing else", () => {

@@ -24,7 +24,14 @@ import {
   type ReceivedRequest,
   startProvider,
 } from "../support/providers/local-server.js";
-import { claudeAt, type ExampleRun, runExample, startExample } from "./support/run-example.js";
+import {
+  claudeAt,
+  type ExampleRun,
+  runClosingWords,
+  runExample,
+  startExample,
+  startProgram,
+} from "./support/run-example.js";
 
 let scratch: string;
 let dir: string;
@@ -70,7 +77,7 @@ describe("npm run demo", () => {
   let run: ExampleRun;
   let place: string;
   beforeAll(async () => {
-    run = await demo([]);
+    run = await startProgram(["scripts/demo.mjs"], { TMPDIR: scratch }).done;
     place = /^next: {4}npm run demo -- (\S+) "PROMPT"$/m.exec(run.stdout)?.[1] ?? "";
   }, timeout);
 
@@ -91,10 +98,16 @@ describe("npm run demo", () => {
     expect(run.stdout).toMatch(/^NOTES\.md is written: .*\n {2}\+ \w{8} assistant: NOTES\.md is written: /m);
   });
 
-  it("shows the tree with its leaf", () => {
-    const tree = run.stdout.split("The tree, with * at the leaf:\n")[1] ?? "";
+  it("ends with the session in the command line: the tree with its leaf, and a page to look at", async () => {
+    const [, tree = "", view = ""] = run.stdout.split(/^\$ npx sessile .*\n/m);
+    await using session = await openLatest(place);
     expect(tree).toMatch(/^ {2}\w{8} assistant: <read> <bash> I look at the project first\.$/m);
     expect(tree).toMatch(/^\* \w{8} assistant: A single red pixel\.$/m);
+    const [page = ""] = view.split("  ");
+    expect(readFileSync(page, "utf8")).toContain(session.id);
+    const [shown, viewed] = await runClosingWords(run, place);
+    expect(`${shown?.stdout}\n`).toBe(tree);
+    expect(viewed?.stdout).toContain(`${session.id}.html`);
   });
 
   it("keeps an attachment once, under its digest, and none in the log", async () => {
@@ -180,7 +193,8 @@ describe("the coding agent", () => {
     const back = await demo([dir, "--at", answered ?? "", "What does it count?"], claudeAt(server.url));
     expect(back).toMatchObject({ code: 0, stderr: "" });
     expect(back.stdout).toMatch(/^ {2}\+ \w{8} branch_summary: .*Sorting was considered\./m);
-    expect(back.stdout).toContain(`  a branch, after ${answered}:\n`);
+    const [tree] = await runClosingWords(back, dir);
+    expect(tree?.stdout).toMatch(/^ {4}\w{8} branch summary: Sorting was considered\.$/m);
     const [summary = "", asked = ""] = server.requests.map(messagesOf);
     expect(summary).toContain("It could sort, too.");
     expect(asked).toContain("It counts.");

@@ -6,7 +6,7 @@ import { extractImagePaths, parseContextTokens, renderSegments } from "sessile/c
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { type ExampleRun, runExample } from "./support/run-example.js";
+import { type ExampleRun, runClosingWords, runExample } from "./support/run-example.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -36,6 +36,11 @@ describe("the composer", () => {
     await using session = await sessions.open((await sessions.latest()) ?? "none");
     message = (await session.context()).items.map((item) => messageText(item.message)).join("\n");
   }, timeout);
+
+  it("ends with a call of the command line that shows the message", async () => {
+    const [turn] = await runClosingWords(run, dir);
+    expect(turn?.stdout).toContain("Why is the box red?");
+  });
 
   // @covers R177 R181
   it("has a placeholder for each import, and ends each in its place", () => {

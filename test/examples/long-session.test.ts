@@ -6,7 +6,7 @@ import { openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../support/providers/anthropic/replies.js";
 import { startProvider } from "../support/providers/local-server.js";
-import { claudeAt, type ExampleRun, runExample } from "./support/run-example.js";
+import { claudeAt, type ExampleRun, runClosingWords, runExample } from "./support/run-example.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -32,6 +32,12 @@ describe("the long session", () => {
     const sizes = [...run.stdout.matchAll(/ (\d+) tokens, \w+$/gm)].map(([, tokens]) => Number(tokens));
     expect(sizes).toHaveLength(18);
     expect(Math.max(...sizes)).toBeLessThan(20_000);
+  });
+
+  it("ends with calls of the command line: what it cost, and what compactions dropped", async () => {
+    const [stats, context] = await runClosingWords(run, scratch);
+    expect(stats?.stdout).toMatch(/^\d+ sessions, \d+ turns, \d+ tool calls .*, [1-9]\d* compactions$/m);
+    expect(context?.stdout).toMatch(/^Compaction \w{8} .*: keeps \d+ messages, and drops \d+:$/m);
   });
 
   it("lists the compactions, by each strategy", () => {

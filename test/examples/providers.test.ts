@@ -11,7 +11,7 @@ import { startGemini } from "../support/providers/gemini/server.js";
 import { startProvider } from "../support/providers/local-server.js";
 import { responsesReply } from "../support/providers/openai/replies.js";
 import { startOpenai } from "../support/providers/openai/server.js";
-import { claudeAt, runExample } from "./support/run-example.js";
+import { claudeAt, runClosingWords, runExample } from "./support/run-example.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -43,6 +43,9 @@ describe("one session for every provider", () => {
       /^ {2}\w{8}\/2 interrupted \(history\) a call without a result: \[This call was interrupted/m,
     );
     expect(run.stdout).toContain("anthropic claude-opus-5-5 says: A red box below a blue bar.");
+    const [projected] = await runClosingWords(run, scratch);
+    expect(projected?.stdout).toContain("gemini-contents, gemini-3-pro\n");
+    expect(projected?.code).toBe(1);
   });
 
   it("asks each provider whose key is there, in requests that keep its rules", { timeout }, async () => {

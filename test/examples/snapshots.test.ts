@@ -6,7 +6,7 @@ import { messageText } from "sessile/content";
 import { openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git } from "./apps/git-snapshots/working-tree.js";
-import { type ExampleRun, runExample } from "./support/run-example.js";
+import { type ExampleRun, runClosingWords, runExample } from "./support/run-example.js";
 
 const canRun = spawnSync("git", ["--version"]).status === 0 || process.env.CI !== undefined;
 
@@ -22,6 +22,7 @@ describe.runIf(canRun)("an agent that breaks the build (skipped without git)", (
   let run: ExampleRun;
   let dir: string;
   let file: string;
+  let tree: string;
   beforeAll(async () => {
     run = await runExample("11-snapshots", [], { TMPDIR: scratch });
     dir = /^git log: git -C (\S+) /m.exec(run.stdout)?.[1] ?? "";
@@ -48,18 +49,17 @@ describe.runIf(canRun)("an agent that breaks the build (skipped without git)", (
     );
   });
 
-  it("shows the snapshots in the tree, and both branches", () => {
-    const [, tree = ""] = run.stdout.split("The tree, with * at the leaf:\n");
-    expect(tree.match(/ snapshot [0-9a-f]{7}, before a turn$/gm)).toHaveLength(4);
-    expect(tree).toMatch(/ snapshot [0-9a-f]{7}, before a restore\n {2}\w{8} the files went back to \w{8}\n/);
-    expect(tree).toMatch(
-      /^ {2}a branch, after \w{8}:\n {2}\w{8} user: Now make it greet the whole world\.$/m,
-    );
-    expect(tree).toMatch(/^\* \w{8} assistant: It greets the world\.$/m);
+  it("has snapshots in the tree that the command line shows, and both branches", async () => {
+    const [shown] = await runClosingWords(run, dir);
+    tree = shown?.stdout ?? "";
+    expect(tree.match(/ \w{8} \S+: \{.*"reason":"turn".*$/gm)).toHaveLength(4);
+    expect(tree).toMatch(/"reason":"restore".*\n +\w{8} revert: \w{8}\n/);
+    expect(tree).toMatch(/^ {4}\w{8} user: Now make it greet the whole world\.$/m);
+    expect(tree).toMatch(/^\* {3}\w{8} assistant: It greets the world\.$/m);
   });
 
   it("goes back to the other branch by its entry, in a later process", { timeout }, async () => {
-    const left = /^ {2}(\w{8}) the files went back/m.exec(run.stdout)?.[1] ?? "";
+    const left = /^ +(\w{8}) revert: /m.exec(tree)?.[1] ?? "";
     writeFileSync(join(dir, "by-hand.txt"), "x");
     const back = await runExample("11-snapshots", [dir, "--back", left], { TMPDIR: scratch });
     expect(back).toMatchObject({ code: 0, stderr: "" });

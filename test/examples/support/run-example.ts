@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { root } from "../../../scripts/entries.mjs";
+import { type Called, call } from "../../cli/call.js";
 
 /** The result of a program that ran. */
 export interface ExampleRun {
@@ -26,7 +27,12 @@ export function claudeAt(url: string): NodeJS.ProcessEnv {
 
 /** Starts an example by its name, such as `01-coding-agent`. Without a key in `env` it works offline. */
 export function startExample(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, ["--import", "tsx", `examples/${name}.ts`, ...args], {
+  return startProgram(["--import", "tsx", `examples/${name}.ts`, ...args], env);
+}
+
+/** Starts Node with a program of the repository. */
+export function startProgram(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, words, {
     cwd: root,
     env: { ...process.env, ...noKeys, NO_COLOR: "1", FORCE_COLOR: undefined, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -49,4 +55,16 @@ async function end(child: ChildProcess): Promise<ExampleRun> {
   const [[code, signal], ...texts] = await Promise.all([once(child, "close"), text(stdout), text(stderr)]);
   const [out = "", errors = ""] = texts;
   return { code, signal, stdout: out, stderr: errors };
+}
+
+/** Runs the calls of the command line with which an example ends. Each works, and some find something. */
+export async function runClosingWords({ stdout }: ExampleRun, cwd: string): Promise<readonly Called[]> {
+  const results: Called[] = [];
+  for (const [, words = ""] of stdout.matchAll(/^(?:look: +| +)npx sessile (.+)$/gm)) {
+    const called = await call(words.split(" "), { cwd });
+    if (called.code > 1 || called.stderr !== "")
+      throw new Error(`npx sessile ${words}: exit code ${called.code}, ${called.stderr}`);
+    results.push(called);
+  }
+  return results;
 }

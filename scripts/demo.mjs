@@ -1,0 +1,63 @@
+// npm run demo: the coding agent of examples, then its session in the command line. It needs no build but the viewer's,
+// which it makes if there is none or an older one.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { root } from "./entries.mjs";
+import { buildViewer } from "./viewer.mjs";
+
+const tsx = ["--import", "tsx"];
+
+/**
+ * Runs a program of the sources, and prints what it prints.
+ * @param {string} file @param {readonly string[]} words @returns {Promise<string>} its output
+ */
+async function run(file, words) {
+  const child = spawn(process.execPath, [...tsx, join(root, file), ...words], {
+    cwd: root,
+    stdio: ["inherit", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    output += text;
+    process.stdout.write(text);
+  });
+  const [code] = await once(child, "close");
+  if (code !== 0) process.exit(code ?? 1);
+  return output;
+}
+
+async function prepareViewer() {
+  const sources = join(root, "src");
+  const app = join(root, "dist", "viewer", "app.html");
+  const times = readdirSync(sources, { recursive: true, encoding: "utf8" }).map(
+    (name) => statSync(join(sources, name)).mtimeMs,
+  );
+  if (existsSync(app) && statSync(app).mtimeMs > Math.max(...times)) return;
+  mkdirSync(dirname(app), { recursive: true });
+  const whole = `${app}.${process.pid}`;
+  writeFileSync(whole, await buildViewer());
+  renameSync(whole, app);
+}
+
+const viewer = prepareViewer();
+// It is awaited below.
+viewer.catch(() => {});
+const output = await run("examples/01-coding-agent.ts", process.argv.slice(2));
+const session = /^session: (.+)$/m.exec(output)?.[1] ?? "";
+console.log("\n$ npx sessile show --tree");
+await run("src/cli/main.ts", ["show", session, "--tree"]);
+await viewer;
+const page = join(mkdtempSync(join(tmpdir(), "sessile-view-")), "session.html");
+console.log("\n$ npx sessile view, for a browser:");
+await run("src/cli/main.ts", ["view", session, "-o", page]);
