@@ -33,7 +33,7 @@ const properties = [
   "test/blobs/shared-quotas.test.ts",
   "test/compaction/sequences.test.ts",
   "test/interop/{growth,import-own,pairs,soup}.test.ts",
-  "test/memory/prompt.test.ts",
+  "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
   "test/sync/{copy,merge,properties}.test.ts",

@@ -59,7 +59,7 @@ export interface RecordedBlock {
   readonly shows?: string | null;
 }
 
-/** The data of a `sessile.memory_prompt` entry: a prompt as it was rendered. */
+/** The data of a `sessile.memory.prompt` entry: a prompt as it was rendered. */
 export interface PromptData {
   readonly reason: PromptReason;
   /** SHA-256 of the system text and the tools. */
@@ -78,7 +78,7 @@ export interface PromptData {
 
 /** The entry type of a rendered prompt. */
 export const promptEntry: CustomEntryType<PromptData> = customEntry<PromptData>(
-  "sessile.memory_prompt",
+  "sessile.memory.prompt",
   (data) => {
     const given = recordOf(data);
     const { digest, model, blocks, values, system, tools, of } = given;

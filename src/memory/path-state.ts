@@ -120,6 +120,28 @@ export class PathReader {
       wanted.map(([, id]) => id),
     );
     for (const entry of entries) if (entry !== undefined) fold.addValue(entry);
+    const lost = wanted.filter(([label]) => !fold.values.has(label)).map(([label]) => label);
+    await this.#findEarlier(fold, lost, fold.prompt.entryId);
+  }
+
+  /** Finds the values before a prompt whose own ones are unreadable, as after an erasure. */
+  async #findEarlier(fold: Fold, labels: readonly string[], before: string): Promise<void> {
+    const wanted = new Set(labels);
+    let custom: string[] = [];
+    const read = async () => {
+      for (const entry of await readEntries(this.#session, custom)) {
+        const label = entry && memoryEntry.read(entry)?.label;
+        if (entry === undefined || label === undefined || !wanted.delete(label)) continue;
+        fold.addValue(entry);
+      }
+      custom = [];
+    };
+    for (const node of wanted.size === 0 ? [] : upwards(this.#session.tree, before)) {
+      if (node.type === "custom") custom.push(node.id);
+      if (custom.length === chunkSize) await read();
+      if (wanted.size === 0) return;
+    }
+    await read();
   }
 }
 

@@ -36,6 +36,7 @@ describe("an example is a template", () => {
     expect(programs.map((path) => path.slice("examples/".length, -".ts".length))).toEqual([
       ...["01-coding-agent", "02-attachments", "03-composer", "04-providers", "05-long-session"],
       "11-snapshots",
+      "12-assistant",
     ]);
     const table = read("examples/README.md");
     for (const path of programs) expect(table).toContain(`](${path.slice("examples/".length)})`);

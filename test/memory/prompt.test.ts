@@ -76,7 +76,7 @@ describe("the frozen prompt", () => {
     expect(again.entryId).not.toBe(first.entryId);
     const data = { digest: first.digest, reason: "refresh", of: first.entryId };
     const entry = await session.entry(again.entryId ?? "");
-    expect(entry).toMatchObject({ customType: "sessile.memory_prompt", data });
+    expect(entry).toMatchObject({ customType: "sessile.memory.prompt", data });
     expect(entry).not.toHaveProperty("data.system");
     expect((await memory.prompt()).system).toBe(first.system);
   });

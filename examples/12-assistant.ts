@@ -1,0 +1,149 @@
+// A personal assistant: facts for each person, documents on demand, branches with memories of their own, a search over its
+// past, and "forget this", carried out and proved.
+//
+//   npx tsx examples/12-assistant.ts                                 two people, in a scratch directory
+//   npx tsx examples/12-assistant.ts DIR PERSON "PROMPT"...          turns of one person; DIR/documents/*.md are the documents
+//   npx tsx examples/12-assistant.ts DIR PERSON --back ENTRY "PROMPT"...   from an earlier entry, with the memory of that time
+//   npx tsx examples/12-assistant.ts DIR PERSON --forget "WORDS"     takes every entry that has the words out of the files
+//
+// It asks Claude if ANTHROPIC_API_KEY is set, and a script else.
+import { readdir, readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { fileBlobStore } from "sessile/blobs/node";
+import { messageText, userMessage } from "sessile/content";
+import { type DocumentSource, sessionMemory } from "sessile/memory";
+import { cacheConversation, project } from "sessile/projections";
+import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
+import { eraseEntries } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
+import { scratchDirectory, script } from "./support/assistant-script.js";
+import { claudeClient } from "./support/offline-claude.js";
+
+const options = { back: { type: "string" }, forget: { type: "string" } } as const;
+const { values, positionals } = parseArgs({ allowPositionals: true, options });
+const [given, named = "anna", ...prompts] = positionals;
+const dir = given === undefined ? await scratchDirectory() : resolve(given);
+const model = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";
+const target = anthropicMessages({ model });
+const client = claudeClient(script);
+const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+const sessions = fileSessionStore({ dir: join(dir, "sessions") });
+
+const names = async () =>
+  (await readdir(join(dir, "documents"))).filter((name) => name.endsWith(".md")).sort();
+const documents: DocumentSource = {
+  list: async () => (await names()).map((name) => ({ name })),
+  // The model chooses the name: only one that the list has is read.
+  load: async (name) =>
+    (await names()).includes(name) ? readFile(join(dir, "documents", name), "utf8") : undefined,
+};
+
+/** The conversation of one person, a partition of its own, with its memory. */
+async function assistantOf(person: string) {
+  const own = { partition: person, blobs: blobs.partition(person) };
+  const latest = await sessions.latest({ partition: person });
+  const session =
+    latest === undefined
+      ? await sessions.create({ cwd: dir, ...own })
+      : await sessions.open(latest, { mode: "write", ...own });
+  const memory = sessionMemory(session, {
+    blocks: [
+      { label: "identity", text: "You are a personal assistant. Be brief, and remember what matters." },
+      { label: "facts", description: "About the person you serve.", maxTokens: 1100, writable: true },
+      { label: "documents", documents },
+    ],
+    blobs: own.blobs,
+    // A model searches the past of its own person alone, on all branches.
+    search: (query) => sessions.search({ ...query, partition: person, branch: "all" }),
+  });
+  return { person, session, memory };
+}
+
+type Assistant = Awaited<ReturnType<typeof assistantOf>>;
+
+async function turn({ person, session, memory }: Assistant, prompt: string): Promise<void> {
+  console.log(`\n${person}> ${prompt}`);
+  await session.appendMessage(userMessage(prompt));
+  for (;;) {
+    const next = await session.turnState();
+    if (next.state === "awaitingReply") {
+      const { system, tools } = await memory.prompt({ shape: "anthropic" });
+      const sent = { blobs: blobs.partition(person), replay: memory.replay(), cache: cacheConversation };
+      const { value } = await project(await session.context(), target, sent);
+      const reply = await client.messages.create({ model, max_tokens: 4096, system, tools, ...value });
+      const { message } = await session.appendMessage(readAnthropicReply(reply, { model }));
+      if (messageText(message) !== "") console.log(`  ${messageText(message)}`);
+    } else if (next.state === "awaitingResults") {
+      for (const { call } of next.calls) {
+        const result = await memory.run(call);
+        if (result === undefined) throw new Error(`${call.name} is not declared`);
+        console.log(`  (${call.name}: ${messageText(result).split("\n")[0]})`);
+        await session.appendMessage(result);
+      }
+    } else return;
+  }
+}
+
+async function printFacts({ person, session, memory }: Assistant): Promise<void> {
+  const { facts } = await memory.history("facts");
+  console.log(`\nFacts about ${person} at ${session.leafId}:`);
+  for (const { text, at, messageId } of facts)
+    console.log(`- ${text}  (${at.slice(0, 10)}, from ${messageId})`);
+}
+
+/** Takes all entries that have the words out of the person's sessions, and looks for the words in every file. */
+async function forget({ person, session, memory }: Assistant, words: string): Promise<Assistant> {
+  const has = (text: string) => text.toLowerCase().includes(words.toLowerCase());
+  console.log(`\n${person} wants "${words}" to be forgotten.`);
+  // On every branch the other facts stay, in a value that never had the words.
+  for (const { id } of session.leaves().toSorted((a, b) => Number(a.current) - Number(b.current))) {
+    session.branch(id);
+    const lines = (await memory.get("facts")).text.split("\n");
+    if (lines.some(has)) await memory.set("facts", lines.filter((line) => !has(line)).join("\n"));
+  }
+  await session.close();
+  for await (const summary of sessions.list({ partition: person })) {
+    await using read = await sessions.open(summary, { partition: person });
+    const ids: string[] = [];
+    for (const { node } of read.tree.walk())
+      if (has(new TextDecoder().decode(await read.raw(node.id)))) ids.push(node.id);
+    const reason = "the person asked for it";
+    const own = { reason, partition: person, blobs: blobs.partition(person), forks: true };
+    const report = await eraseEntries(sessions, summary, ids, own);
+    console.log(`${report.sessions.flatMap(({ erased }) => erased).length} entries were erased.`);
+    for (const note of report.remaining) console.log(`  may still have it: ${note}`);
+  }
+  let [files, found, hits] = [0, 0, 0];
+  for (const file of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    if (!file.isFile()) continue;
+    files++;
+    if (has(await readFile(join(file.parentPath, file.name), "utf8"))) found++;
+  }
+  for await (const _ of sessions.search({ text: words, partition: person, branch: "all" })) hits++;
+  console.log(`${found} of ${files} files have the words, and a search finds ${hits} entries.`);
+  return assistantOf(person);
+}
+
+let assistant = await assistantOf(named);
+if (values.back !== undefined) assistant.session.branch(values.back);
+for (const prompt of prompts) await turn(assistant, prompt);
+if (values.forget !== undefined) assistant = await forget(assistant, values.forget);
+if (given === undefined) {
+  await turn(assistant, "I am Anna. I live in Oslo, and I am allergic to hazelnuts.");
+  const start = assistant.session.leafId;
+  await turn(assistant, "I prefer trains. How do I get to Bergen?");
+  await printFacts(assistant);
+  // Back to the first turn: this branch has never heard of the trains.
+  assistant.session.branch(start);
+  await turn(assistant, "I prefer ships.");
+  await turn(assistant, "What did I say about hazelnuts?");
+  const ben = await assistantOf("ben");
+  await turn(ben, "I am Ben.");
+  await printFacts(ben);
+  await ben.session.close();
+  assistant = await forget(assistant, "hazelnuts");
+}
+await printFacts(assistant);
+await assistant.session.close();
+console.log(`\ndirectory: ${dir}`);

@@ -1,0 +1,43 @@
+import { userMessage } from "sessile/content";
+import { sessionMemory } from "sessile/memory";
+import { eraseEntries, memorySessionStore } from "sessile/session";
+import { expect, it } from "vitest";
+import { asked } from "./support.js";
+
+const blocks = [{ label: "facts", writable: true }] as const;
+const reason = "a request of the person";
+
+async function withPast() {
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/" });
+  const memory = sessionMemory(session, { blocks });
+  await session.appendMessage(userMessage("Hello."));
+  await memory.set("facts", "likes tea");
+  const { id: told } = await session.appendMessage(userMessage("I live in Oslo."));
+  await asked(session, memory, "set_memory", { label: "facts", action: "add", text: "lives in Oslo" });
+  const value = (await memory.get("facts")).revision ?? "";
+  const prompt = (await memory.refresh()).entryId ?? "";
+  await session.appendMessage(userMessage("Thanks."));
+  await session.close();
+  const reopened = async () => sessionMemory(await store.open(session.id, { mode: "write" }), { blocks });
+  return { store, session, told, value, prompt, reopened };
+}
+
+it("an erasure names the values and prompts that came after the erased message", async () => {
+  const { store, session, told, value, prompt } = await withPast();
+  const { sessions } = await eraseEntries(store, session.id, [told], { reason });
+  const memory = sessions[0]?.derived.filter(({ kind }) => kind === "memory");
+  expect(memory?.map(({ entryId }) => entryId)).toEqual([value, prompt]);
+});
+
+it("an erased value gives way to the one before it, and an erased prompt is rendered anew", async () => {
+  const { store, session, value, prompt, reopened } = await withPast();
+  await eraseEntries(store, session.id, [value], { reason });
+  expect(await (await reopened()).get("facts")).toMatchObject({ text: "likes tea" });
+  expect((await (await reopened()).history("facts")).writes).toHaveLength(1);
+  await eraseEntries(store, session.id, [prompt], { reason });
+  const anew = await (await reopened()).prompt();
+  expect(anew.rendered).toBe("first");
+  expect(anew.system).toContain("> likes tea");
+  expect(anew.system).not.toContain("Oslo");
+});
