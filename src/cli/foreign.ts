@@ -17,6 +17,8 @@ import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./s
 export interface ReadOptions {
   readonly blobs: BlobStore;
   readonly keep: "blob" | "none";
+  /** Tells nothing of damaged lines. */
+  readonly isQuiet?: boolean;
 }
 
 const agents: readonly ForeignFormatName[] = ["claude-code", "codex", "gemini", "opencode", "pi"];
@@ -133,7 +135,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const files = found.paths.map(inHome);
   const [path = found.home] = files;
   const currentFiles = async () => (await sessionFiles(found)).map((file) => inHome(file.path));
-  const read = async (options: ReadOptions): Promise<ImportedSession> => {
+  const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
     const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
     // Files of several sessions are there only together with the others that the discovery found.
@@ -150,7 +152,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
       throw SessileError.is(error, "NO_HEADER") ? unknownSession(path) : error;
     });
     assertRead(path, imported);
-    noteFindings(path, imported.report, out);
+    if (!isQuiet) noteFindings(path, imported.report, out);
     return imported;
   };
   const openAll = () => openImported(found.format, path, read);

@@ -121,9 +121,9 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 describe("sessions of other agents", () => {
   it("are listed newest first, and named by id, start and path, for show, diff and project", async () => {
     const { json } = await run("ls", "--json");
-    expect(json.map(({ agent, id }) => [agent, id])).toEqual([
-      ["codex", codexId],
-      ["claude-code", transcript.sessionId],
+    expect(json.map(({ agent, id, turns }) => [agent, id, turns])).toEqual([
+      ["codex", codexId, 1],
+      ["claude-code", transcript.sessionId, 2],
     ]);
     expect((await run("ls", "--agent", "claude-code", "--json")).json.length).toBe(1);
     expect((await run("ls", "codex", "--agent", "codex", "--json")).json.map(({ id }) => id)).toEqual([

@@ -26,7 +26,7 @@ describe("ls", () => {
   it("lists the sessions of the project, found from a folder below it", async () => {
     const { stdout, code } = await run(["ls"], { cwd: join(made.dir, ".sessile") });
     expect(code).toBe(0);
-    expect(stdout.split("\n")[0]).toMatch(/^agent +id +modified +size +project +title$/);
+    expect(stdout.split("\n")[0]).toMatch(/^agent +id +modified +turns +size +project +title$/);
     expect(stdout).toContain(`sessile  ${made.id.slice(0, 13)}`);
     expect(stdout).toMatch(/ Notes\n$/);
   });
@@ -42,7 +42,7 @@ describe("ls", () => {
         path: made.path,
       }),
     ]);
-    expect(json[0].size).toBe(statSync(made.path).size);
+    expect([json[0].size, json[0].turns]).toEqual([statSync(made.path).size, 1]);
   });
 
   it("filters by agent, project, age and number", async () => {

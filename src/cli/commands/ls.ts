@@ -3,13 +3,15 @@
 import { type CommandBody, numberOption, sourceOptions, timeOption } from "../command.js";
 import { bytesText, table, truncated } from "../output.js";
 import { type FoundSession, findSessions, queryOf } from "../sources.js";
+import { countTurns } from "../turns.js";
 
 const shownIdLength = 13;
 
 export const ls: CommandBody = {
   description: [
     "Without DIR it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
-    "With `--agent` of another agent, DIR is the agent's home.",
+    "With `--agent` of another agent, DIR is the agent's home. Turns are counted in the newest 200 sessions that are",
+    "quickly read.",
   ],
   arguments: [
     { name: "DIR", kind: "directory", optional: true, description: "A store of sessions, as `--dir`." },
@@ -32,8 +34,12 @@ export const ls: CommandBody = {
     const [dir = parsed.options.dir] = parsed.positionals;
     const here = { ...parsed, options: { ...parsed.options, dir } };
     const found = (await findSessions(here, context, queryOf(parsed, since))).slice(0, limit);
+    const turns = await countTurns(found, context);
     if (out.json) {
-      for (const { open: _, read: _read, files: _files, ...session } of found) await out.value(session);
+      for (const each of found) {
+        const { open: _, read: _read, files: _files, ...session } = each;
+        await out.value({ ...session, turns: turns.get(each) });
+      }
       return 0;
     }
     if (found.length === 0) {
@@ -45,18 +51,23 @@ export const ls: CommandBody = {
       { title: "agent" },
       { title: "id" },
       { title: "modified" },
+      { title: "turns", align: "right" },
       { title: "size", align: "right" },
       { title: "project" },
       { title: "title", grow: true },
     ] as const;
-    const rows = found.map(({ agent, id, modified, size, cwd, title }) => [
-      agent,
-      out.clean(id.slice(0, idLength)),
-      modified.slice(0, 16).replace("T", " "),
-      bytesText(size),
-      truncated(out.clean(projectOf(cwd)), 24),
-      out.clean(title ?? ""),
-    ]);
+    const rows = found.map((each) => {
+      const { agent, id, modified, size, cwd, title } = each;
+      return [
+        agent,
+        out.clean(id.slice(0, idLength)),
+        modified.slice(0, 16).replace("T", " "),
+        String(turns.get(each) ?? ""),
+        bytesText(size),
+        truncated(out.clean(projectOf(cwd)), 24),
+        out.clean(title ?? ""),
+      ];
+    });
     const [head = "", ...lines] = table(columns, rows, out.columns);
     await out.line(out.style("dim", head), ...lines);
     return 0;
