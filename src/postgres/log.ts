@@ -63,6 +63,8 @@ interface WriteCheck {
 }
 
 const maxHead = Number.MAX_SAFE_INTEGER;
+/** The first page of a log that is read backwards, which is often the only one. */
+const firstPageBytes = 64 * 1024;
 
 /**
  * A session in two tables: its row, and a row for each line. An append is one statement, which moves the head
@@ -118,14 +120,15 @@ export class PostgresLog implements SessionLog {
 
   async *read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { reader, database, sql, maxLineBytes } = this.#tables;
+    const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
     let next = from === undefined ? 0 : this.#headOf(from);
     let end = maxHead;
     for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
-      const values = [...this.#key, next, pageBytes, pageLines, end, maxLineBytes];
+      const values = [...this.#key, next, bytes, pageLines, end, maxLineBytes];
       const [row] = await reader.query(this.#operation("read"), sql.read, values);
       if (row === undefined) throw this.#gone();
       const [base, head] = [Number(row.base), Number(row.head)];
@@ -138,6 +141,23 @@ export class PostgresLog implements SessionLog {
       yield restarted ? { ...batch, restarted } : batch;
       next = this.#headOf(batch.next);
       if (next >= end) return;
+    }
+  }
+
+  async *readBackwards(
+    before: number | undefined,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<LogBatch, void, undefined> {
+    const { reader, sql, maxLineBytes } = this.#tables;
+    for (let end = before ?? null, bytes = firstPageBytes; ; bytes = Math.min(4 * bytes, pageBytes)) {
+      options.signal?.throwIfAborted();
+      const values = [...this.#key, end, bytes, pageLines, maxLineBytes];
+      const [row] = await reader.query(this.#operation("read"), sql.readBackwards, values);
+      if (row === undefined) throw this.#gone();
+      if (row.lengths === null) return;
+      yield this.#batchOf(row);
+      end = Number(row.start);
+      if (end <= Number(row.base)) return;
     }
   }
 

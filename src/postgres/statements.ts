@@ -182,6 +182,28 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       ) as p on true
       where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`,
 
+    /**
+     * partition, id, epoch, end or null, bytes at most, lines at most, length of a line at most: one page of
+     * the lines before the end, in the order of the log.
+     */
+    readBackwards: `select s.base::text, p.start::text, p.lengths, p.bytes
+      from ${session} s left join lateral (
+        select min(seq) as start, string_agg(kept, ''::bytea order by seq) as bytes,
+          string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
+        from (
+          select *, sum(octet_length(kept)) over (order by seq desc) as up_to
+          from (
+            select seq, octet_length(line) as length,
+              case when octet_length(line) <= $7::integer then line end as kept
+            from ${entry} e
+            where e.partition = s.partition and e.id = s.id and seq >= s.base
+              and seq < least(s.head, coalesce($4::bigint, s.head))
+            order by seq desc limit $6::integer
+          ) as rows
+        ) as sums where coalesce(up_to, 0) - coalesce(octet_length(kept), 0) < $5::bigint
+      ) as p on true
+      where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`,
+
     /** partition, id, epoch, sequence numbers: the lines in that order */
     readAt: `select string_agg(coalesce(octet_length(line), -1)::text, ',' order by at) as lengths,
         string_agg(line, ''::bytea order by at) as bytes

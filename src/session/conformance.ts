@@ -16,6 +16,7 @@ import { idCases } from "./conformance/ids.js";
 import { lifecycleCases } from "./conformance/lifecycle.js";
 import { lineCases } from "./conformance/lines.js";
 import { listCases } from "./conformance/lists.js";
+import { recentCases } from "./conformance/recent.js";
 import { searchCases } from "./conformance/search.js";
 import { staleCases } from "./conformance/stale.js";
 import { writerCases } from "./conformance/writers.js";
@@ -63,6 +64,7 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...lineCases,
   ...listCases,
   ...searchCases,
+  ...recentCases,
   ...copyCases,
   ...adoptionCases,
   ...erasureCases,

@@ -39,7 +39,7 @@ export {
   type UnknownEntry,
 } from "./api/entries.js";
 export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./api/events.js";
-export type { AppendOptions, Session, SessionLeaf } from "./api/session.js";
+export type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "./api/session.js";
 export type {
   AdoptableSession,
   AdoptOptions,

@@ -98,7 +98,14 @@ export interface SessionLog {
    * Reads lines from a position or from the start, up to the end of the log at that time.
    * @throws SessileError SESSION_NOT_FOUND if the session was deleted
    */
-  read(from: LogPosition | undefined, options?: { readonly signal?: AbortSignal }): AsyncIterable<LogBatch>;
+  read(
+    from: LogPosition | undefined,
+    options?: {
+      readonly signal?: AbortSignal;
+      /** A hint: about the number of bytes of the first batches, for a reader that may need no more. */
+      readonly batchBytes?: number;
+    },
+  ): AsyncIterable<LogBatch>;
   /**
    * Reads lines backwards from the end of the log, or those before the line at `before`: each batch has the
    * lines directly before those of the last one, in the order of the log. The

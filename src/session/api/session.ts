@@ -146,6 +146,13 @@ export interface Session extends IfAsyncDisposable {
    */
   path(leafId?: string | null): Promise<readonly (SessionEntry | UnknownEntry)[]>;
   /**
+   * The newest part of the path to the leaf, for a chat's screen and for pages before it. Reads no other
+   * bodies. {@link SessionStore.recent} does the same without opening the session.
+   * @throws TypeError, RangeError for invalid options; SessileError ENTRY_NOT_FOUND for a cursor whose entry
+   *   is gone
+   */
+  recent(options?: RecentOptions): Promise<RecentPage>;
+  /**
    * The ends of the branches, newest first in the order of the log, for a branch picker. An end is an entry
    * that no entry of the conversation follows. Labels, session_info, usage and leaf entries are not part of
    * the conversation: they are no ends, and an entry before them is one.
@@ -199,6 +206,33 @@ export interface Session extends IfAsyncDisposable {
    * too far from the end for a list to find. The store stays open.
    */
   close(): Promise<void>;
+}
+
+/**
+ * Options of {@link Session.recent}. A page ends at the first bound reached, and has whole turns: it begins
+ * with a user message. Of a turn that exceeds the bounds it has the last entries, with the call of each
+ * result; at least one, whatever the bounds.
+ */
+export interface RecentOptions {
+  /** Bytes of lines. Minimum: 1. @default 4 MiB */
+  readonly bytes?: number;
+  /** Messages, summaries of branches and custom messages. Minimum: 1. @default no bound */
+  readonly messages?: number;
+  /** Tokens of these, as `estimateMessageTokens` counts. Minimum: 1. @default no bound */
+  readonly tokens?: number;
+  /** The `before` of the page after the wanted one. @default the newest page */
+  readonly before?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A page of a path. All pages, joined, are {@link Session.path}. */
+export interface RecentPage {
+  /** In path order: the newest is the last. Edits are entries of their own, behind the edited entry. */
+  readonly entries: readonly (SessionEntry | UnknownEntry)[];
+  /** Whether the path has entries before these. */
+  readonly truncated: boolean;
+  /** The cursor of the page before this one, if `truncated`. Text that can be stored and sent. */
+  readonly before?: string;
 }
 
 /** The end of a branch; see {@link Session.leaves}. Pass its id to `branch`, `path` or `context`. */

@@ -3,7 +3,7 @@ import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { SessionBackend } from "./backend.js";
 import type { SessionEntry, SessionHeader } from "./entries.js";
-import type { Session } from "./session.js";
+import type { RecentOptions, RecentPage, Session } from "./session.js";
 
 /**
  * A session in a list. A list shows `title`, else `name`, else `firstMessage`; all three may be absent.
@@ -199,6 +199,16 @@ export interface SessionStore {
     session: SessionRef,
     options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
   ): Promise<Session>;
+  /**
+   * {@link Session.recent} without opening the session: reads its log from the end, in time and memory that do
+   * not grow with the log. A parent far back, before another branch, is searched for in as many bytes as that
+   * branch has; a page may end at such a place. Of a log of version 1, and of one whose parents stand behind
+   * their children, all is read.
+   * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE; ENTRY_NOT_FOUND for a cursor whose
+   *   entry is gone
+   * @throws TypeError, RangeError for invalid options
+   */
+  recent(session: SessionRef, options?: RecentOptions & { readonly partition?: string }): Promise<RecentPage>;
   /**
    * Yields matching sessions, newest first. Stop iterating to stop reading. Skips unreadable files, with a
    * `skipped` event each.

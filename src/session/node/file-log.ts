@@ -23,6 +23,7 @@ import {
 import type { FileLock } from "./file-lock.js";
 import { absentPosition, isUnchanged, offsetOf } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
+import { batchesBackwards } from "./read-backwards.js";
 import { readLines, readRanges } from "./read-lines.js";
 import { copyLog, publishLog, replaceLog } from "./replace-log.js";
 import { LogWatch } from "./watch.js";
@@ -115,9 +116,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   async *read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal } = {},
+    { signal, batchBytes }: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { fs, path, maxLineBytes } = this.#options;
+    const options = { maxLineBytes, signal, chunkBytes: batchBytes };
     let handle: OpenFile | undefined;
     let isAcquired = false;
     try {
@@ -131,7 +133,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       let isCurrent = this.#descriptor.is(handle, stat);
       if (isCurrent) this.#descriptor.adopt(handle);
       let last: LogBatch | undefined;
-      for await (const batch of readLines(handle, stat, from, { maxLineBytes, ...options })) {
+      for await (const batch of readLines(handle, stat, from, options)) {
         if (batch.restarted) this.#switchTo(handle);
         isCurrent ||= batch.restarted === true;
         if (isCurrent) this.#descriptor.reached(batch.next);
@@ -145,6 +147,27 @@ export class FileLog implements SessionLog, DescriptorHolder {
     } finally {
       if (handle !== undefined && !this.#descriptor.owns(handle)) handle.close();
       if (isAcquired) this.#pool.release(this);
+    }
+  }
+
+  async *readBackwards(
+    before: number | undefined,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Omit<LogBatch, "next">, void, undefined> {
+    const { fs, path, maxLineBytes } = this.#options;
+    let handle: OpenFile | undefined;
+    this.#pool.acquire(this);
+    try {
+      handle = fs.open(path, "read");
+      if (handle === undefined) throw sessionNotFound(this.#options);
+      const { size } = assertRegularFile(path, handle.stat());
+      const end = Math.min(before ?? size, size);
+      yield* batchesBackwards(handle, end, before === undefined, { maxLineBytes, ...options });
+    } catch (error) {
+      throw storageError("read", path, error);
+    } finally {
+      handle?.close();
+      this.#pool.release(this);
     }
   }
 

@@ -12,7 +12,7 @@ import type {
   UnknownEntry,
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
-import type { AppendOptions, Session, SessionLeaf } from "../api/session.js";
+import type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "../api/session.js";
 import type { EntryRequests } from "../context/build-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
@@ -22,6 +22,7 @@ import { branchEnds, lastInConversation } from "./conversation.js";
 import { entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
+import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
 import type { SessionInfo } from "./session-info.js";
 import { needsInfoRewrite, type PermissionRule, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
@@ -157,6 +158,16 @@ export class LiveSession implements Session {
 
   async path(leafId: string | null = this.#state.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
     return this.#state.cache.run(entrySteps(Array.from(entryTableOf(this.tree).path(this.#row(leafId)))));
+  }
+
+  async recent(options: RecentOptions = {}): Promise<RecentPage> {
+    const bounds = recentBounds(options);
+    const leafId = options.before === undefined ? this.leafId : parseRecentCursor(options.before).id;
+    const { reader, cache } = this.#state;
+    return takeRecent(
+      stepsOfRows(entryTableOf(reader.tree), cache, this.#row(leafId), options.signal),
+      bounds,
+    );
   }
 
   leaves(): readonly SessionLeaf[] {

@@ -12,11 +12,14 @@ import { assertValidEntry, printHeader, spliceJson } from "../format/encode.js";
 import { appendChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion, migrateLine } from "../format/migrate.js";
-import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
+import type { SessionSettings } from "../runtime/loaded-log.js";
+import { headerLine, lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
+import { checkRecordingOptions } from "../runtime/recording.js";
 import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
 import { entryTableOf } from "../tree/session-tree.js";
+import { type CreateOptions, cwdArgument, type Mutable } from "./arguments.js";
 import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
@@ -198,4 +201,59 @@ export class FreshResources {
 /** Signed and opaque content must return to its provider unchanged. */
 function isSigned({ type, thinkingSignature, textSignature }: Readonly<Record<string, unknown>>): boolean {
   return type === "opaque" || typeof thinkingSignature === "string" || typeof textSignature === "string";
+}
+
+/** The parts of a store that {@link copySession} uses. */
+export interface CopyTarget {
+  readonly create: (
+    options: CreateOptions,
+  ) => Promise<{ readonly state: SessionState; readonly partition: string }>;
+  readonly created: (id: string) => void;
+  /** Opens the copy for writing. */
+  readonly open: (
+    copy: { readonly id: string; readonly location?: string | undefined },
+    partition: string,
+    settings: SessionSettings,
+  ) => Promise<LiveSession>;
+}
+
+/**
+ * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
+ * shows what was written.
+ */
+export async function copySession(
+  source: LiveSession,
+  lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  options: Partial<CreateOptions>,
+  info: SessionInfoFields | undefined,
+  inBytes: ((log: SessionLog, first: Uint8Array) => Promise<boolean>) | undefined,
+  target: CopyTarget,
+): Promise<LiveSession> {
+  const { state, partition } = await target.create({
+    // The directory of the source, which another program wrote, may be invalid.
+    cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
+    id: options.id,
+    partition: options.partition,
+    parentSession: source.location ?? source.id,
+    ...checkRecordingOptions(options),
+  });
+  const { log } = state;
+  try {
+    const first = headerLine(state.header, state);
+    if (!(await inBytes?.(log, first))) {
+      const batch = [first];
+      for await (const line of lines) batch.push(line);
+      await log.append(batch, state.position as LogPosition);
+    }
+  } finally {
+    await log.close();
+  }
+  target.created(state.header.id);
+  const copy = { id: state.header.id, location: log.location };
+  // Its title is a part of the copy, and no operation of its own.
+  const settings: Mutable<SessionSettings> = { ...state.settings, onOperation: undefined };
+  const session = await target.open(copy, partition, settings);
+  if (info !== undefined) await session.updateInfo(info);
+  settings.onOperation = state.settings.onOperation;
+  return session;
 }

@@ -16,6 +16,9 @@ import type { SessionStoreOptions } from "../runtime/loaded-log.js";
 import { withLineFeed } from "../runtime/log-lines.js";
 import { sessionStore } from "./store.js";
 
+/** The lines of a batch that is read backwards. */
+const pageLines = 64;
+
 interface StoredLog {
   readonly id: string;
   lines: Uint8Array[];
@@ -155,6 +158,18 @@ class MemoryLog implements SessionLog {
     const at = lines.map((_, index) => start + index);
     const restarted = from !== undefined && from !== positionOf(undefined) && !isOurs;
     yield { lines, at, next: positionOf(current), ...(restarted ? { restarted: true as const } : {}) };
+  }
+
+  async *readBackwards(before: number | undefined): AsyncIterable<Pick<LogBatch, "lines" | "at">> {
+    const current = this.#current();
+    if (current !== this.#stored) throw goneError(this.#stored.id);
+    let end = Math.min(before ?? current.lines.length, current.lines.length);
+    while (end > 0) {
+      const start = Math.max(0, end - pageLines);
+      const lines = current.lines.slice(start, end);
+      yield { lines, at: lines.map((_, index) => start + index) };
+      end = start;
+    }
   }
 
   async readAt(places: readonly { readonly at: number }[]): Promise<readonly (Uint8Array | undefined)[]> {

@@ -3,11 +3,11 @@
 import { SessileError } from "../../errors/index.js";
 import { nameArgument, uuidv7 } from "../../internal/ids.js";
 import { observed, observedItems } from "../../internal/operations.js";
-import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
+import type { SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import { formatVersion, type SessionInfoFields } from "../api/entries.js";
 import { Events } from "../api/events.js";
-import type { Session } from "../api/session.js";
+import type { RecentOptions, RecentPage, Session } from "../api/session.js";
 import type {
   AdoptableSession,
   AdoptOptions,
@@ -22,7 +22,6 @@ import type {
 } from "../api/store.js";
 import { headerVersion } from "../format/migrate.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
-import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
@@ -39,8 +38,9 @@ import {
   refArgument,
 } from "./arguments.js";
 import { linesOfLabels, pathLines } from "./extract.js";
-import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
+import { copyBytes, copySession, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
 import { listSessions } from "./list.js";
+import { recentOfLog } from "./recent.js";
 import { searchSessions } from "./search.js";
 
 /**
@@ -140,6 +140,22 @@ class BackedStore implements SessionStore {
       });
     }
     return session;
+  }
+
+  async recent(
+    session: SessionRef,
+    options: RecentOptions & { readonly partition?: string } = {},
+  ): Promise<RecentPage> {
+    const { id, location } = refArgument(session);
+    const partition = partitionOf(options.partition);
+    const settings: SessionSettings = { ...this.#settings, onOperation: undefined };
+    return this.#observed("recent", async () => {
+      const log = await this.backend.open(id, { partition, mode: "read", location });
+      if (log === undefined) throw notFoundError(id, location);
+      return recentOfLog(log, options, settings.maxDepth, () =>
+        this.openLog(log, "read", partition, settings),
+      );
+    });
   }
 
   async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
@@ -323,44 +339,18 @@ class BackedStore implements SessionStore {
     return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
   }
 
-  /**
-   * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
-   * shows what was written.
-   */
-  async #copy(
+  /** Creates a session with these lines; see {@link copySession}. */
+  #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options: Partial<CreateOptions>,
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
-    const { state, partition } = await this.#createState({
-      // The directory of the source, which another program wrote, may be invalid.
-      cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
-      id: options.id,
-      partition: options.partition,
-      parentSession: source.location ?? source.id,
-      ...checkRecordingOptions(options),
+    return copySession(source, lines, options, info, inBytes, {
+      create: (created) => this.#createState(created),
+      created: (id) => this.#events.emit("created", { id }),
+      open: (copy, partition, settings) => this.#openSession(copy, { mode: "write", partition }, settings),
     });
-    const { log } = state;
-    try {
-      const first = headerLine(state.header, state);
-      if (!(await inBytes?.(log, first))) {
-        const batch = [first];
-        for await (const line of lines) batch.push(line);
-        await log.append(batch, state.position as LogPosition);
-      }
-    } finally {
-      await log.close();
-    }
-    this.#events.emit("created", { id: state.header.id });
-    const { recording } = state.settings;
-    const copy = { id: state.header.id, location: log.location };
-    // Its title is a part of the copy, and no operation of its own.
-    const settings: Mutable<SessionSettings> = { ...this.#settings, recording, onOperation: undefined };
-    const session = await this.#openSession(copy, { mode: "write", partition }, settings);
-    if (info !== undefined) await session.updateInfo(info);
-    settings.onOperation = this.#settings.onOperation;
-    return session;
   }
 }

@@ -32,14 +32,13 @@ function SubagentLink({ session }: { readonly session: string }) {
   useChanges(state);
   return (
     <button type="button" class="link" onClick={() => state.goSession(session)}>
-      Subagent: <bdi>{isReady ? state.models.get(session).facts.title : visibleText(session)}</bdi>
-      {isReady && countText(state.models.get(session).facts.messages)}
+      Subagent: {isReady ? factsText(state.models.get(session).facts) : visibleText(session)}
     </button>
   );
 }
 
-function countText(messages: number): string {
-  return messages === 1 ? " (1 message)" : ` (${messages.toLocaleString("en")} messages)`;
+function factsText({ title, messages }: { readonly title: string; readonly messages: number }): string {
+  return `${title} (${messages === 1 ? "1 message" : `${messages.toLocaleString("en")} messages`})`;
 }
 
 interface SubagentListProps {
@@ -81,7 +80,7 @@ export function StartedBy() {
     <p class="subagent">
       Subagent of{" "}
       <button type="button" class="link" onClick={() => state.goStart()}>
-        <bdi>{state.models.get(start.session).facts.title}</bdi>
+        {state.models.get(start.session).facts.title}
       </button>
     </p>
   );

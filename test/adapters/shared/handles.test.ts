@@ -345,6 +345,7 @@ function bound(sessions: SessionStore): SessionStore {
     open: (...call) => sessions.open(...call),
     list: (query) => sessions.list(query),
     search: (query) => sessions.search(query),
+    recent: (...call) => sessions.recent(...call),
     latest: (query) => sessions.latest(query),
     fork: (...call) => sessions.fork(...call),
     delete: (...call) => sessions.delete(...call),

@@ -12,8 +12,8 @@ import {
 import { describe, expect, test } from "vitest";
 import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { linesBackwards } from "../../../src/session/node/pages/page-lines.js";
 import { readEntriesBackwardsOn } from "../../../src/session/node/pages/read-entries-backwards.js";
+import { linesBackwards } from "../../../src/session/node/read-backwards.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";

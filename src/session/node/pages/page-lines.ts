@@ -24,7 +24,8 @@ import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion } from "../../format/migrate.js";
 import { eachLine } from "../../runtime/log-lines.js";
-import { type ReadLineOptions, readLines, readRanges } from "../read-lines.js";
+import { type BackwardLine, linesBackwards } from "../read-backwards.js";
+import { type ReadLineOptions, readLines } from "../read-lines.js";
 
 /**
  * The lines of a page of {@link readEntriesBackwards}: read backwards in steps, decoded one by one with the
@@ -183,52 +184,4 @@ function headerOf(
       ...(isNewer(header) ? [newerVersion] : []),
     ],
   };
-}
-
-const stepBytes = 64 * 1024;
-
-/** A line, with its bytes unless it exceeds the maximum. */
-export interface BackwardLine extends LinePlace {
-  readonly bytes?: Uint8Array;
-}
-
-/**
- * The lines of a range of a file, the last one first. The range begins at a line; its last line may lack a
- * line feed. Ends early if the file is shorter than `end`. Memory is bounded by the longest line allowed.
- */
-export async function* linesBackwards(
-  file: OpenFile,
-  { start, end }: { readonly start: number; readonly end: number },
-  { maxLineBytes, signal }: ReadLineOptions,
-): AsyncGenerator<BackwardLine, void, undefined> {
-  /** The pieces of the line that is being read, the last one first. */
-  let pieces: Uint8Array[] = [];
-  let length = 0;
-  const add = (piece: Uint8Array) => {
-    length += piece.length;
-    if (length > maxLineBytes) pieces = [];
-    else pieces.push(piece);
-  };
-  const assembled = (at: number): BackwardLine => {
-    const place = { at, length };
-    const line = length > maxLineBytes ? place : { ...place, bytes: Buffer.concat(pieces.reverse()) };
-    pieces = [];
-    length = 0;
-    return line;
-  };
-  for (let stop = end; stop > start; ) {
-    signal?.throwIfAborted();
-    const at = Math.max(start, stop - stepBytes);
-    const [bytes] = await readRanges(file, [{ at, length: stop - at }]);
-    if (bytes === undefined) return;
-    let rest = stop === end && bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
-    for (let feed = rest.lastIndexOf(10); feed >= 0; feed = rest.lastIndexOf(10)) {
-      add(rest.subarray(feed + 1));
-      yield assembled(at + feed + 1);
-      rest = rest.subarray(0, feed);
-    }
-    add(rest);
-    stop = at;
-  }
-  if (end > start) yield assembled(start);
 }

@@ -1,0 +1,153 @@
+/** The newest part of a path: how far back a page reaches. One rule for an open session and for a log. */
+
+import { type ContextMessage, toolCalls } from "../../content/index.js";
+import { estimateMessageTokens } from "../../estimate/index.js";
+import { describe, integerOption } from "../../internal/arguments.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { RecentOptions, RecentPage } from "../api/session.js";
+import { itemOf } from "../context/context-items.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
+import type { EntryCache } from "./entry-cache.js";
+
+/** An entry of a path. */
+export interface PathStep {
+  readonly id: string;
+  readonly parentId: string | null;
+  /** Undefined for a damaged body. */
+  readonly entry: SessionEntry | UnknownEntry | undefined;
+  /** The place of its line; undefined until it is written. */
+  readonly at: number | undefined;
+  /** Bytes of its line. */
+  readonly length: number;
+}
+
+/** The parent was not in a long part of the log: the page may end here. */
+export interface FarParent {
+  /** The part before this line was not searched yet. */
+  readonly farAt: number;
+}
+
+/** The bounds of a page. */
+export interface RecentBounds {
+  readonly bytes: number;
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+const defaultBytes = 4 * 1024 * 1024;
+
+/** @throws RangeError for a bound out of range */
+export function recentBounds({ bytes, messages, tokens }: RecentOptions): RecentBounds {
+  return {
+    bytes: integerOption("bytes", bytes, defaultBytes, 1),
+    messages: integerOption("messages", messages, Number.MAX_SAFE_INTEGER, 1),
+    tokens: integerOption("tokens", tokens, Number.MAX_SAFE_INTEGER, 1),
+  };
+}
+
+/** The place at which a page begins: an entry, which is the named line or stands before it. */
+export interface RecentCursor {
+  /** Undefined for an entry that stands anywhere. */
+  readonly before: number | undefined;
+  readonly id: string;
+}
+
+/** Prints {@link RecentPage.before}. */
+function printCursor({ before, id }: RecentCursor): string {
+  return `${before ?? ""}:${id}`;
+}
+
+/** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
+export function parseRecentCursor(cursor: string): RecentCursor {
+  const [, before, id] = /^(\d*):(.+)$/s.exec(cursor) ?? [];
+  if (before === undefined || id === undefined)
+    throw new TypeError(`before: expected a cursor of a page, got ${describe(cursor)}`);
+  return { before: before === "" ? undefined : Number(before), id };
+}
+
+/** How many entries after its bounds a page may have, to begin before a call whose result it has. */
+const maxOverrun = 1000;
+
+/**
+ * Takes a page from the entries of a path, the last one first. A page begins with a turn; if the newest turn
+ * exceeds the bounds, with the earliest entry of it that parts no result from its call; and if none is within
+ * the bounds, with the next one before. Requests no more entries than that needs.
+ */
+export async function takeRecent(
+  steps: AsyncIterable<PathStep | FarParent>,
+  bounds: RecentBounds,
+): Promise<RecentPage> {
+  const taken: PathStep[] = [];
+  const sums = { bytes: 0, messages: 0, tokens: 0 };
+  const open = new Set<string>();
+  let [turn, pair] = [0, 0];
+  for await (const step of steps) {
+    if ("farAt" in step) {
+      if (pair === 0) continue;
+      return pageOf(taken, turn || pair, step.farAt);
+    }
+    taken.push(step);
+    const message = step.entry && itemOf(step.entry, noIds)?.message;
+    sums.bytes += step.length;
+    if (message !== undefined) {
+      sums.messages++;
+      if (bounds.tokens < Number.MAX_SAFE_INTEGER) sums.tokens += estimateMessageTokens(message);
+      trackPairs(open, message);
+    }
+    const isWithin =
+      sums.bytes <= bounds.bytes && sums.messages <= bounds.messages && sums.tokens <= bounds.tokens;
+    if (isWithin && open.size === 0) {
+      pair = taken.length;
+      if (message?.role === "user") turn = pair;
+    }
+    if (isWithin) continue;
+    const end = turn || pair || (open.size === 0 || taken.length > maxOverrun ? taken.length : 0);
+    if (end > 0) return pageOf(taken, end);
+  }
+  return pageOf(taken, taken.length);
+}
+
+const noIds: ReadonlySet<string> = new Set();
+
+function trackPairs(open: Set<string>, message: ContextMessage): void {
+  if (message.role === "toolResult") open.add(message.toolCallId);
+  if (message.role === "assistant") for (const { id } of toolCalls(message)) open.delete(id);
+}
+
+function pageOf(taken: readonly PathStep[], count: number, farAt?: number): RecentPage {
+  const page = taken.slice(0, count);
+  const first = page.at(-1);
+  const entries = page.flatMap(({ entry }) => entry ?? []).reverse();
+  if (first === undefined || first.parentId === null) return { entries, truncated: false };
+  const before = count === taken.length && farAt !== undefined ? farAt : first.at;
+  return { entries, truncated: true, before: printCursor({ before, id: first.parentId }) };
+}
+
+/** The bodies that are read at once. */
+const sliceBytes = 256 * 1024;
+const sliceRows = 64;
+
+/** The entries of the path to a row, the last one first. */
+export async function* stepsOfRows(
+  rows: EntryTable,
+  cache: EntryCache,
+  leaf: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<PathStep, void> {
+  for (let row = leaf; row !== noRow; ) {
+    signal?.throwIfAborted();
+    const slice: number[] = [];
+    for (let bytes = 0; row !== noRow && bytes < sliceBytes && slice.length < sliceRows; ) {
+      slice.push(row);
+      bytes += rows.lineLength(row);
+      row = rows.parent(row);
+    }
+    const bodyOf = await cache.load(slice);
+    for (const each of slice) {
+      const parent = rows.parent(each);
+      const parentId = parent === noRow ? null : rows.id(parent);
+      const { at, length } = rows.line(each) ?? { at: undefined, length: 0 };
+      yield { id: rows.id(each), parentId, entry: bodyOf(each), at, length };
+    }
+  }
+}

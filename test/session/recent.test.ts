@@ -1,0 +1,248 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { assistantMessage, toolResult, userMessage } from "sessile";
+import {
+  buildSessionContext,
+  type EntryDraft,
+  memorySessionStore,
+  type RecentOptions,
+  type RecentPage,
+  type SessionEntry,
+  type SessionLog,
+  type SessionStore,
+  SessionTree,
+  sessionStore,
+  type UnknownEntry,
+} from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
+import { describe, expect, test } from "vitest";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { rounds } from "../support/rounds.js";
+
+const model = { provider: "p", model: "m" };
+type Entry = SessionEntry | UnknownEntry;
+
+async function pages(recent: (options: RecentOptions) => Promise<RecentPage>, options: RecentOptions) {
+  const all: RecentPage[] = [];
+  for (let before: string | undefined; ; ) {
+    const page = await recent({ ...options, ...(before === undefined ? {} : { before }) });
+    all.unshift(page);
+    if (page.before === undefined) return all;
+    before = page.before;
+  }
+}
+
+const isMessage = (entry: Entry) => ["message", "branch_summary", "custom_message"].includes(entry.type);
+const isPrompt = (entry: Entry | undefined) => entry?.type === "message" && entry.message.role === "user";
+
+/** Whether a page that begins at an index would part no result from its call. */
+function isWhole(path: readonly Entry[], start: number): boolean {
+  const seen = new Set<string>();
+  for (const entry of path.slice(start).reverse()) {
+    if (entry.type !== "message") continue;
+    const { message } = entry;
+    if (message.role === "toolResult") seen.add(message.toolCallId);
+    if (message.role === "assistant")
+      for (const block of message.content) if (block.type === "toolCall") seen.delete(block.id);
+  }
+  return seen.size === 0;
+}
+
+/** The start of the newest page by its definition. */
+function startOf(path: readonly Entry[], messages: number): number {
+  const fits = (start: number) => path.slice(start).filter(isMessage).length <= messages;
+  if (fits(0)) return 0;
+  const starts = path.map((_, index) => index).filter((start) => isWhole(path, start));
+  return (
+    starts.find((start) => fits(start) && isPrompt(path[start])) ??
+    starts.find(fits) ??
+    (starts.filter((start) => !fits(start)).at(-1) as number)
+  );
+}
+
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ say: true as const }) },
+  { weight: 3, arbitrary: fc.record({ calls: fc.integer({ min: 0, max: 2 }), late: fc.boolean() }) },
+  fc.record({ branch: fc.nat() }),
+  fc.record({ label: fc.nat() }),
+  fc.record({ edit: fc.nat() }),
+  fc.constant({ summary: true as const }),
+);
+
+async function play(
+  store: SessionStore,
+  steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[],
+) {
+  const session = await store.create({ cwd: "/work" });
+  const ids: string[] = [];
+  const append = async (draft: EntryDraft) => ids.push((await session.append([draft]))[0]?.id as string);
+  let owed: EntryDraft[] = [];
+  for (const each of steps) {
+    const one = (at: number) => ids[at % ids.length] as string;
+    if ("say" in each) await append({ type: "message", message: userMessage("hello") });
+    else if ("calls" in each) {
+      const calls = Array.from({ length: each.calls }, (_, at) => ({
+        type: "toolCall" as const,
+        id: `c${ids.length}.${at}`,
+        name: "t",
+        arguments: {},
+      }));
+      await append({ type: "message", message: assistantMessage(model, "I see", ...calls) });
+      for (const draft of owed) await append(draft);
+      owed = calls.map((call) => ({ type: "message", message: toolResult(call, "done") }));
+      if (!each.late) for (const draft of owed.splice(0)) await append(draft);
+    } else if (ids.length === 0) continue;
+    else if ("branch" in each) session.branch(one(each.branch));
+    else if ("label" in each) await append({ type: "label", targetId: one(each.label), label: "x" });
+    else if ("edit" in each)
+      await append({ type: "context_edit", targetId: one(each.edit), replacement: { content: "edited" } });
+    else await append({ type: "branch_summary", fromId: "root", summary: "so far" });
+  }
+  await session.flush();
+  return session;
+}
+
+describe("recent", () => {
+  test("is the end of the path by its definition, on an open session and on a log", async () => {
+    let cut = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 4000 }),
+        async (steps, messages, bytes) => {
+          const store = memorySessionStore();
+          const session = await play(store, [{ say: true }, ...steps]);
+          const path = await session.path();
+          const newest = await store.recent(session.id, { messages });
+          expect(newest.entries).toEqual(path.slice(startOf(path, messages)));
+          expect(newest.truncated).toBe(startOf(path, messages) > 0);
+          if (newest.truncated) cut++;
+          for (const options of [{ messages }, { bytes }, { tokens: bytes }, {}]) {
+            const all = await pages((each) => store.recent(session.id, each), options);
+            expect(all.flatMap(({ entries }) => entries)).toEqual(path);
+            expect(all).toEqual(await pages((each) => session.recent(each), options));
+          }
+          // The context of the page is the end of the context.
+          const window = new SessionTree(newest.entries);
+          const entry = (id: string) => newest.entries.find((each) => each.id === id);
+          const leafId = newest.entries.at(-1)?.id ?? null;
+          const { items } = buildSessionContext({ tree: window, leafId, entry });
+          const whole = (await session.context()).items;
+          expect(items).toEqual(items.length === 0 ? [] : whole.slice(-items.length));
+        },
+      ),
+      { numRuns: rounds(60, 3000) },
+    );
+    expect(cut).toBeGreaterThan(10);
+  });
+
+  /** A store whose logs count what is read of them. */
+  function counting() {
+    const backend = memoryBackend(Date.now);
+    const read = { lines: 0, whole: 0 };
+    const store = sessionStore({
+      ...backend,
+      async open(id, options) {
+        const log = await backend.open(id, options);
+        if (log === undefined) return undefined;
+        const [whole, backwards] = [log.read.bind(log), log.readBackwards?.bind(log)];
+        return Object.assign(log, {
+          read: (...call: Parameters<SessionLog["read"]>) => {
+            read.whole++;
+            return whole(...call);
+          },
+          async *readBackwards(before: number | undefined) {
+            for await (const batch of backwards?.(before) ?? []) {
+              read.lines += batch.at.length;
+              yield batch;
+            }
+          },
+        });
+      },
+    });
+    return { store, read };
+  }
+
+  test("reads as many lines of a long log as of a short one", async () => {
+    const counts: number[] = [];
+    for (const length of [200, 5_000]) {
+      const { store, read } = counting();
+      const session = await store.create({ cwd: "/work" });
+      await session.append(
+        Array.from({ length }, (_, at) => ({
+          type: "message" as const,
+          message: userMessage(`message ${at}`),
+        })),
+      );
+      read.lines = 0;
+      read.whole = 0;
+      const page = await store.recent(session.id, { messages: 50 });
+      expect(page.entries).toHaveLength(50);
+      expect(read.whole).toBe(1);
+      counts.push(read.lines);
+    }
+    expect(counts[0]).toBe(counts[1]);
+    expect(counts[0]).toBeLessThanOrEqual(64);
+  });
+
+  test("a page may end where the parent is far back, and the next one finds it", async () => {
+    const { store, read } = counting();
+    const session = await store.create({ cwd: "/work" });
+    const trunk = await session.append(
+      [0, 1].map((at) => ({ type: "message" as const, message: userMessage(`trunk ${at}`) })),
+    );
+    for (let at = 0; at < 20; at++) await session.appendMessage(userMessage("x".repeat(1 << 20)));
+    session.branch(trunk[1]?.id as string);
+    const twig = await session.appendMessage(userMessage("twig"));
+    const first = await store.recent(session.id);
+    expect(first.entries).toEqual([twig]);
+    expect(first.truncated).toBe(true);
+    read.lines = 0;
+    const second = await store.recent(session.id, { before: first.before as string });
+    expect(second.entries).toEqual(trunk);
+    // It goes on where the first page ended.
+    expect(read.lines).toBeLessThan(15);
+    expect((await session.recent()).entries).toEqual([...trunk, twig]);
+  });
+
+  test("staged entries are in the page of their session", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const [staged] = session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
+    expect((await session.recent()).entries).toEqual([staged]);
+    await expect(store.recent(session.id)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
+  test("refuses bounds and cursors that are none", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("a"));
+    for (const options of [{ bytes: 0 }, { messages: 0.5 }, { tokens: -1 }])
+      await expect(store.recent(session.id, options)).rejects.toThrow(RangeError);
+    for (const before of ["", "x", "12"]) await expect(session.recent({ before })).rejects.toThrow(TypeError);
+  });
+
+  test("a torn end of a file is no entry, and a whole line without its line feed is one", async () => {
+    const { appendFileSync } = await import("node:fs");
+    const dir = mkdtempSync(join(tmpdir(), "sessile-"));
+    try {
+      const store = fileSessionStore({ dir, durability: "os" });
+      const session = await store.create({ cwd: "/work" });
+      const said = await session.appendMessage(userMessage("a"));
+      await session.close();
+      const path = session.location as string;
+      const line = { ...said, id: "00000002", parentId: said.id };
+      appendFileSync(path, JSON.stringify(line));
+      expect((await store.recent(session.id)).entries.map(({ id }) => id)).toEqual([said.id, "00000002"]);
+      appendFileSync(path, '\n{"type":"message","id":"0000');
+      expect((await store.recent(session.id)).entries.map(({ id }) => id)).toEqual([said.id, "00000002"]);
+      appendFileSync(path, "\0".repeat(100_000));
+      expect((await store.recent(session.id)).entries.map(({ id }) => id)).toEqual([said.id, "00000002"]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
