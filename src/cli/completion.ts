@@ -213,7 +213,7 @@ function fish(commands: readonly Command[]): string {
     const depth = command.name.split(" ").length;
     command.arguments.forEach((argument, at) => {
       const place = `${when}; and __sessile_at ${depth + at + 1}${argument.multiple ? " more" : ""}`;
-      lines.push(...argumentWords(argument).map((words) => add(place, words)));
+      for (const words of argumentWords(argument)) lines.push(add(place, words));
     });
   }
   return `# fish completion of sessile: sessile completion fish | source

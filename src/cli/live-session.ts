@@ -59,7 +59,8 @@ export class LiveSession {
   changes(after: number): readonly ChangedSource[] {
     return this.#sessions.flatMap((keyed) => {
       const since = this.#changes.get(keyed.key)?.filter(({ version }) => version > after) ?? [];
-      return since.length === 0 ? [] : [{ ...keyed, from: Math.min(...since.map(({ from }) => from)) }];
+      const from = since.reduce((least, change) => Math.min(least, change.from), Number.POSITIVE_INFINITY);
+      return since.length === 0 ? [] : [{ ...keyed, from }];
     });
   }
 

@@ -218,7 +218,8 @@ class R2Trash implements BlobTrash {
   /** The copies of a blob in the trash, oldest first: one, unless a collection was killed. */
   async #copies(ref: BlobRef): Promise<R2Stat[]> {
     const copies: R2Stat[] = [];
-    for await (const page of this.#bucket.list(this.#keys.trashFolder(ref))) copies.push(...page);
+    for await (const page of this.#bucket.list(this.#keys.trashFolder(ref)))
+      for (const copy of page) copies.push(copy);
     return copies.sort((a, b) => a.uploaded.getTime() - b.uploaded.getTime());
   }
 }

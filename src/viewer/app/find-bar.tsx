@@ -22,7 +22,7 @@ export function FindBar({ find }: { readonly find: FindState }) {
       for (const session of state.models.keys) {
         const { entries } = state.models.get(session);
         const found = await searchEntries(entries, find.words, { pause, signal: abort.signal });
-        hits.push(...found.map((entryId) => ({ session, entryId })));
+        for (const entryId of found) hits.push({ session, entryId });
         if (abort.signal.aborted) return;
       }
       show(state, find.words, hits);
