@@ -18,6 +18,10 @@ export function App({ state }: { readonly state: ViewerState }) {
     return () => removeEventListener("keydown", listener);
   }, [state]);
   const { view, model, models } = state;
+  const { title } = models.get(models.main).facts;
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   const classes = ["page"];
   if (view.outlineOpen) classes.push("outline-open");
   if (view.panel !== undefined) classes.push("panel-open");

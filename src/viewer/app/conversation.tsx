@@ -58,7 +58,7 @@ function Rows({ scroller, margin }: RowsProps) {
     // The list has no place before its margin is known.
     const wanted = margin === 0 ? undefined : state.takeWanted();
     if (wanted === undefined) return;
-    list.scrollTo(state.rowIndex(wanted.id), "start");
+    if (wanted.isFirst !== true) list.scrollTo(state.rowIndex(wanted.id), "start");
     const isWanted = () => state.view.focusId === wanted.id;
     if (wanted.focus) focusWhenThere(scroller.current, wanted.id, isWanted);
   });

@@ -8,7 +8,6 @@ import { ViewerState } from "./viewer-state.js";
 
 const source = readPage(document);
 const state = new ViewerState(source);
-document.title = state.model.facts.title;
 const place = document.getElementById("app") ?? document.body;
 place.replaceChildren();
 state.readAddress();

@@ -26,6 +26,7 @@ function TimelineBody({ state, timeline }: TimelineProps) {
   const { points, compactions, maxContext, maxCost, cost } = timeline;
   if (points.length < 2) return null;
   const errors = points.filter(({ failed }) => failed).length;
+  const failedCalls = points.reduce((sum, point) => sum + point.failedCalls, 0);
   const facts = [
     `${points.length} replies`,
     ...(maxContext > 0 ? [`at most ${countText(maxContext)} tokens in context`] : []),
@@ -34,6 +35,7 @@ function TimelineBody({ state, timeline }: TimelineProps) {
       ? [compactions.length === 1 ? "1 compaction" : `${compactions.length} compactions`]
       : []),
     ...(errors > 0 ? [errors === 1 ? "1 failed reply" : `${errors} failed replies`] : []),
+    ...(failedCalls > 0 ? [callsText(failedCalls)] : []),
   ];
   return (
     <section class="timeline" aria-label="Timeline">
@@ -50,6 +52,7 @@ function TimelineBody({ state, timeline }: TimelineProps) {
         )}
         {compactions.length > 0 && <> ┆ compaction</>}
         {errors > 0 && <> ✕ error</>}
+        {failedCalls > 0 && <> ▴ failed call</>}
       </p>
       <Events state={state} timeline={timeline} />
     </section>
@@ -119,8 +122,12 @@ function Chart({ state, timeline }: TimelineProps) {
                 height={costHeight * Math.min(1, spent / maxCost)}
               />
             )}
-            {group.some(({ failed }) => failed) && (
+            {group.some(({ failed }) => failed) ? (
               <path class="error" d={cross(at * step + bar / 2, contextHeight + gap / 2)} />
+            ) : (
+              group.some(({ failedCalls }) => failedCalls > 0) && (
+                <path class="failed-call" d={triangle(at * step + bar / 2, contextHeight + gap / 2)} />
+              )
             )}
           </g>
         );
@@ -146,22 +153,28 @@ function cross(x: number, y: number): string {
   return `M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x + 4} ${y - 4}L${x - 4} ${y + 4}`;
 }
 
+function triangle(x: number, y: number): string {
+  return `M${x - 4} ${y + 3}L${x} ${y - 3}L${x + 4} ${y + 3}Z`;
+}
+
+function callsText(count: number): string {
+  return count === 1 ? "1 failed call" : `${count} failed calls`;
+}
+
 const maxEvents = 100;
 
 /** The events of the chart as a list, for the keyboard and for screen readers. */
 function Events({ state, timeline }: TimelineProps) {
   const { points, compactions } = timeline;
-  const failed = points.filter((point) => point.failed);
   const events = [
     ...compactions.map(({ entryId, point, tokensBefore }) => ({
       ...{ entryId, at: point },
       text: `Compaction at ${countText(tokensBefore)} tokens, before reply ${point + 1}`,
     })),
-    ...failed.map((point) => ({
-      entryId: point.entryId,
-      at: points.indexOf(point),
-      text: `Failed reply ${points.indexOf(point) + 1}`,
-    })),
+    ...points.flatMap(({ entryId, failed, failedCalls }, at) => [
+      ...(failed ? [{ entryId, at, text: `Failed reply ${at + 1}` }] : []),
+      ...(failedCalls > 0 ? [{ entryId, at, text: `${callsText(failedCalls)} of reply ${at + 1}` }] : []),
+    ]),
   ].sort((a, b) => a.at - b.at);
   if (events.length === 0) return null;
   return (
@@ -169,7 +182,7 @@ function Events({ state, timeline }: TimelineProps) {
       <summary>Compactions and errors ({events.length})</summary>
       <ul>
         {events.slice(0, maxEvents).map(({ entryId, text }) => (
-          <li key={entryId}>
+          <li key={`${entryId} ${text}`}>
             <button type="button" class="link" onClick={() => state.go(entryId)}>
               {text}
             </button>

@@ -15,6 +15,8 @@ interface WantedRow {
   readonly id: string;
   /** Whether it gets the keyboard's focus. */
   readonly focus: boolean;
+  /** The page stays at its start. */
+  readonly isFirst?: boolean;
 }
 
 /** The branch that is shown. */
@@ -181,8 +183,11 @@ export class ViewerState {
     const entryId = this.#places.get(session)?.focusId;
     this.#enter(session);
     const first = entryId ?? this.rows[0]?.id;
-    if (first !== undefined) this.go(first);
-    else this.set({});
+    if (first === undefined) this.set({});
+    else this.go(first);
+    // The facts of the session are above its first row.
+    if (first !== undefined && entryId === undefined)
+      this.#wanted = { id: first, focus: true, isFirst: true };
   }
 
   /** Goes to the call that started the session. */

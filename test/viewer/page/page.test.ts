@@ -139,6 +139,12 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     for (const text of ["sessile", "claude-opus-5-5", "/project", "3 tool calls, 1 failed"]) {
       await facts.getByText(text).first().waitFor();
     }
+    const timeline = page.getByRole("region", { name: "Timeline" });
+    await timeline.getByText(/1 compaction, 1 failed reply, 1 failed call$/).waitFor();
+    await timeline.getByText("Compactions and errors (3)").click();
+    await timeline.getByRole("button", { name: "1 failed call of reply 1" }).waitFor();
+    expect(await timeline.locator("path.error, path.failed-call, line.compaction").count()).toBe(3);
+    await timeline.getByText("Compactions and errors (3)").click();
     const reply = row(page, "a1");
     await expect(reply.locator(".hl-keyword").first().textContent()).resolves.toBe("const");
     await reply.getByText("✗ failed, 2.0 s").waitFor();
@@ -489,6 +495,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await untilFocused(page, "s1");
     expect(new URL(page.url()).hash).toBe("#session=child&entry=s1");
     await page.getByRole("heading", { level: 1, name: "Review it, please" }).waitFor();
+    await expect(page.locator("main").evaluate(({ scrollTop }) => scrollTop)).resolves.toBe(0);
     expect(await findings(page)).toEqual([]);
     expect(await row(page, "start").count()).toBe(0);
     await page.keyboard.press("G");
