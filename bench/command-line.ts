@@ -38,7 +38,7 @@ function forget(dir: string): void {
 }
 
 /** The built program as a package, which has a version. */
-async function withProgram<T>(runner: Runner, use: (program: string) => Promise<T>): Promise<T> {
+export async function withProgram<T>(runner: Runner, use: (program: string) => Promise<T>): Promise<T> {
   const root = mkdtempSync(join(runner.built, "..", "sessile-program-"));
   try {
     cpSync(runner.built, join(root, "dist"), { recursive: true });

@@ -6,6 +6,7 @@ import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
 import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
 import { commandLineList, commandLineSearch } from "./command-line.js";
+import { commandLineView, commandLineViewReal } from "./command-line-view.js";
 import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { economics } from "./economics.js";
@@ -56,6 +57,8 @@ const claims: readonly Claim[] = [
   interop,
   commandLineSearch,
   commandLineList,
+  commandLineView,
+  commandLineViewReal,
 ];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 

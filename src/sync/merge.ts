@@ -3,7 +3,7 @@
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
-import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import type { Erasure, LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import {
   defaultLimits,
   isTerminatedTornLine,
@@ -12,6 +12,7 @@ import {
   tornLineTerminator,
   withLineFeed,
 } from "../session/internal.js";
+import { erasedLines, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";
 import { planSync, type SyncPlan } from "./plan.js";
 import { assertSame, headerOf } from "./sync-log.js";
@@ -35,7 +36,7 @@ export interface MergedSession {
  * The leaf is that of the newer copy.
  *
  * Of an entry that was edited in one copy, the edited line counts; `base` tells which one that is. An entry
- * that one copy no longer has comes back.
+ * that one copy no longer has comes back; one that a copy has as a tombstone is erased.
  *
  * @param base the common ancestor, if there is one: for git `%O`. An empty one counts as none
  * @throws SessileError SESSION_MISMATCH if the copies are not of one session; DUPLICATE_ID if two different
@@ -51,11 +52,16 @@ export async function mergeSessions(
   a: SessionBytes,
   b: SessionBytes,
 ): Promise<MergedSession> {
-  const one = await readCopy("a", a);
-  const two = await readCopy("b", b);
+  let one = await readCopy("a", a);
+  let two = await readCopy("b", b);
   const origin = base === undefined ? undefined : await readCopy("base", base);
   assertSame(headerOf(one.index, "a"), headerOf(two.index, "b"));
-  const plan = planSync(one.index, two.index);
+  let plan = planSync(one.index, two.index);
+  const { inFirst, inSecond } = await missingErasures(one.index, two.index, plan.differing);
+  if (inFirst.size + inSecond.size > 0) {
+    [one, two] = [await withErased(one, inFirst), await withErased(two, inSecond)];
+    plan = planSync(one.index, two.index);
+  }
   const [entryId] = plan.collisions;
   if (entryId !== undefined) throw collision(entryId);
   const added = { a: plan.toSecond.length, b: plan.toFirst.length };
@@ -77,6 +83,18 @@ export async function mergeSessions(
 interface Copy {
   readonly bytes: Uint8Array;
   readonly index: IndexedLog;
+}
+
+/** A copy in which entries are erased that the other one has as tombstones. */
+async function withErased(copy: Copy, erasures: ReadonlyMap<string, Erasure>): Promise<Copy> {
+  const parts: Uint8Array[] = [];
+  let from = 0;
+  for (const { at, length, line } of await erasedLines(copy.index, erasures)) {
+    parts.push(copy.bytes.subarray(from, at), line);
+    from = at + length + 1;
+  }
+  parts.push(copy.bytes.subarray(from));
+  return readCopy("copy", concatBytes(parts));
 }
 
 async function readCopy(name: string, source: SessionBytes): Promise<Copy> {

@@ -238,7 +238,8 @@ function restatements(
       const key = keyOf(entry);
       if (key === undefined || !isShared(row)) continue;
       const known = winners.get(key);
-      if (known === undefined || isNewer(entry, known)) winners.set(key, entry);
+      const isTombstone = known?.id === entry.id && entry.erased !== undefined;
+      if (known === undefined || isTombstone || isNewer(entry, known)) winners.set(key, entry);
     }
   }
   const out: Restatement[] = [];
@@ -281,7 +282,7 @@ function timeOf({ timestamp }: LastCounts): number {
 /** The state that an entry sets. */
 function stateOf(entry: LastCounts): string {
   if (entry.type === "label") return entry.label ?? "";
-  const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
+  const { type: _, id: _id, parentId: _parentId, timestamp: _timestamp, erased: _erased, ...fields } = entry;
   return JSON.stringify(fields);
 }
 

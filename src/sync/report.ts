@@ -34,7 +34,7 @@ export interface CopyReport {
   readonly skipped: readonly SkippedSession[];
 }
 
-/** An entry that a sync leaves as it is in both stores. */
+/** An entry of a session. */
 export interface DifferingEntry {
   readonly partition: string;
   /** The session. */
@@ -46,6 +46,8 @@ export interface DifferingEntry {
 export interface SyncReport extends CopyReport {
   /** Entries whose lines differ, such as an edited one. Each store keeps its own. */
   readonly differing: readonly DifferingEntry[];
+  /** Entries that were erased in one store, since the other has tombstones in their place. */
+  readonly erased: readonly DifferingEntry[];
   /** Ids of two different entries. Neither they nor entries below them were moved. */
   readonly collisions: readonly DifferingEntry[];
   /** Damaged lines of sessions that are in both stores; not moved. */
@@ -70,6 +72,7 @@ export class Tally {
   readonly lost = new Set<BlobRef>();
   readonly skipped: SkippedSession[] = [];
   readonly differing: DifferingEntry[] = [];
+  readonly erased: DifferingEntry[] = [];
   readonly collisions: DifferingEntry[] = [];
 
   copyReport(): CopyReport {
@@ -79,7 +82,7 @@ export class Tally {
   }
 
   syncReport(): SyncReport {
-    const { differing, collisions, damaged } = this;
-    return { ...this.copyReport(), differing, collisions, damaged };
+    const { differing, erased, collisions, damaged } = this;
+    return { ...this.copyReport(), differing, erased, collisions, damaged };
   }
 }

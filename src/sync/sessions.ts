@@ -60,7 +60,7 @@ export async function copySessions(
  * the trees, labels, session_info and leaf are the same; lines may be in another order, parents first.
  *
  * Idempotent, and safe while others write to either store. Deletions are not propagated: a deleted session or
- * entry comes back from the other store.
+ * entry comes back from the other store. An erased entry does not: it is erased in the other store too.
  *
  * @throws SessileError STORAGE_FAILED; TypeError for invalid options; the signal's reason
  * @example
@@ -128,6 +128,7 @@ async function syncSession(session: ChosenSession, context: BothStores): Promise
       const named = (entryId: string) => ({ partition, id, entryId });
       for (const entryId of synced.collisions) tally.collisions.push(named(entryId));
       for (const entryId of synced.differing) tally.differing.push(named(entryId));
+      for (const entryId of synced.erased) tally.erased.push(named(entryId));
       return synced.hasWritten;
     }),
   );

@@ -2,7 +2,7 @@
 
 import { SessileError } from "../errors/index.js";
 import { sleep } from "../internal/abort.js";
-import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
+import type { Erasure, LogPosition, SessionHeader, SessionLog } from "../session/index.js";
 import {
   formatVersion,
   headerVersion,
@@ -11,6 +11,7 @@ import {
   withLineFeed,
 } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
+import { erasedLines, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine } from "./indexed-log.js";
 import { planSync } from "./plan.js";
 import type { Tally } from "./report.js";
@@ -42,8 +43,9 @@ interface SideLog extends SyncSide {
 /**
  * Appends to each log the entries that it lacks, until both have all that either had at the start. A conflict
  * with another writer leads to a new plan. An interrupted sync leaves whole trees; the next one completes it.
+ * Entries that one log has as tombstones are erased in the other first.
  *
- * @returns ids of collisions and of differing entries, and whether lines were written
+ * @returns ids of collisions, of differing and of erased entries, and whether lines were written
  * @throws SessileError SESSION_MISMATCH, SESSION_READ_ONLY; CONCURRENT_WRITER if conflicts do not end
  */
 export async function syncLogs(
@@ -53,18 +55,31 @@ export async function syncLogs(
 ): Promise<{
   readonly collisions: readonly string[];
   readonly differing: readonly string[];
+  readonly erased: readonly string[];
   readonly hasWritten: boolean;
 }> {
   const one = { ...first, index: new IndexedLog(first.log) };
   const two = { ...second, index: new IndexedLog(second.log) };
   const { signal, tally } = context;
   const { bytes } = tally;
+  const erased = new Set<string>();
   for (let attempt = 1; ; attempt++) {
     await one.index.refresh(signal);
     await two.index.refresh(signal);
     assertSame(headerOf(one.index, one.log.location), headerOf(two.index, two.log.location));
     const plan = planSync(one.index, two.index);
-    const { toSecond, toFirst, collisions, differing } = plan;
+    const { toSecond, toFirst, collisions } = plan;
+    const missing = await missingErasures(one.index, two.index, plan.differing);
+    const { inFirst, inSecond, differing } = missing;
+    try {
+      const hasErased = [await eraseIn(one, inFirst), await eraseIn(two, inSecond)].includes(true);
+      for (const id of [...inFirst.keys(), ...inSecond.keys()]) if (hasErased) erased.add(id);
+      if (hasErased) continue;
+    } catch (error) {
+      if (!isConflict(error) || attempt >= maxAttempts) throw error;
+      await pause(attempt, signal);
+      continue;
+    }
     const closing = await plan.closing(["first", "second"]);
     try {
       const damaged = await sendRows(toSecond, one.index, two, closing, context);
@@ -73,14 +88,26 @@ export async function syncLogs(
       return {
         collisions,
         differing: differing.map(([row]) => one.index.rows.id(row)),
-        hasWritten: tally.bytes > bytes,
+        erased: [...erased],
+        hasWritten: tally.bytes > bytes || erased.size > 0,
       };
     } catch (error) {
       if (!isConflict(error) || attempt >= maxAttempts) throw error;
-      const longest = Math.min(maxWaitMs, 2 ** attempt);
-      await sleep(Math.random() * longest, signal ?? new AbortController().signal);
+      await pause(attempt, signal);
     }
   }
+}
+
+function pause(attempt: number, signal: AbortSignal | undefined): Promise<void> {
+  const longest = Math.min(maxWaitMs, 2 ** attempt);
+  return sleep(Math.random() * longest, signal ?? new AbortController().signal);
+}
+
+/** Erases entries in a log. Returns false if there are none, or if its backend cannot erase. */
+async function eraseIn({ log, index }: SideLog, erasures: ReadonlyMap<string, Erasure>): Promise<boolean> {
+  if (erasures.size === 0 || log.erase === undefined) return false;
+  await log.erase(await erasedLines(index, erasures), index.position as LogPosition);
+  return true;
 }
 
 function isConflict(error: unknown): boolean {

@@ -32,13 +32,14 @@ function SubagentLink({ session }: { readonly session: string }) {
   useChanges(state);
   return (
     <button type="button" class="link" onClick={() => state.goSession(session)}>
-      Subagent: {isReady ? factsText(state.models.get(session).facts) : visibleText(session)}
+      Subagent: <bdi>{isReady ? state.models.get(session).facts.title : visibleText(session)}</bdi>
+      {isReady && countText(state.models.get(session).facts.messages)}
     </button>
   );
 }
 
-function factsText({ title, messages }: { readonly title: string; readonly messages: number }): string {
-  return `${title} (${messages === 1 ? "1 message" : `${messages.toLocaleString("en")} messages`})`;
+function countText(messages: number): string {
+  return messages === 1 ? " (1 message)" : ` (${messages.toLocaleString("en")} messages)`;
 }
 
 interface SubagentListProps {
@@ -80,7 +81,7 @@ export function StartedBy() {
     <p class="subagent">
       Subagent of{" "}
       <button type="button" class="link" onClick={() => state.goStart()}>
-        {state.models.get(start.session).facts.title}
+        <bdi>{state.models.get(start.session).facts.title}</bdi>
       </button>
     </p>
   );

@@ -11,7 +11,7 @@ import { buildViewer } from "../../../scripts/viewer.mjs";
 import { viewerEvent, viewerHtml } from "../../../src/viewer/internal.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
-import { familyEntries, hostileEntries, longEntries, richEntries } from "./samples.js";
+import { familyEntries, hostileChild, hostileEntries, longEntries, richEntries } from "./samples.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
@@ -322,8 +322,16 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
 
   it("shows hostile content inert, and stays responsive", async () => {
     const entries = hostileEntries();
-    const page = await open(await write("hostile", entries));
+    const page = await open(await write("hostile", entries, [hostileChild()]));
     await page.getByText("[U+202E]txt.exe").waitFor();
+    await page.getByRole("button", { name: "Subagent: </script>" }).first().click();
+    await untilFocused(page, "same");
+    await page.getByRole("heading", { level: 1, name: "[U+202E]gpj.exe[U+2066]" }).waitFor();
+    await row(page, "e1").locator("img").waitFor();
+    await page.keyboard.press("u");
+    await row(page, "e1").getByText("[U+202E]txt.exe").waitFor();
+    await page.keyboard.press("g");
+    await untilFocused(page, entries.all[0]?.id ?? "");
     const links = await page
       .locator("a")
       .evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).protocol));

@@ -102,6 +102,8 @@ export function hostileEntries(): Entries {
     script,
     `\u001b]8;;javascript:window.hacked=1\u0007link\u001b]8;;\u0007\u001b[2J${script}`,
   );
+  const { id: sessionId } = hostileChild().header;
+  entries.add({ type: "custom", customType: "sessile.subagent", data: { toolCallId: "c1", sessionId } });
   const svg =
     "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40' onload='parent.hacked=1'>" +
     "<script>parent.hacked=1</script><image href='https://evil.example/i.png'/></svg>";
@@ -141,6 +143,18 @@ export function hostileEntries(): Entries {
   entries.add({ type: "custom", customType: script, data: { html: script } });
   entries.add({ type: "label", targetId: "e1", label: `\u202E${script}` });
   return entries;
+}
+
+/** A session of a subagent that {@link hostileEntries} starts, with a hostile id, title and image. */
+export function hostileChild(): Entries {
+  const id = `"'><script>window.hacked=1</script>\u202E`;
+  const child = new Entries(id, id);
+  child.user("</script><script>window.hacked=1</script>\u202Egpj.exe\u2066", "same");
+  const data = base64("<svg xmlns='http://www.w3.org/2000/svg' onload='parent.hacked=1'/>");
+  const image = { type: "image", mimeType: "image/svg+xml", data } as const;
+  child.message({ role: "user", content: [image], timestamp: 1 });
+  child.add({ type: "custom", customType: "sessile.subagent", data: { toolCallId: "c1", sessionId: id } });
+  return child;
 }
 
 /** A session of so many entries, of the usual mix. */

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import {
+  eraseEntries,
+  parseSession,
+  type Session,
+  type SessionStore,
+  sessionStore,
+} from "../../src/session/index.js";
+import { copySessions, mergeSessions, syncSessions } from "../../src/sync/index.js";
+import { canary } from "../support/canary.js";
+import { bytesOf, memoryStore, viewOf } from "./stores.js";
+
+let clock = Date.UTC(2026, 0, 1);
+const now = () => clock++;
+const reason = "a request";
+
+/** Two stores with a session whose first and third messages have the canary, and its title. */
+async function twoStores(): Promise<{ a: SessionStore; b: SessionStore; inA: Session; inB: Session }> {
+  const [a, b] = [memoryStore(now), memoryStore(now)];
+  const inA = await a.create({ cwd: "/p", id: "s" });
+  await inA.append([
+    { type: "message", message: userMessage(`first ${canary}`), id: "e0000001" },
+    { type: "message", message: userMessage("second"), id: "e0000002" },
+    { type: "message", message: userMessage(`third ${canary}`), id: "e0000003" },
+  ]);
+  await inA.updateInfo({ title: canary });
+  await syncSessions(a, b);
+  return { a, b, inA, inB: await b.open("s", { mode: "write" }) };
+}
+
+const textOf = async (store: SessionStore) => Buffer.from(await bytesOf(store, "s")).toString();
+
+describe("a sync with tombstones", () => {
+  test.each(["a", "b"] as const)(
+    "erases the other store's entries, %s with the tombstones",
+    async (where) => {
+      const stores = await twoStores();
+      await eraseEntries(stores[where], "s", ["e0000001", "e0000003"], { reason });
+      const report = await syncSessions(stores.a, stores.b);
+      expect(report.erased.map(({ entryId }) => entryId)).toEqual(
+        expect.arrayContaining(["e0000001", "e0000003"]),
+      );
+      expect(report).toMatchObject({ differing: [], collisions: [], changed: 1 });
+      for (const store of [stores.a, stores.b]) expect(await textOf(store)).not.toContain(canary);
+      expect(viewOf(await bytesOf(stores.a, "s"))).toEqual(viewOf(await bytesOf(stores.b, "s")));
+      expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+    },
+  );
+
+  test("brings no edit, label or title back that the other store wrote before it knew", async () => {
+    const { a, b, inB } = await twoStores();
+    await inB.append([
+      { type: "context_edit", targetId: "e0000001", replacement: { content: canary } },
+      { type: "label", targetId: "e0000003", label: canary },
+    ]);
+    await inB.updateInfo({ title: `${canary} again` });
+    await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
+    await syncSessions(a, b);
+    for (const store of [a, b]) {
+      expect(await textOf(store)).not.toContain(canary);
+      const session = parseSession(await bytesOf(store, "s"));
+      expect(session.diagnostics).toEqual([]);
+      expect(session.entries).toHaveLength(7);
+    }
+  });
+
+  test("leaves tombstones of two erasures as they are", async () => {
+    const { a, b } = await twoStores();
+    await eraseEntries(a, "s", ["e0000001"], { reason: "one" });
+    await eraseEntries(b, "s", ["e0000001"], { reason: "other" });
+    expect(await syncSessions(a, b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+  });
+
+  test.each(["first", "second"])(
+    "writes nothing of it into the %s store if the other cannot erase",
+    async (place) => {
+      const { a, b } = await twoStores();
+      await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
+      const { backend } = b;
+      const open: typeof backend.open = async (id, options) => {
+        const log = await backend.open(id, options);
+        return log && (Object.assign(log, { erase: undefined }) as typeof log);
+      };
+      const other = sessionStore({ ...backend, open }, { now });
+      await (await other.open("s", { mode: "write" })).appendMessage(userMessage("more"));
+      const report = place === "first" ? await syncSessions(a, other) : await syncSessions(other, a);
+      expect(report).toMatchObject({ erased: [], differing: [] });
+      expect(await textOf(a)).toContain("more");
+      expect(await textOf(a)).not.toContain(canary);
+    },
+  );
+
+  test("a copy is refused, in either direction", async () => {
+    const { a, b } = await twoStores();
+    await eraseEntries(a, "s", ["e0000001"], { reason });
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      const { skipped } = await copySessions(from, to);
+      expect(skipped).toMatchObject([{ error: { code: "SESSION_EXISTS" } }]);
+    }
+    expect(await textOf(a)).not.toContain(`first ${canary}`);
+  });
+});
+
+describe("a merge with tombstones", () => {
+  test("has the tombstone, whatever copy and base have", async () => {
+    const { a, b, inB } = await twoStores();
+    const base = await bytesOf(b, "s");
+    await inB.append([{ type: "context_edit", targetId: "e0000001", replacement: { content: canary } }]);
+    await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
+    const copies = [await bytesOf(a, "s"), await bytesOf(b, "s")] as const;
+    const merged = await mergeSessions(base, ...copies);
+    const text = Buffer.from(merged.bytes).toString();
+    expect(text).not.toContain(canary);
+    expect(merged.differing).toEqual([]);
+    expect(parseSession(merged.bytes).diagnostics).toEqual([]);
+    const [one, two] = copies;
+    for (const other of [
+      await mergeSessions(undefined, one, two),
+      await mergeSessions(base, two, one),
+      await mergeSessions(one, two, merged.bytes),
+    ])
+      expect(Buffer.from(other.bytes).toString()).not.toContain(canary);
+  });
+});
