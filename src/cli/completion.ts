@@ -10,7 +10,7 @@ export function completionScript(shell: Shell, commands: readonly Command[]): st
   return { bash, zsh, fish }[shell](commands);
 }
 
-/** What stands at a place of a line: files, directories, ids of sessions, words of a list, or any text. */
+/** The content of a place in a line: files, directories, ids of sessions, words of a list, or any text. */
 type Kind = "file" | "directory" | "session" | "words" | "text";
 
 const optionsOf = (command: Command): readonly OptionSpec[] => [...command.options, ...commonOptions];
@@ -194,11 +194,13 @@ function fish(commands: readonly Command[]): string {
     ...{ file: "-r -F", directory: "-x -a '(__fish_complete_directories)'", session: "-x" },
     ...{ words: "-x", text: "-x" },
   };
+  const valued = new Set<string>();
   for (const command of commands) {
     const when = `__sessile_is ${command.name}`;
     for (const option of optionsOf(command)) {
       const { name, short, value, description } = option;
       const words = wordsOf(option);
+      if (value !== undefined) for (const each of namesOf(option)) valued.add(each);
       lines.push(
         add(
           when,
@@ -223,7 +225,7 @@ function __sessile_words
   for word in (commandline -opc)
     if test -n "$skip"
       set skip
-    else if contains -- $word ${[...new Set(commands.flatMap((each) => optionsOf(each).flatMap((option) => (option.value === undefined ? [] : namesOf(option)))))].join(" ")}
+    else if contains -- $word ${[...valued].join(" ")}
       set skip 1
     else if not string match -q -- '-*' $word
       echo $word

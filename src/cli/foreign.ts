@@ -1,4 +1,4 @@
-/** Sessions of other agents for the command line: found in their homes, and imported without being changed. */
+/** Sessions of other agents: found in their homes, and imported without being changed. */
 
 import { open } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";

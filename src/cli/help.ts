@@ -58,7 +58,7 @@ export function optionWord({ name, short, value }: OptionSpec): string {
   return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
 }
 
-/** What an option is for, and its values. */
+/** The description of an option, with its values. */
 export function describe({ description, choices, multiple }: OptionSpec): string {
   const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
   return `${description}${values}${multiple ? " May be repeated." : ""}`;

@@ -23,7 +23,7 @@ export function writeNewFile(path: string, content: FileContent, signal: AbortSi
   });
 }
 
-/** Writes a file in place of one that may exist, with its mode. After an error or an abort that one is as it was. */
+/** Replaces a file that may exist, and keeps its mode. After an error or an abort it is as it was. */
 export function replaceFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
   return write(path, content, signal, async (temporary) => {
     const known = await stat(path).catch(() => undefined);

@@ -107,7 +107,7 @@ export class Output {
     return this.write(lines.map((line) => `${line}\n`).join(""));
   }
 
-  /** Writes a value as one line of JSON, or as an indented object. JSON has escapes for what a terminal obeys. */
+  /** Writes a value as one line of JSON, or as an indented object, with escapes for control characters. */
   value(value: unknown, indent?: number): Promise<void> {
     return this.line(...JSON.stringify(value, null, indent).split("\n").map(SessileError.printable));
   }

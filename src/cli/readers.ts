@@ -34,8 +34,8 @@ function nodeSqlite(): NodeSqlite | undefined {
 const opened = new Map<string, Promise<SqliteReader>>();
 
 /**
- * A reader of a database file as it is now, its write-ahead log included; undefined in Node 20. It reads a copy,
- * since SQLite would write beside the original. The copy is deleted when the process ends.
+ * A reader of a database file as it is now, its write-ahead log included; undefined in Node 20. It reads a
+ * copy, since SQLite would write beside the original. The copy is deleted when the process ends.
  */
 export async function openDatabase(path: string): Promise<SqliteReader | undefined> {
   const library = nodeSqlite();

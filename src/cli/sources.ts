@@ -237,8 +237,8 @@ function notFound(id: string, message: string): SessileError {
 }
 
 /**
- * The sessions that words name; `all` names those that `ls` lists. With several words, one that names nothing is
- * noted, and the others are located.
+ * The sessions that words name; `all` names those that `ls` lists. Of several words, one that names nothing
+ * is noted, and the others are located.
  * @throws as {@link locate} for a single word; UsageError
  */
 export async function locateAll(

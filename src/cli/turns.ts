@@ -11,8 +11,8 @@ const maxOwnBytes = 64_000_000;
 const maxForeignBytes = 8_000_000;
 
 /**
- * Counts the turns of the first sessions, up to some number and some bytes, so that a long list is as fast. The
- * others, and those that cannot be read, have no count.
+ * Counts the turns of the first sessions, up to some number and some bytes, so that a long list is as fast.
+ * The others, and those that cannot be read, have no count.
  */
 export async function countTurns(
   sessions: readonly FoundSession[],

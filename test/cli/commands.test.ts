@@ -10,7 +10,9 @@ import {
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands/index.js";
 import { type CallOptions, call } from "./call.js";
+import { packedCalls } from "./packed-calls.js";
 import { type Sample, sample } from "./sample.js";
 
 let made: Sample;
@@ -302,6 +304,26 @@ describe("a merge of copies of which an entry was edited", () => {
     expect((await merged("edited", "other", "--base", "base")).slice(0, 3)).toEqual([1, 1, 1]);
     expect((await merged("edited", "other")).slice(0, 3)).toEqual([1, 1, 1]);
     expect((await merged("edited", "edited")).slice(0, 3)).toEqual([0, 0, 0]);
+  });
+});
+
+describe("every command", () => {
+  it("prints JSON alone with --json: one object, or a line for each item of a list", async () => {
+    using own = await sample();
+    const calls = Object.entries(packedCalls(own));
+    const lists = ["ls", "search", "diagnose", "blobs ls"];
+    expect(calls.map(([name]) => name)).toEqual(
+      commands.map(({ name }) => name).filter((name) => name !== "serve"),
+    );
+    for (const [name, { words, code = 0 }] of calls) {
+      // The viewer's page is not built here: the installed program is called for it.
+      if (name === "view") continue;
+      const called = await call([...name.split(" "), ...words, "--json"], { cwd: own.dir });
+      expect([name, called.code, called.stderr]).toEqual([name, code, ""]);
+      const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
+      expect([name, called.json.every(isObject)]).toEqual([name, true]);
+      expect([name, called.json.length]).toEqual([name, lists.includes(name) ? called.json.length || 1 : 1]);
+    }
   });
 });
 

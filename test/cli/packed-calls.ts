@@ -53,7 +53,11 @@ export function packedCalls({ id, ids, path, ref }: Sample): Readonly<Record<str
       writes: ["merged.jsonl", id],
     },
     sync: { words: [".sessile/sessions", "copy/sessions", "--one-way"], prints: /^1 sessions, 1 changed/ },
-    view: { words: ["latest", "-o", "session.html"], prints: /session\.html/, writes: ["session.html", ref] },
+    view: {
+      words: ["latest", "-o", "session.html", "--json"],
+      prints: /^\{"file":".*session\.html","bytes":\d+,"leftOut":\[\]\}$/m,
+      writes: ["session.html", ref],
+    },
     completion: { words: ["zsh"], prints: /^#compdef sessile/ },
   };
 }
