@@ -1,8 +1,9 @@
 /**
- * The places of secrets in a text: as they stand there, behind escapes of JSON, and in base64, also wrapped
- * over lines. Each view of the text has a map back to the text, and views are searched in views.
+ * The places of secrets in a text: as they stand there, behind escapes and disguises, and in base64 and
+ * hexadecimal, also wrapped over lines. Each view of the text has a map back to the text, and views are searched in views.
  */
 
+import { percentDecoded, undisguised, unescaped } from "./secret-escapes.js";
 import type { SecretRule } from "./secret-rules.js";
 
 /** A place in a text that a rule found. */
@@ -13,8 +14,8 @@ export interface FoundSecret {
   readonly rule: number;
 }
 
-/** JSON in JSON in base64 is three views deep. */
-const maxDepth = 4;
+/** JSON in JSON in base64 is three views deep; colours of a terminal in it are one more. */
+const maxDepth = 5;
 /** Shorter texts hold no secret. */
 const minText = 8;
 /** Texts up to this length, such as names of members, are often the same. */
@@ -53,15 +54,22 @@ function* search(
     for (const [start, end] of rules[rule]?.find(text) ?? []) yield { start, end, rule };
   }
   if (depth === maxDepth || text.length < minText) return;
-  const plain = unescaped(text);
-  if (plain !== undefined) {
+  const shown = undisguised(text);
+  for (const plain of shown === undefined ? [unescaped(text), percentDecoded(text)] : [shown]) {
+    if (plain === undefined) continue;
     for (const { start, end, rule } of search(plain.text, rules, candidates, depth + 1)) {
-      yield { start: plain.place(start), end: plain.place(end), rule };
+      yield { start: plain.place(start), end: plain.end(end), rule };
     }
   }
+  // All else is found in what is shown: each view of both would be two more views of each.
+  if (shown !== undefined) return;
   for (const run of base64Runs(text)) {
+    for (const { text: part, from } of hexParts(run.characters)) {
+      for (const { start, end, rule } of search(part, rules, candidates, depth + 1))
+        yield { start: run.place(from + 2 * start), end: run.end(from + 2 * end - 1), rule };
+    }
     for (let offset = 0; offset < 4; offset++) {
-      for (const { text: part, from } of printableParts(run.characters, offset)) {
+      for (const { text: part, from } of printableParts(decoded(run.characters, offset))) {
         for (const { start, end, rule } of search(part, rules, candidates, depth + 1)) {
           const first = offset + Math.floor((from + start) / 3) * 4;
           const last = offset + Math.ceil((from + end) / 3) * 4 - 1;
@@ -105,47 +113,6 @@ function candidateFinder(rules: readonly SecretRule[]): (text: string) => Iterab
       }
     }
     return found.size < 2 ? found : [...found].sort((a, b) => a - b);
-  };
-}
-
-const jsonEscape = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
-const escaped: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-
-/** The text with escapes of JSON replaced, if it has any. Need not be JSON. */
-function unescaped(text: string): { readonly text: string; place(index: number): number } | undefined {
-  if (!text.includes("\\")) return undefined;
-  /** By escape: the places behind it in the replaced text and in the original. */
-  const behind: number[] = [];
-  const original: number[] = [];
-  const parts: string[] = [];
-  let length = 0;
-  let from = 0;
-  for (const { 0: whole, 1: hex, 2: letter = "", index } of text.matchAll(jsonEscape)) {
-    parts.push(text.slice(from, index));
-    parts.push(
-      hex === undefined ? (escaped[letter] ?? letter) : String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-    length += index - from + 1;
-    from = index + whole.length;
-    behind.push(length);
-    original.push(from);
-  }
-  if (behind.length === 0) return undefined;
-  parts.push(text.slice(from));
-  return {
-    text: parts.join(""),
-    place(index) {
-      // The last escape that ends at or before the index.
-      let low = 0;
-      let high = behind.length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if ((behind[middle] ?? 0) <= index) low = middle + 1;
-        else high = middle;
-      }
-      if (low === 0) return index;
-      return (original[low - 1] ?? 0) + index - (behind[low - 1] ?? 0);
-    },
   };
 }
 
@@ -215,6 +182,21 @@ function* base64Runs(text: string): Generator<Base64Run> {
   }
 }
 
+/** Digits of two characters or more for each of the shortest part. */
+const hexRun = /[0-9a-fA-F]{16,}/g;
+
+/** The printable parts of hexadecimal digits, with their places among the digits. */
+function* hexParts(characters: string): Generator<{ readonly text: string; readonly from: number }> {
+  for (const { 0: digits, index } of characters.matchAll(hexRun)) {
+    for (const offset of [0, 1]) {
+      const bytes = new Uint8Array((digits.length - offset) >> 1);
+      for (let at = 0; at < bytes.length; at++)
+        bytes[at] = Number.parseInt(digits.slice(offset + 2 * at, offset + 2 * at + 2), 16);
+      for (const { text, from } of printableParts(bytes)) yield { text, from: index + offset + 2 * from };
+    }
+  }
+}
+
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const values = new Uint8Array(128);
 for (const [value, character] of [...alphabet].entries()) values[character.charCodeAt(0)] = value;
@@ -230,12 +212,8 @@ for (let byte = 0; byte < 256; byte++) {
 }
 const ascii = new TextDecoder("latin1");
 
-/** The parts of decoded base64 that are printable, with their places among the bytes. */
-function* printableParts(
-  characters: string,
-  offset: number,
-): Generator<{ readonly text: string; readonly from: number }> {
-  const bytes = decoded(characters, offset);
+/** The parts of bytes that are printable, with their places. */
+function* printableParts(bytes: Uint8Array): Generator<{ readonly text: string; readonly from: number }> {
   let from = 0;
   for (let at = 0; at <= bytes.length; at++) {
     if (at < bytes.length && printable[bytes[at] ?? 0] === 1) continue;
