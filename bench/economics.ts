@@ -10,6 +10,7 @@ import {
 import type { ReplayPolicy, Usage } from "sessile/content";
 import { costOf, sessionCost } from "sessile/cost";
 import { estimateImageTokens, estimateResourceTokens, type ImageFamily } from "sessile/estimate";
+import { sessionMemory } from "sessile/memory";
 import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { geminiContents } from "sessile/projections/gemini";
@@ -100,6 +101,8 @@ interface Setting {
   readonly replay: ReplayPolicy;
   readonly prunes?: boolean;
   readonly strategy?: CompactionStrategy;
+  /** The system's text is a memory, which is written after every fourth turn. */
+  readonly memory?: "frozen" | "rendered at each write";
 }
 
 const within = replayWithin({ tokens: 20_000, images: 12, turns: 20 });
@@ -112,7 +115,12 @@ const settings: readonly Setting[] = [
   ...policies.map(([name, replay]) => ({ name, replay })),
   ...policies.map(([name, replay]) => ({ name: `${name}, pruned`, replay, prunes: true })),
   ...policies.map(([name, replay]) => ({ name: `${name}, compacted`, replay, strategy: rollingSummary() })),
+  ...(["frozen", "rendered at each write"] as const).map((memory) => ({
+    ...{ name: `memory, ${memory}`, replay: replayCurrentTurn, strategy: rollingSummary(), memory },
+  })),
 ];
+/** Turns between two writes of a memory. */
+const writeEvery = 4;
 const recommended = "replayCurrentTurn, compacted";
 
 /** The figures of one session. */
@@ -141,7 +149,11 @@ export const economics: Claim = {
       const dearest = measured.get("replayAlways")?.uncached ?? Number.NaN;
       for (const [name, outcome] of measured) {
         for (const [lifetime, { dollars, readBytes }] of outcome.cached) {
-          const own = name === recommended ? targetsOf(outcome, dollars, dearest) : [];
+          const rendered = measured.get("memory, rendered at each write")?.cached.get(lifetime);
+          const own = [
+            ...(name === recommended ? targetsOf(outcome, dollars, dearest) : []),
+            ...(name === "memory, frozen" ? [frozenTarget(dollars, rendered?.dollars ?? Number.NaN)] : []),
+          ];
           targets.push(...own);
           lines.push([
             `${provider.name}, ${lifetime}: ${name}`,
@@ -172,6 +184,13 @@ function targetsOf({ prefixBytes, bytes }: Outcome, dollars: number, dearest: nu
   ];
 }
 
+function frozenTarget(dollars: number, rendered: number): Target {
+  return {
+    text: "at most three quarters of a prompt that is rendered at each write",
+    met: dollars <= 0.75 * rendered,
+  };
+}
+
 function printBreaks({ breaks }: Outcome): readonly string[] {
   return [...breaks].map(([why, at]) => {
     const shown = at.slice(0, 4).join(", ");
@@ -182,7 +201,7 @@ function printBreaks({ breaks }: Outcome): readonly string[] {
 async function run(
   rounds: readonly Round[],
   provider: Provider,
-  { replay, strategy, prunes }: Setting,
+  { replay, strategy, prunes, memory: kept }: Setting,
   blobs: ReturnType<typeof memoryBlobStore>,
 ): Promise<Outcome> {
   await using session = await memorySessionStore().create({ cwd: "/project" });
@@ -190,6 +209,12 @@ async function run(
     ...{ name, cache: new PromptCache(rules) },
     ...{ dollars: 0, readBytes: 0 },
   }));
+  const memory = sessionMemory(session, {
+    blocks: [
+      { label: "identity", text: system },
+      { label: "facts", writable: true, maxTokens: 4_000 },
+    ],
+  });
   const unitOf = units(provider);
   const breaks = new Map<string, number[]>();
   const sums = { uncached: 0, bytes: 0, prefixBytes: 0 };
@@ -197,7 +222,8 @@ async function run(
   let changed: string | undefined;
   for (const { turn, at, before, answer } of rounds) {
     for (const message of before) await session.appendMessage(message);
-    const now = [system, ...(await provider.units(session, replay, blobs))].map(unitOf);
+    const head = kept === undefined ? system : (await memory.prompt()).system;
+    const now = [head, ...(await provider.units(session, replay, blobs))].map(unitOf);
     const shared = sharedUnits(previous, now);
     if (shared < previous.length) {
       const why = changed ?? "the policy leaving attachments out";
@@ -227,6 +253,14 @@ async function run(
       if (plan !== undefined) {
         await session.append(plan.drafts);
         changed = "pruning";
+      }
+    }
+    if (kept !== undefined && turn % writeEvery === 0) {
+      const { text } = await memory.get("facts");
+      await memory.set("facts", `${text}\n${prose(turn, 80)}`);
+      if (kept === "rendered at each write") {
+        await memory.refresh();
+        changed = "a write of the memory";
       }
     }
     if (strategy !== undefined && (await compacted(session, strategy))) changed = "compaction";
