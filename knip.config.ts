@@ -42,8 +42,8 @@ const config: KnipConfig = {
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "peers/*.mjs", "tasks/*.mjs"],
       project: ["**/*.{ts,mjs}"],
-      // The first until a benchmark imports it; the other is loaded by its path.
-      ignoreDependencies: ["tinybench", "pi-1.5"],
+      // The first until a benchmark imports it; the others are loaded by their paths.
+      ignoreDependencies: ["tinybench", "pi-1.5", "ccusage", "@ccusage/codex"],
     },
   },
   ignoreExportsUsedInFile: { interface: true, type: true },

@@ -13,6 +13,8 @@ import { startGemini } from "../support/providers/gemini/server.js";
 import { responsesReply } from "../support/providers/openai/replies.js";
 import { startOpenai } from "../support/providers/openai/server.js";
 import { startS3Server } from "../support/s3/server.js";
+import { checkConsole } from "./console-blocks.js";
+import { lookFiles } from "./look-session.js";
 
 const text = (words: string) => ({ type: "text", text: words, citations: null }) as const;
 const said = (words: string): ScriptedReply => ({ content: [text(words)] });
@@ -119,6 +121,10 @@ const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
 
 /** The surroundings of each page's program, by the name of its file. */
 export const pages: Readonly<Record<string, GuidePage>> = {
+  "look.md": {
+    files: lookFiles(),
+    after: ({ folder }) => checkConsole("look.md", folder),
+  },
   "acp.md": {},
   "ai-sdk.md": {},
   "claude-agent.md": {},
