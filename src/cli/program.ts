@@ -60,8 +60,13 @@ async function run(program: Program, words: readonly string[], world: World, out
     return 0;
   }
   if (first === undefined || first === "--help" || first === "-h" || first === "help") {
-    if (first !== "help" || words.length === 1) await out.line(...overview(program));
-    else await out.line(...commandHelp(await loadCommand(commandOf(program, words.slice(1)).row)));
+    if (first === "help" && words.length > 1) return run(program, [...words.slice(1), "--help"], world, out);
+    await out.line(...overview(program));
+    return 0;
+  }
+  const group = program.commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (group.length > 0 && (words[1] === "--help" || words[1] === "-h")) {
+    await out.line(...overview({ ...program, commands: group }));
     return 0;
   }
   const { row, rest } = commandOf(program, words);

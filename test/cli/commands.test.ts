@@ -307,6 +307,41 @@ describe("a merge of copies of which an entry was edited", () => {
   });
 });
 
+describe("a sync that cannot bring all together", () => {
+  it("ends with 1: entries that differ, files that are no session, sessions that are no copies", async () => {
+    using own = await sample();
+    const inOwn = (...words: string[]) => call(words, { cwd: own.dir });
+    const both = [".sessile/sessions", "copy/sessions"];
+    await inOwn("sync", ...both, "--one-way");
+    const [{ path }] = (await inOwn("ls", "copy/sessions", "--json")).json;
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.replace("Done: NOTES.md is written.", "[redacted]"));
+    const differs = await inOwn("sync", ...both, "--json");
+    expect([differs.code, differs.json[0].differing.length]).toEqual([1, 1]);
+    expect((await inOwn("sync", ...both)).stdout).toContain(own.ids.side);
+    // The other one's line stays in each.
+    expect([
+      readFileSync(path, "utf8").includes("[redacted]"),
+      readFileSync(own.path, "utf8").includes("Done:"),
+    ]).toEqual([true, true]);
+
+    writeFileSync(path, text.replace(/"timestamp":"\d{4}/, '"timestamp":"2001'));
+    const mismatched = await inOwn("sync", ...both, "--json");
+    expect([mismatched.code, mismatched.json[0].skipped.map(({ code }: { code: string }) => code)]).toEqual([
+      1,
+      ["SESSION_MISMATCH"],
+    ]);
+
+    writeFileSync(path, "no session\n");
+    const broken = await inOwn("sync", ...both, "--json");
+    expect(broken.code).toBe(1);
+    expect(broken.json[0].skipped).toContainEqual(
+      expect.objectContaining({ code: "NO_HEADER", location: path }),
+    );
+    expect(readFileSync(path, "utf8")).toBe("no session\n");
+  });
+});
+
 describe("every command", () => {
   it("prints JSON alone with --json: one object, or a line for each item of a list", async () => {
     using own = await sample();

@@ -40,6 +40,18 @@ describe("the help", () => {
   });
 });
 
+describe("the help of a group", () => {
+  it("lists its commands", async () => {
+    const { code, stdout } = await call(["blobs", "--help"]);
+    expect([code, stdout.match(/^ {2}blobs \w+/gm)]).toEqual([
+      0,
+      ["  blobs ls", "  blobs verify", "  blobs gc"],
+    ]);
+    expect((await call(["help", "blobs"])).stdout).toBe(stdout);
+    expect((await call(["help", "frob"])).code).toBe(2);
+  });
+});
+
 describe("wrong words", () => {
   it.each([
     [["frob"], "there is no command frob"],
