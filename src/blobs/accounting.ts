@@ -79,6 +79,7 @@ export function accounted(whole: BlobBackend, quotas: BlobQuotas, partition: str
     },
     now: () => backend.now(),
     partition: (name) => accounted(whole, quotas, name),
+    ...(backend.clear === undefined ? {} : { clear: async () => (await backend.clear?.()) ?? [] }),
     ...(backend.removeLeftovers === undefined
       ? {}
       : {

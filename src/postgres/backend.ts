@@ -12,6 +12,7 @@ import {
 } from "../session/index.js";
 import { Channels } from "./channels.js";
 import { Database, type Row } from "./database.js";
+import { remainingInDatabase } from "./erasure.js";
 import { bytesOf, maxBatchBytes, timeOf } from "./lines.js";
 import { existsError, type LogSession, type LogTables, PostgresLog } from "./log.js";
 import { migrationTo } from "./migrations.js";
@@ -164,6 +165,15 @@ class PostgresBackend implements SessionBackend, PostgresTables {
         isLost = true;
       },
     );
+  }
+
+  async deletePartition(partition: string) {
+    const { database, sql } = this.#tables;
+    const operation = { name: "delete", path: partition };
+    let sessions = 0;
+    for (let count = maxPage; count === maxPage; sessions += count)
+      count = (await database.query(operation, sql.deleteSome, [partition, maxPage])).length;
+    return { sessions, remaining: [...remainingInDatabase, "the row of the partition in the table quota"] };
   }
 
   async migrate(): Promise<void> {

@@ -295,6 +295,11 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     delete: `delete from ${session}
       where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
 
+    /** partition, the number at most */
+    deleteSome: `delete from ${session} s
+      using (select id from ${session} where partition = $1 limit $2::integer) as picked
+      where s.partition = $1 and s.id = picked.id returning s.id`,
+
     /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (
         (select partition, 1 from ${session} where partition >= $1 order by partition limit 1)

@@ -205,6 +205,16 @@ class S3BlobBackend implements BlobBackend {
     return made;
   }
 
+  clear(): Promise<readonly string[]> {
+    return this.#guard("clear", async () => {
+      if (this.#whole === this) throw new TypeError("clear: only a named partition is cleared");
+      const { objects } = this.#bucket;
+      for await (const page of objects.list(this.#blobs.keys.prefix))
+        for (const { key } of page) await objects.delete(key);
+      return [];
+    });
+  }
+
   /** Multipart uploads and staged objects. */
   removeLeftovers(before: number, { dryRun }: { readonly dryRun: boolean }): Promise<BlobLeftovers> {
     return this.#guard("clean", async () => {

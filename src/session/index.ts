@@ -70,6 +70,7 @@ export {
   turnSettings,
 } from "./runtime/turn-settings.js";
 export { sessionBlobRoots } from "./store/blob-roots.js";
+export { deletePartition, type PartitionDeletion } from "./store/delete-partition.js";
 export { type ErasedSession, type EraseOptions, type ErasureReport, eraseEntries } from "./store/erase.js";
 export type { DerivedEntry } from "./store/erase-plan.js";
 export { memorySessionStore } from "./store/memory-backend.js";

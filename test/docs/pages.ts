@@ -271,6 +271,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(shown).toEqual([false, false, false, true, false]);
     },
   },
+  "erasure.md": {},
   "sync.md": {},
   "langgraph.md": {},
   "openai-agents.md": {},

@@ -1,7 +1,7 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { userMessage } from "sessile/content";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
-import { type SessionLog, sessionStore } from "sessile/session";
+import { deletePartition, type SessionLog, sessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
 import { migrationTo, schemaVersion } from "../../src/postgres/migrations.js";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
@@ -368,4 +368,27 @@ it("durability is that of the server's settings, asked once", async () => {
   const answers = (synced: boolean) => ({ query: async () => ({ rows: [{ synced }] }) });
   expect(await postgresSessionStore({ db: answers(true) }).durability()).toBe("disk");
   expect(await postgresSessionStore({ db: answers(false) }).durability()).toBe("os");
+});
+
+it("deletePartition deletes the sessions of one partition, in pages, and their lines", async () => {
+  const schema = "tenants";
+  const store = await emptyStore(schema);
+  const server = await pglite();
+  await server.query(`insert into ${schema}.session (partition, id, epoch, cwd, head, size, modified_at, created_at)
+    select p, 's' || n, gen_random_uuid(), '/', 0, 0, now(), now()
+    from unnest(array['acme', 'beta', '']) p, generate_series(1, 1001) n`);
+  const session = await store.create({ cwd: "/", id: "lines", partition: "acme" });
+  await session.appendMessage(userMessage("one"));
+  expect(await deletePartition(store, "acme")).toMatchObject({ sessions: 1002 });
+  const { rows } = await server.query(
+    `select partition, count(*)::integer from ${schema}.session group by partition order by partition`,
+  );
+  expect(rows).toEqual([
+    { partition: "", count: 1001 },
+    { partition: "beta", count: 1001 },
+  ]);
+  expect((await server.query(`select from ${schema}.entry`)).rows).toEqual([]);
+  await expect(session.appendMessage(userMessage("two"))).rejects.toMatchObject({
+    code: "SESSION_NOT_FOUND",
+  });
 });

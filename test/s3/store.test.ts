@@ -1,6 +1,7 @@
-import { blobStore, collectGarbage, digest } from "sessile/blobs";
+import { blobStore, collectGarbage, digest, eraseBlobs } from "sessile/blobs";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "sessile/s3";
+import { deletePartition, memorySessionStore } from "sessile/session";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { type S3Tuning, s3BlobBackendWith } from "../../src/s3/backend.js";
@@ -534,5 +535,49 @@ describe("a collection", () => {
     await collector().put(bytes);
     expect(keys()).toContain(live);
     expect(await store.get(ref)).toEqual(bytes);
+  });
+});
+
+describe("an erasure", () => {
+  test("deletes every object of a partition, and says that versions may remain", async () => {
+    const versioned = await startS3Server({ versioned: true });
+    try {
+      const blobs = open({ url: versioned.url, prefix: "agents/" });
+      const acme = blobs.partition("acme");
+      await acme.put(noise(10));
+      const { ref } = await acme.put(noise(11));
+      const marks = [{ root: "r", refs: [ref], complete: true }];
+      await collectGarbage(acme, { marks, graceMs: 0, trashMs: day, now: () => Date.now() + day });
+      for (const folder of ["quarantine", "staging", "elsewhere"])
+        await signedFetch()(`${versioned.url}/agents/@acme/${folder}/x`, { method: "PUT", body: "bytes" });
+      await blobs.partition("acme.co").put(noise(10));
+      await blobs.put(noise(10));
+      const { remaining, blobs: deleted } = await deletePartition(memorySessionStore(), "acme", { blobs });
+      expect(deleted).toEqual({ count: 1, bytes: 11 });
+      expect([...versioned.objects.keys()].sort()).toEqual(
+        [
+          keyOf("agents/", digest(noise(10), nodeSha256)),
+          keyOf("agents/@acme.co/", digest(noise(10), nodeSha256)),
+        ].sort(),
+      );
+      expect(remaining.join("\n")).toContain("versions");
+      expect(versioned.versions.some(({ bytes }) => bytes?.length === 11)).toBe(true);
+    } finally {
+      await versioned.close();
+    }
+  });
+
+  test("deletes named blobs at once, without their lease and the trash", async () => {
+    const store = open();
+    const [one, two] = [await store.put(noise(10)), await store.put(noise(11))];
+    const marks = [{ root: "r", refs: [two.ref], complete: true }];
+    expect(await eraseBlobs(store, [one.ref, two.ref], { marks })).toEqual({
+      deleted: [one.ref],
+      kept: [two.ref],
+    });
+    expect([...server.objects.keys()]).toEqual([keyOf("", two.ref)]);
+    await expect(eraseBlobs(store, [two.ref], { marks: [] })).rejects.toMatchObject({
+      code: "COLLECTION_REFUSED",
+    });
   });
 });

@@ -37,6 +37,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "customEntry",
     "sessionBlobRoots",
     "eraseEntries",
+    "deletePartition",
   ],
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore", "diagnoseSession", "salvageSession"],

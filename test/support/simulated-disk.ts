@@ -286,6 +286,10 @@ export class SimulatedDisk implements FileSystem {
     return true;
   }
 
+  rmdir(path: string): boolean {
+    return this.unlink(path);
+  }
+
   async clone(from: string, to: string, first: Uint8Array, size: number): Promise<boolean> {
     await this.#gate;
     this.#fail("clone", to);

@@ -5,6 +5,7 @@ import { Semaphore } from "../../internal/concurrency.js";
 import { partitionFolder } from "../../internal/ids.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
+import { removePartition } from "../../internal/node/remove-tree.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { shareQuotas } from "../quota.js";
 import { ProcessQuotas } from "../quotas.js";
@@ -213,6 +214,14 @@ export class FileBlobBackend implements BlobBackend {
   partition(name: string): FileBlobBackend {
     const dir = join(this.#whole.#options.dir, partitionFolder(name));
     return new FileBlobBackend({ ...this.#options, dir }, this.#whole);
+  }
+
+  clear(): Promise<readonly string[]> {
+    return this.#guard("clear", async () => {
+      if (this.#whole === this) throw new TypeError("clear: only a named partition is cleared");
+      const links = await removePartition(this.#directory.fileSystem, this.#options.dir);
+      return links.map((path) => `files behind the link ${path}`);
+    });
   }
 
   removeLeftovers(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers> {

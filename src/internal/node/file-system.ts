@@ -33,6 +33,8 @@ export interface FileSystem {
   link(from: string, to: string): boolean;
   /** Returns whether the file existed. */
   unlink(path: string): boolean;
+  /** Removes an empty directory. Returns whether it existed. */
+  rmdir(path: string): boolean;
   /**
    * Creates a file that shares its blocks with `from` up to `size`, with `first` in place of its first bytes.
    * Not fsynced. Rejects if the file system cannot share blocks; resolves to false if `from` is shorter than

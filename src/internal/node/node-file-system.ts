@@ -78,6 +78,7 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
     rename: (from, to) => fs.renameSync(from, to),
     link: (from, to) => succeeds("EEXIST", () => fs.linkSync(from, to)),
     unlink: (path) => succeeds("ENOENT", () => fs.unlinkSync(path)),
+    rmdir: (path) => succeeds("ENOENT", () => fs.rmdirSync(path)),
     async clone(from, to, first, size) {
       const { COPYFILE_EXCL, COPYFILE_FICLONE_FORCE } = fs.constants;
       // Never a copy: libuv would wait forever if another program truncated the file meanwhile.

@@ -255,6 +255,14 @@ export interface SessionBackend {
    * read.
    */
   search?(query: SearchIndexQuery): AsyncIterable<SearchCandidates>;
+  /**
+   * Deletes everything of a named partition: its sessions, also unreadable ones, and what is beside them.
+   * Returns the number of sessions, and what may still hold content of them, for people. Optional: without
+   * it, they are deleted one by one.
+   */
+  deletePartition?(
+    partition: string,
+  ): Promise<{ readonly sessions: number; readonly remaining: readonly string[] }>;
   /** Deletes a session. Returns whether it existed. See {@link SessionBackend.open} for `location`. */
   delete(
     id: string,

@@ -3,6 +3,7 @@ import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
 import { storageError } from "../../internal/node/file-system.js";
+import { removePartition } from "../../internal/node/remove-tree.js";
 import type {
   Durability,
   LogPosition,
@@ -10,6 +11,7 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../api/backend.js";
+import { remainingOfFiles } from "./erase-lines.js";
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
@@ -119,6 +121,24 @@ export class FileBackend implements SessionBackend {
       return storedOf(found, readHeadTail(file, found.stat.size, buffer));
     } finally {
       file.close();
+    }
+  }
+
+  /** Renames the directory first: a writer then finds its file gone, and no list shows a part. */
+  async deletePartition(partition: string): Promise<{
+    readonly sessions: number;
+    readonly remaining: readonly string[];
+  }> {
+    const directory = partitionDirectory(this.#options.dir, partition);
+    try {
+      const { files } = await this.#files.read(partition);
+      const links = await removePartition(this.#options.fs, directory);
+      return {
+        sessions: files.length,
+        remaining: [...remainingOfFiles, ...links.map((path) => `files behind the link ${path}`)],
+      };
+    } catch (error) {
+      throw storageError("delete", directory, error);
     }
   }
 

@@ -82,6 +82,13 @@ export function memoryBackend(now: () => number): SessionBackend {
     async *partitions() {
       for (const [partition, logs] of partitions) if (logs.size > 0) yield partition;
     },
+    async deletePartition(partition) {
+      const logs = logsOf(partition);
+      const { size: sessions } = logs;
+      // Open logs look their session up in it.
+      logs.clear();
+      return { sessions, remaining: [] };
+    },
     delete(id, { partition }) {
       return Promise.resolve(logsOf(partition).delete(id));
     },

@@ -1,0 +1,141 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { collectGarbage, memoryBlobStore } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import { userMessage } from "sessile/content";
+import { deletePartition, memorySessionStore, type SessionStore, sessionStore } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
+import { describe, expect, test } from "vitest";
+import { canary, filesWithCanary } from "../support/canary.js";
+import { temporaryDirectory } from "./node/temporary-directory.js";
+
+const partitions = ["acme", "acme.co", "Acme", ""];
+const bytesOf = (text: string) => new TextEncoder().encode(`${text} ${canary}`);
+
+/** Each partition with two sessions. */
+async function fill(store: SessionStore): Promise<void> {
+  for (const partition of partitions) {
+    for (const id of ["one", "two"]) {
+      const session = await store.create({ cwd: `/${id}`, id, partition });
+      await session.appendMessage(userMessage(`${partition} ${canary}`));
+      await session.close();
+    }
+  }
+}
+
+async function idsIn(store: SessionStore, partition: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for await (const { id } of store.list({ partition })) ids.push(id);
+  return ids.sort();
+}
+
+const kinds: Readonly<Record<string, () => SessionStore>> = {
+  memory: () => memorySessionStore(),
+  files: () => fileSessionStore({ dir: temporaryDirectory() }),
+  "a backend without deletePartition": () => {
+    const { backend } = memorySessionStore();
+    return sessionStore({
+      create: (session) => backend.create(session),
+      open: (id, options) => backend.open(id, options),
+      list: (query) => backend.list(query),
+      delete: (id, options) => backend.delete(id, options),
+    });
+  },
+};
+
+describe.each(Object.entries(kinds))("deletePartition in %s", (_, make) => {
+  test("deletes the sessions of one partition, and a handle is told", async () => {
+    const store = make();
+    await fill(store);
+    const handle = await store.open("one", { mode: "write", partition: "acme" });
+    const reader = await store.open("two", { partition: "acme" });
+    expect(await deletePartition(store, "acme")).toMatchObject({ partition: "acme", sessions: 2 });
+    expect(await idsIn(store, "acme")).toEqual([]);
+    for (const partition of partitions.slice(1))
+      expect(await idsIn(store, partition)).toEqual(["one", "two"]);
+    await expect(handle.appendMessage(userMessage("more"))).rejects.toMatchObject({
+      code: "SESSION_NOT_FOUND",
+    });
+    await expect(store.open("two", { partition: "acme" })).rejects.toMatchObject({
+      code: "SESSION_NOT_FOUND",
+    });
+    await handle.close();
+    await reader.close();
+    expect(await deletePartition(store, "acme")).toMatchObject({ sessions: 0 });
+    const again = await store.create({ cwd: "/", id: "one", partition: "acme" });
+    await again.appendMessage(userMessage("a new tenant"));
+    await again.close();
+    expect(await idsIn(store, "acme")).toEqual(["one"]);
+  });
+
+  test("refuses the unnamed partition, and what is no name", async () => {
+    const store = make();
+    await fill(store);
+    for (const name of ["", "..", "a/b", undefined as never])
+      await expect(deletePartition(store, name)).rejects.toThrow(TypeError);
+    expect(await idsIn(store, "")).toEqual(["one", "two"]);
+  });
+});
+
+test("deletePartition with files: damaged sessions, copies, and what an earlier call left, go too", async () => {
+  const dir = temporaryDirectory();
+  const store = fileSessionStore({ dir });
+  const session = await store.create({ cwd: "/p", id: "s", partition: "acme" });
+  await session.appendMessage(userMessage(canary));
+  const path = session.location as string;
+  await session.close();
+  writeFileSync(`${path}.old-2026`, canary);
+  writeFileSync(join(dirname(path), "broken.jsonl"), canary);
+  const elsewhere = temporaryDirectory();
+  writeFileSync(join(elsewhere, "kept.txt"), "not of the tenant");
+  symlinkSync(elsewhere, join(dir, "@acme", "--link--"));
+  mkdirSync(join(dir, "@@acme@01234567", "--p--"), { recursive: true });
+  writeFileSync(join(dir, "@@acme@01234567", "--p--", "x.jsonl"), canary);
+  mkdirSync(join(dir, "@@acme.co@01234567"));
+  const { remaining } = await deletePartition(store, "acme");
+  expect(remaining.filter((note) => note.includes("--link--"))).toHaveLength(1);
+  expect(filesWithCanary(dir)).toEqual([]);
+  expect(existsSync(join(elsewhere, "kept.txt"))).toBe(true);
+  expect(readdirSync(dir)).toEqual(["@@acme.co@01234567"]);
+});
+
+const blobKinds = {
+  memory: () => memoryBlobStore(),
+  files: () => fileBlobStore({ dir: temporaryDirectory() }),
+  "files with a quota": () => fileBlobStore({ dir: temporaryDirectory(), quota: 60 }),
+};
+
+describe.each(Object.entries(blobKinds))("deletePartition with blobs in %s", (_, make) => {
+  test("deletes the partition's blobs, from the trash too", async () => {
+    const blobs = make();
+    const acme = blobs.partition("acme");
+    const { ref } = await acme.put(bytesOf("one"));
+    const { ref: trashed } = await acme.put(bytesOf("two"));
+    const marks = [{ root: "r", refs: [ref], complete: true }];
+    await collectGarbage(acme, { marks, graceMs: 0, trashMs: 1e9, now: () => Date.now() + 1e6 });
+    const { ref: other } = await blobs.partition("beta").put(bytesOf("one"));
+    await blobs.put(bytesOf("one"));
+    const report = await deletePartition(memorySessionStore(), "acme", { blobs });
+    expect(report).toMatchObject({ sessions: 0, blobs: { count: 1, bytes: bytesOf("one").length } });
+    for (const each of [ref, trashed]) expect(await blobs.partition("acme").get(each)).toBeUndefined();
+    expect(await blobs.partition("beta").get(other)).toEqual(bytesOf("one"));
+    expect(await blobs.get(other)).toEqual(bytesOf("one"));
+    await acme.put(bytesOf("one"));
+    await acme.put(bytesOf("two"));
+    expect(await acme.get(ref)).toEqual(bytesOf("one"));
+  });
+});
+
+test("deletePartition leaves no byte of quarantined blobs and temporary files", async () => {
+  const dir = temporaryDirectory();
+  const blobs = fileBlobStore({ dir });
+  const acme = blobs.partition("acme");
+  await acme.put(bytesOf("one"));
+  mkdirSync(join(dir, "@acme", "quarantine"));
+  writeFileSync(join(dir, "@acme", "quarantine", "sha256-0"), canary);
+  mkdirSync(join(dir, "@acme", "tmp"), { recursive: true });
+  writeFileSync(join(dir, "@acme", "tmp", "0"), canary);
+  await deletePartition(memorySessionStore(), "acme", { blobs });
+  expect(filesWithCanary(dir)).toEqual([]);
+  expect(existsSync(join(dir, "@acme"))).toBe(false);
+});
