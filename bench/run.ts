@@ -23,6 +23,7 @@ import { openLinear } from "./open-linear.js";
 import { postgresClaims } from "./postgres.js";
 import { projection } from "./projection.js";
 import { ring } from "./ring.js";
+import { searchClaims } from "./search.js";
 import { sniffing } from "./sniff.js";
 import { printChart } from "./support/chart.js";
 import type { Claim, Table } from "./support/claim.js";
@@ -42,6 +43,7 @@ const claims: readonly Claim[] = [
   list,
   blobsPut,
   ...postgresClaims,
+  ...searchClaims,
   sniffing,
   estimateSpeed,
   estimateError,

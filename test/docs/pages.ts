@@ -272,6 +272,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
     },
   },
   "erasure.md": {},
+  "search.md": {},
   "sync.md": {},
   "langgraph.md": {},
   "openai-agents.md": {},

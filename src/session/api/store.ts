@@ -218,7 +218,8 @@ export interface SessionStore {
    * Yields entries whose text matches, newest first: the text of messages, calls and results, summaries,
    * names and labels, never base64. Only text in force is found: what an edit removed or replaced is not.
    * Answered by an index if the backend has one; else all lines are read. An index and a scan find the same.
-   * @throws TypeError for a text without words
+   * A text without words finds nothing.
+   * @throws TypeError, RangeError for invalid options
    */
   search(query: SearchQuery): AsyncIterable<SearchHit>;
   /** The newest matching session that is not archived. */

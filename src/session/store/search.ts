@@ -4,7 +4,7 @@
  */
 
 import { SessileError } from "../../errors/index.js";
-import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
+import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
 import type { SearchCandidates, SessionBackend, SessionLog } from "../api/backend.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
 import { lineTest } from "../format/search-scan.js";
@@ -39,8 +39,9 @@ export async function* searchSessions(
   source: SearchSource,
 ): AsyncGenerator<SearchHit, void, undefined> {
   const limit = integerOption("limit", query.limit, 100, 1);
-  const phrases = parseQuery(stringArgument("text", query.text));
-  if (phrases.length === 0) throw new TypeError("text: expected at least one word");
+  if (typeof query.text !== "string")
+    throw new TypeError(`text: expected a string, got ${describe(query.text)}`);
+  const phrases = parseQuery(query.text);
   const entries: EntryQuery = {
     phrases,
     branch: oneOfOption("branch", query.branch, ["path", "all"]),
@@ -49,6 +50,8 @@ export async function* searchSessions(
     until: query.until?.getTime() ?? Number.POSITIVE_INFINITY,
     signal: query.signal,
   };
+  // A search box sends what is typed so far.
+  if (phrases.length === 0) return;
   const { cwd, signal } = query;
   const test = lineTest(phrases);
   let count = 0;
