@@ -68,10 +68,11 @@ export class LiveSession {
     const named = await this.#locate();
     const files = await this.#state(named);
     if (this.#viewed !== undefined && files === this.#files) return;
+    const before = this.#viewed?.files;
     const viewed = await this.#source.read(named);
     this.#viewed = viewed;
-    // A file that grew meanwhile differs from this state, so that it is read again.
-    this.#files = viewed.files === undefined ? files : await this.#state(named);
+    // A file that grew meanwhile differs from the state before, so that it is read again; so is a new list.
+    this.#files = isDeepStrictEqual(viewed.files, before) ? files : "";
     this.#compare(keyedSources(viewed.source));
   }
 

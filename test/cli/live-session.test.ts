@@ -84,15 +84,23 @@ function follow(path: string) {
   };
 }
 
-/** Grows a file line by line: a line that is half written is not there yet. */
-async function grow(path: string, lines: readonly string[], poll: () => Promise<unknown>): Promise<void> {
+/**
+ * Grows a file line by line: a line that is half written is not there yet. The page is away for two of three
+ * changes.
+ */
+async function grow(
+  path: string,
+  lines: readonly string[],
+  { live, poll }: ReturnType<typeof follow>,
+): Promise<void> {
   const whole = existsSync(path) ? readFileSync(path, "utf8") : "";
   for (let at = 0; at < lines.length; at++) {
     const before = `${whole}${lines.slice(0, at).join("")}`;
     const line = lines[at] ?? "";
     for (const part of [line.slice(0, line.length / 2), line]) {
       writeFileSync(path, before + part);
-      await poll();
+      if (at % 3 === 2) await poll();
+      else await live.read();
     }
   }
 }
@@ -103,26 +111,27 @@ describe("a live session", () => {
   it("of Claude Code grows by blocks of a reply, and by subagents before their results", async () => {
     const path = join(dir, `${sessionId}.jsonl`);
     writeFileSync(path, linesOf([user("u1", null, "hello")]).join(""));
-    const { poll, live } = follow(path);
+    const page = follow(path);
+    const { poll, live } = page;
     await poll();
     const task = { type: "tool_use", id: "c1", name: "Task", input: { prompt: "say hi" } };
-    await grow(path, linesOf([reply("a1", "u1", "m1", text("I ask."))]), poll);
+    await grow(path, linesOf([reply("a1", "u1", "m1", text("I ask."))]), page);
     const said = (models: SessionModels) =>
       models.get(models.main).entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
     expect(said(await poll())).toHaveLength(2);
-    await grow(path, linesOf([reply("a2", "a1", "m1", task)]), poll);
+    await grow(path, linesOf([reply("a2", "a1", "m1", task)]), page);
     // The reply is the same one, with a block more.
     expect(said(await poll())).toMatchObject([{}, { content: [{ text: "I ask." }, { id: "c1" }] }]);
     const agent = join(dir, sessionId, "subagents", "agent-b1.jsonl");
     mkdirSync(dirname(agent), { recursive: true });
     const side = { isSidechain: true, agentId: "b1" };
     const inside = [user("s1", null, "say hi", side), { ...reply("s2", "s1", "m9", text("hi")), ...side }];
-    await grow(agent, linesOf(inside), poll);
+    await grow(agent, linesOf(inside), page);
     const begun = await poll();
     expect(begun.keys).toEqual([sessionId, `${sessionId}.agent-b1`]);
     expect(begun.get(`${sessionId}.agent-b1`).facts.messages).toBe(2);
     const answer = user("r1", "a2", [result("c1", "hi")], { toolUseResult: { agentId: "b1" } });
-    await grow(path, linesOf([answer, reply("a3", "r1", "m2", text("done"))]), poll);
+    await grow(path, linesOf([answer, reply("a3", "r1", "m2", text("done"))]), page);
     const done = await poll();
     expect(said(done)).toHaveLength(4);
     expect(done.startedBy(done.get(done.main), "c1")).toEqual([
@@ -143,10 +152,11 @@ describe("a live session", () => {
     const lines = (name: string) => readFileSync(join(files, name), "utf8").split(/(?<=\n)/);
     const [head = "", ...rest] = lines(main);
     writeFileSync(join(day, main), head);
-    const { poll } = follow(join(day, main));
+    const page = follow(join(day, main));
+    const { poll } = page;
     await poll();
     for (const name of names.filter((each) => each !== main)) cpSync(join(files, name), join(day, name));
-    await grow(join(day, main), rest, poll);
+    await grow(join(day, main), rest, page);
     const models = await poll();
     expect(models.keys).toHaveLength(2);
     const [, child = ""] = models.keys;

