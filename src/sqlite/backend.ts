@@ -1,5 +1,6 @@
 /** Sessions in SQLite: the backend. */
 
+import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { isName, nameArgument } from "../internal/ids.js";
 import type { SessionBackend, StoredSession, StoredSessionQuery } from "../session/index.js";
@@ -7,9 +8,12 @@ import { changesOf } from "./changes.js";
 import { Database } from "./database.js";
 import type { SqliteDriver, SqliteRow } from "./driver.js";
 import { bytesOf, cwdKey, endsLine, maxBatchBytes } from "./lines.js";
-import { existsError, type LogSession, type LogTables, SqliteLog } from "./log.js";
+import { SqliteLog } from "./log.js";
+import type { LogSession, LogTables } from "./log-reader.js";
+import { existsError } from "./log-writer.js";
+import { indexLog, searchTerms } from "./search.js";
 import { statementsFor } from "./statements.js";
-import { migrationsBetween, prefixArgument, tablesVersion, versionTable } from "./tables.js";
+import { migrationsBetween, prefixArgument, tablesVersion, termsTable, versionTable } from "./tables.js";
 
 /** Options of {@link sqliteSessionBackend}. */
 export interface SqliteSessionsOptions {
@@ -22,6 +26,12 @@ export interface SqliteSessionsOptions {
    * milliseconds. @default 10 s
    */
   readonly retryMs?: number;
+  /**
+   * Whether an append indexes the words of its lines, for `search`: `migrate` makes the index, and indexes
+   * the lines that are there. It takes FTS5 of SQLite 3.43. A search reads all lines that were written
+   * without it, and finds the same. @default false
+   */
+  readonly search?: boolean;
   /** Maximum bytes of one line that is read. @default 64 MiB */
   readonly maxLineBytes?: number;
 }
@@ -58,6 +68,7 @@ const maxPage = 200;
 const maxPartitions = 1000;
 
 class SqliteBackend implements SessionBackend, SqliteTables {
+  readonly search?: NonNullable<SessionBackend["search"]>;
   readonly #tables: LogTables;
 
   constructor({ driver, ...options }: SqliteSessionsOptions) {
@@ -68,7 +79,10 @@ class SqliteBackend implements SessionBackend, SqliteTables {
       database: new Database(driver, options.retryMs),
       changes: changesOf(driver, prefix),
       maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, 2 ** 26, 1024, maxBatchBytes),
+      search: options.search ?? false,
     };
+    const { sql, database, search } = this.#tables;
+    if (search) this.search = (query) => searchTerms(sql, database, query);
   }
 
   async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
@@ -110,12 +124,15 @@ class SqliteBackend implements SessionBackend, SqliteTables {
     const found = await this.#find(partition, id);
     if (found === undefined) return false;
     const key = [partition, id, found.epoch];
+    const operation = { name: "delete", path: id };
+    const terms = await database.query(operation, sql.hasTerms, []);
     // A session that was found, and is gone after a lost delete, was deleted by it.
     let isLost = false;
     return database.retrying(
-      { name: "delete", path: id },
+      operation,
       async () => {
         const deleted = await database.transaction([
+          ...(terms.length === 0 ? [] : [{ sql: sql.deleteTermsOf, params: [...key, ...key] }]),
           { sql: sql.deleteRows, params: [...key, ...key] },
           { sql: sql.delete, params: key },
         ]);
@@ -140,6 +157,18 @@ class SqliteBackend implements SessionBackend, SqliteTables {
       const steps = migrationsBetween(prefix, version);
       await database.transaction(steps.map((statement) => ({ sql: statement, params: [] })));
     });
+    if (!this.#tables.search) return;
+    await database.query(operation, termsTable(prefix), []);
+    for (let last = ["", ""]; ; ) {
+      const rows = await database.query(operation, sql.unindexed, [...last, maxPage]);
+      for (const row of rows) {
+        last = [String(row.partition), String(row.id)];
+        const log = await this.open(String(row.id), { partition: String(row.partition) });
+        // A session may be deleted meanwhile.
+        if (log !== undefined) await indexLog(sql, database, log).catch(unlessGone);
+      }
+      if (rows.length < maxPage) return;
+    }
   }
 
   async *partitions(): AsyncGenerator<string> {
@@ -191,4 +220,8 @@ class SqliteBackend implements SessionBackend, SqliteTables {
   #pathOf(partition: string): string {
     return partition === "" ? this.#tables.prefix : partition;
   }
+}
+
+function unlessGone(error: unknown): void {
+  if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
 }

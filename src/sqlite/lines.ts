@@ -51,9 +51,7 @@ export function batchOf(
   let end = from;
   for (const line of lines) {
     at.push(end);
-    for (let start = 0; start < line.length; start += maxRowBytes) {
-      rows.push({ at: end + start, bytes: line.subarray(start, start + maxRowBytes) });
-    }
+    rows.push(...rowsOf(line, end));
     end += line.length;
   }
   if (end - from > maxBatchBytes) throw tooLarge(end - from);
@@ -68,6 +66,15 @@ export function batchOf(
     shown: [placeOf(header), placeOf(preview), placeOf(info), preview?.line ?? null],
     cwd: header?.cwd,
   };
+}
+
+/** The rows of a line with its line feed. */
+export function rowsOf(line: Uint8Array, at: number): readonly LogRow[] {
+  const rows: LogRow[] = [];
+  for (let start = 0; start < line.length; start += maxRowBytes) {
+    rows.push({ at: at + start, bytes: line.subarray(start, start + maxRowBytes) });
+  }
+  return rows;
 }
 
 function tooLarge(bytes: number): SessileError<"BATCH_TOO_LARGE"> {

@@ -23,6 +23,7 @@ const infoStart = "x'7b2274797065223a2273657373696f6e5f696e666f22'";
 export function statementsFor(prefix: string) {
   const session = `${prefix}session`;
   const entry = `${prefix}entry`;
+  const terms = `${prefix}terms`;
   const named = `"partition" = ? and id = ?`;
   const same = `${named} and epoch = ?`;
   const newestFirst = "order by modified_at desc, id desc limit ?";
@@ -32,8 +33,23 @@ export function statementsFor(prefix: string) {
     from ${session} as s where`;
   const before = "(modified_at, id) < (?, ?)";
   const created = `("partition", id, epoch, cwd, base, head, modified_at, entries, messages)`;
-  const inserts = new Map<number, string>();
+  const inserts = new Map<string, string>();
   const returned = `where ${same} and head = ? returning head`;
+  const bound = (offset: string) =>
+    `(select ${keyOf("no", offset)} from ${session} where ${same} and head = ?)`;
+  /** Moves the offset of the index along if its end is that of the log. */
+  const indexed = "terms_at = iif(terms_at = head, max(head, ?), terms_at)";
+  /** Values with their offsets, if the session is as expected. */
+  const insert = (into: string, count: number, condition: string): string => {
+    const known = inserts.get(`${into} ${count} ${condition}`);
+    if (known !== undefined) return known;
+    const rows = Array.from({ length: count }, () => "(?, ?)").join(", ");
+    const made = `insert into ${into}
+      select ${keyOf("s.no", "v.column1")}, v.column2 from (values ${rows}) as v cross join ${session} as s
+      where ${same} and ${condition}`;
+    inserts.set(`${into} ${count} ${condition}`, made);
+    return made;
+  };
   return {
     /** partition, id */
     find: `select epoch, head, preview_at is not null as previewed from ${session} where ${named}`,
@@ -49,16 +65,19 @@ export function statementsFor(prefix: string) {
       on conflict do nothing`,
 
     /** Offset and bytes of each row, then partition, id, epoch, and the head that the session still has. */
-    insertRows(count: number): string {
-      const known = inserts.get(count);
-      if (known !== undefined) return known;
-      const rows = Array.from({ length: count }, () => "(?, ?)").join(", ");
-      const made = `insert into ${entry} (key, line)
-        select ${keyOf("s.no", "v.column1")}, v.column2 from (values ${rows}) as v cross join ${session} as s
-        where ${same} and head = ?`;
-      inserts.set(count, made);
-      return made;
-    },
+    insertRows: (count: number) => insert(`${entry} (key, line)`, count, "head = ?"),
+
+    /** As insertRows, with the terms of lines. Lines behind some without terms get none either. */
+    insertTerms: (count: number) => insert(`${terms} (rowid, terms)`, count, "head = ? and terms_at = head"),
+
+    /** As insertTerms, for lines of a replacement. */
+    insertNewTerms: (count: number) => insert(`${terms} (rowid, terms)`, count, "head = ?"),
+
+    /** As insertTerms, for lines that are there: with the offset that the index has come to. */
+    insertOldTerms: (count: number) => insert(`${terms} (rowid, terms)`, count, "terms_at = ?"),
+
+    /** new offset of the index; partition, id, epoch, old offset */
+    setTermsAt: `update ${session} set terms_at = ? where ${same} and terms_at = ?`,
 
     /**
      * Shift of the offsets; partition, id, epoch of the copy; partition, id, epoch of the source; first
@@ -71,20 +90,51 @@ export function statementsFor(prefix: string) {
       cross join ${entry} as e
       where e.key >= ${keyOf("s.no", "?")} and e.key < ${keyOf("s.no", "?")}`,
 
-    /** new head, counts; partition, id, epoch, expected head */
-    append: `update ${session} set head = ?, modified_at = max(modified_at, ${now}),
+    /** new head, the same if its lines are in the index, else 0; counts; partition, id, epoch, head */
+    append: `update ${session} set head = ?, ${indexed}, modified_at = max(modified_at, ${now}),
       entries = entries + ?, messages = messages + ? ${returned}`,
 
     /** As append, with the offsets of header, preview and info, and the preview. The first preview stays. */
-    appendShown: `update ${session} set head = ?, modified_at = max(modified_at, ${now}),
+    appendShown: `update ${session} set head = ?, ${indexed}, modified_at = max(modified_at, ${now}),
       entries = entries + ?, messages = messages + ?,
       header_at = coalesce(header_at, ?), preview_at = coalesce(preview_at, ?),
       info_at = coalesce(?, info_at), preview = coalesce(preview, ?) ${returned}`,
 
     /** As appendShown: the lines take the place of all others, which stay in the table. */
-    replace: `update ${session} set base = head, head = ?, modified_at = max(modified_at, ${now}),
-      entries = ?, messages = ?, header_at = ?, preview_at = ?, info_at = ?, preview = ? ${returned}`,
+    replace: `update ${session} set base = head, head = ?, terms_at = max(head, ?),
+      modified_at = max(modified_at, ${now}), entries = ?, messages = ?,
+      header_at = ?, preview_at = ?, info_at = ?, preview = ? ${returned}`,
 
+    /** As replace, without counts and terms. */
+    erase: `update ${session} set base = head, head = ?, terms_at = head,
+      modified_at = max(modified_at, ${now}), header_at = ?, preview_at = ?, info_at = ?, preview = ? ${returned}`,
+
+    /** Shift of the offsets; partition, id, epoch and head; first offset and end of a part of its rows. */
+    moveRows: `insert into ${entry} (key, line)
+      select ${keyOf("s.no", `${offsetOf("e.key")} + ?`)}, e.line
+      from (select no from ${session} where ${same} and head = ?) as s cross join ${entry} as e
+      where e.key >= ${keyOf("s.no", "?")} and e.key < ${keyOf("s.no", "?")}`,
+
+    /** partition, id, epoch, head; offset; partition, id, epoch, head: deletes the rows before the offset. */
+    deleteRowsBefore: `delete from ${entry} where key >= ${bound("0")} and key < (? | ${bound("0")})`,
+
+    /** partition, id, epoch, head, twice: deletes the terms of the session. */
+    deleteTerms: `delete from ${terms}
+      where rowid >= ${bound("0")} and rowid <= ${bound(`${maxOffset - 1}`)}`,
+
+    /** partition, id, epoch, twice: as deleteTerms, whatever the head is. */
+    deleteTermsOf: `delete from ${terms}
+      where rowid >= (select ${keyOf("no", "0")} from ${session} where ${same})
+        and rowid < (select ${keyOf("no + 1", "0")} from ${session} where ${same})`,
+
+    /** Removes deleted terms from the index. */
+    optimize: `insert into ${terms} (${terms}) values ('optimize')`,
+
+    /** Whether there is an index. */
+    hasTerms: `select 1 as found from sqlite_master where name = '${terms}'`,
+
+    /** partition, id, epoch: the parts of a session that an erasure changes */
+    shown: `select base, head, header_at, preview_at, info_at, preview from ${session} where ${same}`,
     /**
      * Twice the offset, which is that of the log's first line if it is not in the log; partition, id, epoch;
      * bytes of the page and end: rows in order, at least one.
@@ -102,6 +152,13 @@ export function statementsFor(prefix: string) {
     readAt: `select ${offsetOf("e.key")} as at, e.line
       from (select no from ${session} where ${same}) as s cross join json_each(?) as wanted
       cross join ${entry} as e on e.key = ${keyOf("s.no", "wanted.value")}`,
+
+    /** end, which is at most that of the log; bytes of the page; partition, id, epoch: rows in order */
+    readBefore: `select s.base, s.head, ${offsetOf("e.key")} as at, e.line
+      from (select no, base, head, min(?, head) as stop, ? as bytes from ${session} where ${same}) as s
+      left join ${entry} as e on e.key >= ${keyOf("s.no", "max(s.base, s.stop - s.bytes)")}
+        and e.key < ${keyOf("s.no", "s.stop")}
+      order by e.key`,
 
     /** partition, id, epoch, first offset, end */
     readRange: `select ${offsetOf("e.key")} as at, e.line
@@ -125,6 +182,30 @@ export function statementsFor(prefix: string) {
 
     /** partition, cwd, time and id of the session before, the number at most */
     listOfCwd: `${listed} "partition" = ? and cwd = ? and ${before} ${newestFirst}`,
+
+    /**
+     * query, partition, time at least, time and id of the session before, the number at most: sessions with
+     * lines that match, or that are not in the index
+     */
+    search: `with found (no) as (select distinct rowid >> ${offsetBits} from ${terms} where ${terms} match ?)
+      select no, id, modified_at, max(base, terms_at) as indexed, head from ${session}
+      where "partition" = ? and modified_at >= ? and ${before}
+        and (terms_at < head or no in (select no from found)) ${newestFirst}`,
+
+    /** query; number of a session, twice: the offsets of its lines that match */
+    searchLines: `select ${offsetOf("rowid")} as at from ${terms} where ${terms} match ?
+      and rowid >= ${keyOf("?", "0")} and rowid <= ${keyOf("?", `${maxOffset - 1}`)}`,
+
+    /** number of a session, offset, twice: the offsets of its rows from there on */
+    rowsFrom: `select ${offsetOf("key")} as at from ${entry}
+      where key >= ${keyOf("?", "?")} and key <= ${keyOf("?", `${maxOffset - 1}`)}`,
+
+    /** partition and id before, the number at most: sessions with lines that are not in the index */
+    unindexed: `select "partition", id, epoch from ${session}
+      where terms_at < head and ("partition", id) > (?, ?) order by "partition", id limit ?`,
+
+    /** partition, id, epoch */
+    termsAt: `select base, head, terms_at from ${session} where ${same}`,
 
     /** partition, id, epoch, twice */
     deleteRows: `delete from ${entry}

@@ -37,6 +37,8 @@ const migrations: readonly ((prefix: string) => readonly string[])[] = [
       preview_at integer,
       info_at integer,
       preview blob,
+      -- The offset up to which the index has the terms of all lines.
+      terms_at integer not null default 0,
       unique ("partition", id)
     )`,
     `create index if not exists ${prefix}session_modified on ${prefix}session ("partition", modified_at, id)`,
@@ -55,6 +57,15 @@ export function versionTable(prefix: string): readonly string[] {
     `create table if not exists ${prefix}version (version integer not null)`,
     `insert into ${prefix}version select 0 where not exists (select 1 from ${prefix}version)`,
   ];
+}
+
+/**
+ * The index of words: the terms of each line under the key of its first row. It keeps neither the terms'
+ * places nor a copy of their text. All characters beyond ASCII are part of a term.
+ */
+export function termsTable(prefix: string): string {
+  return `create virtual table if not exists ${prefix}terms
+    using fts5(terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')`;
 }
 
 /** The statements that bring the tables from one version to another. */

@@ -3,9 +3,11 @@ import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -13,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import { indexCases } from "./sqlite-index.mjs";
 
 const [built = ""] = process.argv.slice(2);
 /** @param {string} name */
@@ -116,7 +119,7 @@ const openSqlite = await sqliteOfRuntime();
 
 async function sessionsInSqlite() {
   const file = join(newDirectory(), "sessions.db");
-  const backend = () => sqliteSessionBackend({ driver: openSqlite(file) });
+  const backend = () => sqliteSessionBackend({ driver: openSqlite(file), search: true });
   await backend().migrate();
   return {
     open: () => sessionStore(backend(), { maxLineBytes }),
@@ -128,6 +131,12 @@ async function sessionsInSqlite() {
       const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
       await log.append(bytes, position);
       await log.close();
+    },
+    async *contents() {
+      const driver = openSqlite(file);
+      await driver.all("vacuum", []);
+      await driver.all("pragma wal_checkpoint(truncate)", []);
+      for (const path of [file, `${file}-wal`]) if (existsSync(path)) yield readFileSync(path);
     },
   };
 }
@@ -209,10 +218,20 @@ const suites = [
   ["blobs in a flat folder", blobStoreConformance, () => blobsInFiles({ layout: "flat", durability: "os" })],
   ["sessions in files", sessionStoreConformance, () => sessionsInFiles("disk")],
   ["sessions in SQLite", sessionStoreConformance, sessionsInSqlite],
+  [
+    "the index of SQLite",
+    indexCases,
+    () => ({
+      sessionStore,
+      sqliteSessionBackend,
+      userMessage,
+      driver: openSqlite(join(newDirectory(), "x.db")),
+    }),
+  ],
 ];
 
 /** Why a case may be skipped here: neither files nor SQLite lose answers, and SQLite has no torn lines. */
-const reasons = ["this storage has no answers to lose"];
+const reasons = ["this storage has no answers to lose", "this backend has no index"];
 const reasonsOfSqlite = [...reasons, "this storage cannot tear"];
 
 let passed = 0;

@@ -2,7 +2,7 @@
 // Object with its own SQLite and a bucket of R2.
 import { neon, neonConfig } from "@neondatabase/serverless";
 import { AwsClient } from "aws4fetch";
-import { blobStore, memoryBlobStore, memorySessionStore, sessionStore } from "sessile";
+import { blobStore, memoryBlobStore, memorySessionStore, sessionStore, userMessage } from "sessile";
 import { blobStoreConformance } from "sessile/blobs/conformance";
 import { postgresSessionBackend } from "sessile/postgres";
 import { r2BlobBackend } from "sessile/r2";
@@ -10,6 +10,7 @@ import { s3BlobBackend } from "sessile/s3";
 import { sessionStoreConformance } from "sessile/session/conformance";
 import { durableObjectDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { fillLargeSession, wakeLargeSession } from "./large-session.mjs";
+import { indexCases } from "./sqlite-index.mjs";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const encoder = new TextEncoder();
@@ -56,7 +57,7 @@ function sessionsInObject(storage) {
   return async () => {
     const driver = durableObjectDriver(storage);
     const prefix = `case_${cases++}_`;
-    const backend = () => sqliteSessionBackend({ driver, prefix });
+    const backend = () => sqliteSessionBackend({ driver, prefix, search: true });
     await backend().migrate();
     return fixtureOf(backend);
   };
@@ -157,6 +158,11 @@ export class SuitesObject {
     if (name === "wake") return Response.json(await wakeLargeSession(driver, this.bucket));
     return answer(name, {
       "sessions in a Durable Object": [sessionStoreConformance, sessionsInObject(this.storage)],
+      // On the tables without a prefix of their own: one case.
+      "the index of a Durable Object": [
+        indexCases.slice(0, 1),
+        () => ({ sessionStore, sqliteSessionBackend, userMessage, driver }),
+      ],
       "blobs on R2": [blobStoreConformance, blobsOnR2(this.bucket)],
     });
   }

@@ -1,13 +1,14 @@
 import { sessionStore } from "sessile/session";
 import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
-import { sqliteSessionBackend } from "sessile/sqlite";
+import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { describe, test } from "vitest";
-import { FaultyDriver, lostConnection, memoryDriver, writesLines } from "./sql-js.js";
+import { FaultyDriver, lostConnection, memoryDatabase, writesLines } from "./sql-js.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 
 async function fixture(): Promise<ConformanceFixture> {
-  const driver = new FaultyDriver(memoryDriver());
+  const database = memoryDatabase();
+  const driver = new FaultyDriver(databaseDriver(database));
   const backend = () => sqliteSessionBackend({ driver });
   await backend().migrate();
   return {
@@ -19,6 +20,9 @@ async function fixture(): Promise<ConformanceFixture> {
       const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
       await log.append(bytes, position);
       await log.close();
+    },
+    async *contents() {
+      yield database.contents();
     },
     loseAnswer() {
       driver.after = (statements) => {

@@ -3,8 +3,10 @@ import initSqlJs, { type Database } from "sql.js";
 
 const { Database: SqlJs } = await initSqlJs();
 
-/** A database in memory with the members that `node:sqlite`, `bun:sqlite` and better-sqlite3 share. */
-export function memoryDatabase(): SqliteDatabase {
+/**
+ * A database in memory with the members that `node:sqlite`, `bun:sqlite` and better-sqlite3 share, and its file.
+ */
+export function memoryDatabase(): SqliteDatabase & { contents(): Uint8Array } {
   const database: Database = new SqlJs();
   return {
     prepare(sql) {
@@ -22,6 +24,10 @@ export function memoryDatabase(): SqliteDatabase {
       return { all, run: all };
     },
     exec: (sql) => database.run(sql),
+    contents() {
+      database.run("vacuum");
+      return database.export();
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { userMessage } from "sessile/content";
 import { type LogPosition, type SessionLog, sessionStore } from "sessile/session";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
+import { linesBackwards } from "../../src/sqlite/backwards.js";
 import { LineJoiner } from "../../src/sqlite/lines.js";
 import { migrationsBetween, tablesVersion, versionTable } from "../../src/sqlite/tables.js";
 import { FaultyDriver, memoryDriver } from "./sql-js.js";
@@ -258,6 +259,70 @@ describe("lines", () => {
         expect(found).toEqual(wanted);
       }),
     );
+  });
+
+  it("are the same from the end, in pages of any rows (property)", async () => {
+    const line = fc
+      .uint8Array({ maxLength: 30 })
+      .map((bytes) => bytes.map((byte) => (byte === 10 ? 11 : byte)));
+    const cuts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 9 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(line),
+        cuts,
+        fc.integer({ min: 12, max: 50 }),
+        async (lines, lengths, page) => {
+          const base = 100;
+          const rows: { at: number; bytes: Uint8Array }[] = [];
+          const starts: number[] = [];
+          let end = base;
+          for (const bytes of lines) {
+            const whole = Uint8Array.from([...bytes, 10]);
+            starts.push(end);
+            for (let start = 0, next = 0; start < whole.length; start = next) {
+              next = start + (lengths[rows.length % lengths.length] as number);
+              rows.push({ at: end + start, bytes: whole.subarray(start, next) });
+            }
+            end += whole.length;
+          }
+          const readBefore = async (stop: number) => ({
+            base,
+            rows: rows.filter(({ at }) => at < stop && at >= Math.min(stop, end) - page),
+          });
+          const found: unknown[] = [];
+          for await (const { lines: some, at, tooLong = [] } of linesBackwards(1e9, readBefore, 20)) {
+            if ("bounds" in some) throw new Error("expected lines");
+            const both = [
+              ...at.map((place, index) => ({ at: place, bytes: some[index], length: some[index]?.length })),
+              ...tooLong.map((place) => ({ ...place, bytes: undefined })),
+            ];
+            found.unshift(...both.sort((a, b) => a.at - b.at));
+          }
+          const wanted = lines.map((bytes, index) => ({
+            at: starts[index],
+            bytes: bytes.length > 20 ? undefined : bytes,
+            length: bytes.length,
+          }));
+          expect(found).toEqual(wanted);
+        },
+      ),
+    );
+  });
+
+  it("are read from the end, from any line", async () => {
+    const backend = sqliteSessionBackend({ driver });
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const texts = [header, "a".repeat(900_000), "b".repeat(2_500_000), "c", "d".repeat(900_000), "e"];
+    const { at } = await log.append(encode(texts), position);
+    for (let from = texts.length; from >= 0; from--) {
+      const found: string[] = [];
+      for await (const { lines } of log.readBackwards?.(at[from]) ?? [])
+        found.unshift(...(lines as readonly Uint8Array[]).map((bytes) => decode(bytes) as string));
+      expect(found.map((text) => text.length)).toEqual(texts.slice(0, from).map(({ length }) => length));
+    }
+    await backend.delete("x", { partition: "" });
+    const gone = log.readBackwards?.(undefined)[Symbol.asyncIterator]().next();
+    await expect(gone).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
 
   it("that a migration replaces stay in the table, and readers begin again", async () => {

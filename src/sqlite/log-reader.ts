@@ -1,0 +1,174 @@
+/** Reads of the lines of one session. */
+
+import { SessileError } from "../errors/index.js";
+import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import { linesBackwards } from "./backwards.js";
+import type { Changes } from "./changes.js";
+import type { Database, Operation } from "./database.js";
+import type { SqliteRow } from "./driver.js";
+import { bytesOf, endsLine, LineJoiner, type LogRow, maxRowBytes, pageBytes, placesByPage } from "./lines.js";
+import type { Statements } from "./statements.js";
+
+/** The session of a log. */
+export interface LogSession {
+  readonly partition: string;
+  readonly id: string;
+  /** Identifies the session among those that had the id. */
+  readonly epoch: string;
+  /** The directory, for the session's first append. */
+  readonly cwd: string;
+  /** Whether a list has the header and the preview. */
+  readonly previewed: boolean;
+}
+
+/** The tables of a log, shared by all logs of a backend. */
+export interface LogTables {
+  readonly prefix: string;
+  readonly sql: Statements;
+  readonly database: Database;
+  readonly changes: Changes;
+  readonly maxLineBytes: number;
+  /** Whether appends index the words of their lines. */
+  readonly search: boolean;
+}
+
+/** The rows of one session, found by its names and its epoch. */
+export class LogReader {
+  readonly tables: LogTables;
+  readonly session: LogSession;
+
+  constructor(tables: LogTables, session: LogSession) {
+    this.tables = tables;
+    this.session = session;
+  }
+
+  get key(): readonly [partition: string, id: string, epoch: string] {
+    const { partition, id, epoch } = this.session;
+    return [partition, id, epoch];
+  }
+
+  operation(name: string): Operation {
+    const { partition, id } = this.session;
+    return { name, path: partition === "" ? id : `${partition}/${id}` };
+  }
+
+  position(head: number): LogPosition {
+    return `${this.session.epoch}:${head}` as LogPosition;
+  }
+
+  headOf(position: LogPosition): number {
+    const [epoch, head] = position.split(":");
+    if (epoch !== this.session.epoch) throw this.gone();
+    return Number(head);
+  }
+
+  gone(): SessileError<"SESSION_NOT_FOUND"> {
+    const { id } = this.session;
+    return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
+  }
+
+  async *read(
+    from: LogPosition | undefined,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<LogBatch, void, undefined> {
+    const { database, sql, maxLineBytes } = this.tables;
+    const lines = new LineJoiner(maxLineBytes);
+    let next = from === undefined ? 0 : this.headOf(from);
+    let end: number | undefined;
+    for (let isFirst = from === undefined; ; isFirst = false) {
+      options.signal?.throwIfAborted();
+      const values = [next, next, ...this.key, pageBytes, end ?? Number.MAX_SAFE_INTEGER];
+      const rows = await database.query(this.operation("read"), sql.read, values);
+      const [first] = rows;
+      if (first === undefined) throw this.gone();
+      const [base, head] = [Number(first.base), Number(first.head)];
+      const restarted = !isFirst && (next > head || (base > 0 && next <= base));
+      if (restarted) lines.clear();
+      if (restarted || end === undefined) end = head;
+      if (first.at === null) {
+        // The new lines begin behind the end that this page was bounded by.
+        if (!restarted || base === head) return;
+        next = base;
+        continue;
+      }
+      const batch = this.#batchOf(rows, lines);
+      // A page may have a part of one long line alone.
+      if (batch !== undefined) yield restarted ? { ...batch, restarted } : batch;
+      const last = rowOf(rows.at(-1) as SqliteRow);
+      next = last.at + last.bytes.length;
+      if (next >= end) return;
+    }
+  }
+
+  async *readBackwards(
+    before: number | undefined,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Omit<LogBatch, "restarted" | "next">, void, undefined> {
+    const { database, sql, maxLineBytes } = this.tables;
+    const readBefore = async (end: number) => {
+      options.signal?.throwIfAborted();
+      const values = [end, pageBytes, ...this.key];
+      const found = await database.query(this.operation("read"), sql.readBefore, values);
+      const [first] = found;
+      if (first === undefined) throw this.gone();
+      return { base: Number(first.base), rows: first.at === null ? [] : found.map(rowOf) };
+    };
+    yield* linesBackwards(before ?? Number.MAX_SAFE_INTEGER, readBefore, maxLineBytes);
+  }
+
+  async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const { database, sql } = this.tables;
+    const found: (Uint8Array | undefined)[] = [];
+    for (const page of placesByPage(places)) {
+      const offsets = JSON.stringify(page.map(({ at }) => at));
+      const rows = await database.query(this.operation("read"), sql.readAt, [...this.key, offsets]);
+      const rowAt = new Map(rows.map((row) => [Number(row.at), bytesOf(row.line)]));
+      for (const { at, length } of page) {
+        const bytes = rowAt.get(at);
+        const isWhole = bytes === undefined || endsLine(bytes);
+        found.push(isWhole ? bytes?.subarray(0, -1) : await this.#readLong(at, length));
+      }
+    }
+    return found;
+  }
+
+  /** A line of several rows. */
+  async #readLong(at: number, length: number): Promise<Uint8Array | undefined> {
+    const { database, sql } = this.tables;
+    const lines = new LineJoiner(Number.MAX_SAFE_INTEGER);
+    for (let start = at; start <= at + length; start += maxRowBytes) {
+      const values = [...this.key, start, Math.min(start + maxRowBytes, at + length + 1)];
+      for (const row of await database.query(this.operation("read"), sql.readRange, values)) {
+        const line = lines.push(rowOf(row));
+        if (line !== undefined) return line.bytes;
+      }
+    }
+    return undefined;
+  }
+
+  /** The lines that end in a page, those that are too long apart; undefined if none ends. */
+  #batchOf(rows: readonly SqliteRow[], joiner: LineJoiner): LogBatch | undefined {
+    const lines: Uint8Array[] = [];
+    const at: number[] = [];
+    const tooLong: LinePlace[] = [];
+    let next: number | undefined;
+    for (const row of rows) {
+      const line = joiner.push(rowOf(row));
+      if (line === undefined) continue;
+      next = line.at + line.length + 1;
+      if (line.bytes === undefined) {
+        tooLong.push({ at: line.at, length: line.length });
+        continue;
+      }
+      lines.push(line.bytes);
+      at.push(line.at);
+    }
+    if (next === undefined) return undefined;
+    const batch: LogBatch = { lines, at, next: this.position(next) };
+    return tooLong.length === 0 ? batch : { ...batch, tooLong };
+  }
+}
+
+export function rowOf(row: SqliteRow): LogRow {
+  return { at: Number(row.at), bytes: bytesOf(row.line) };
+}
