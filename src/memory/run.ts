@@ -188,10 +188,7 @@ async function isWritten(
     if (node.type === "custom") custom.push(node.id);
   }
   const entries = await readEntries(session, custom);
-  return entries.some((entry) => {
-    const call = entry && memoryEntry.read(entry)?.call;
-    return call?.id === id && call.entryId === entryId;
-  });
+  return entries.some((entry) => entry && memoryEntry.read(entry)?.call?.id === id);
 }
 
 function isDocumentBlock(block: Block): block is Block & { readonly kind: "documents" } {

@@ -93,6 +93,18 @@ describe("a block of the session", () => {
     expect(text.split("\n").sort()).toEqual(calls.map((_, n) => `fact ${n}`).sort());
   });
 
+  it("is written behind appends of the same handle that come while it is read", async () => {
+    const session = await create();
+    await session.appendMessage(userMessage("Hello."));
+    const memory = sessionMemory(session, { blocks });
+    const written = memory.set("facts", "likes tea");
+    const others = Array.from({ length: 5 }, () => session.appendMessage(userMessage("And?")));
+    const { revision } = await written;
+    await Promise.all(others);
+    expect((await memory.get("facts")).revision).toBe(revision);
+    expect(session.leaves()).toHaveLength(1);
+  });
+
   it("lets the second of two writers go on only from the other's value, or on its own branch", async () => {
     const store = memorySessionStore();
     const a = await store.create({ cwd: "/" });
@@ -137,6 +149,16 @@ describe("a block of the session", () => {
       expect(session.tree.node(entryId)?.timestamp).toBe(at);
       expect(session.tree.node(call?.entryId ?? "")?.role).toBe("assistant");
     }
+  });
+
+  it("follows equal facts in their order", async () => {
+    const session = await create();
+    const memory = sessionMemory(session, { blocks });
+    const { revision: first } = await memory.set("facts", "a");
+    const { revision: second } = await memory.set("facts", "a\na");
+    await memory.set("facts", "a\na\nb");
+    const { facts } = await memory.history("facts");
+    expect(facts.map(({ entryId }) => entryId).slice(0, 2)).toEqual([first, second]);
   });
 
   it("is not made for labels that repeat, have no value, or are of another kind", async () => {

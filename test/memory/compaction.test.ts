@@ -102,6 +102,11 @@ describe("a compaction beside a memory", () => {
     expect(never.proposals).toMatchObject([{ status: "tooLong", facts: [] }]);
     expect(never.prompts.filter(isAboutFacts)).toHaveLength(3);
     expect((await never.memory.get("facts")).text).toBe("likes Darjeeling");
+    const words = never.prompts
+      .filter(isAboutFacts)
+      .map(({ text }) => Number(/at most (\d+) words/.exec(text)?.[1]));
+    expect(words).toEqual(words.map((_, at) => Math.floor((words[0] ?? 0) / 2 ** at)));
+    expect(words[0]).toBeLessThan(60);
   });
 
   it("stays compacted if no fact is found, or the model fails", async () => {

@@ -30,6 +30,16 @@ it("an erasure names the values and prompts that came after the erased message",
   expect(memory?.map(({ entryId }) => entryId)).toEqual([value, prompt]);
 });
 
+it("a memory that is open sees an erasure as soon as its session reads on", async () => {
+  const { store, session, value } = await withPast();
+  const open = await store.open(session.id, { mode: "write" });
+  const memory = sessionMemory(open, { blocks });
+  expect((await memory.get("facts")).text).toContain("Oslo");
+  await eraseEntries(store, session.id, [value], { reason });
+  await open.refresh();
+  expect((await memory.get("facts")).text).toBe("likes tea");
+});
+
 it("an erased value gives way to the one before it, and an erased prompt is rendered anew", async () => {
   const { store, session, value, prompt, reopened } = await withPast();
   await eraseEntries(store, session.id, [value], { reason });

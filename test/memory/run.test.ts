@@ -55,6 +55,9 @@ describe("set_memory", () => {
     expect(refused).toMatchObject({ isError: true, details: { memory: { code: "CONCURRENT_WRITER" } } });
     expect(told(refused)).toContain("> written by a person meanwhile");
     expect((await memory.get("facts")).text).toBe("written by a person meanwhile");
+    // It was told one text, and another one is there by now.
+    await memory.set("facts", "changed once more");
+    expect((await asked(session, memory, "set_memory", set("rewrite", "likes tea"))).isError).toBe(true);
     expect((await asked(session, memory, "set_memory", set("rewrite", "likes tea"))).isError).toBe(false);
 
     await memory.set("facts", "written again");
@@ -86,6 +89,10 @@ describe("set_memory", () => {
     await memory.run(call);
     await memory.run(call);
     expect(source).toMatchObject({ text: "one", version: 1 });
+    const replaced = callOf("set_memory", { label: "team", action: "replace", old: "one", text: "two" });
+    await session.appendMessage(replyWith(replaced));
+    for (const each of [replaced, replaced]) expect((await memory.run(each))?.isError).toBe(false);
+    expect(source).toMatchObject({ text: "two", version: 2 });
   });
 
   it("answers wrong arguments with an error for the model", async () => {
