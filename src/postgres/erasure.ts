@@ -7,7 +7,7 @@ import { batchOf, numbersOf } from "./lines.js";
 
 /** What outlives the deletion of rows, for people. */
 export const remainingInDatabase: readonly string[] = [
-  "dead rows and keys of indices until a `vacuum full`",
+  "dead rows, keys of indices and statistics of the database until a `vacuum (full, analyze)`",
   "the write-ahead log, replicas and backups of the database",
 ];
 

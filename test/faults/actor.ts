@@ -4,6 +4,7 @@ import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { Session } from "../../src/session/api/session.js";
+import { eraseEntries } from "../../src/session/index.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 
@@ -30,6 +31,12 @@ const steps: Readonly<Record<string, (arg: string) => Promise<readonly string[]>
     return append(["first", "second"]);
   },
   append: (text) => append([text]),
+  /** Erases an entry of a session: their ids. */
+  async erase(text) {
+    const [id = "", entryId = ""] = text.split("/");
+    await eraseEntries(sessions, id, [entryId], { reason: "a request" });
+    return [];
+  },
   /** Three entries, one of which is many pages long. */
   batch: (text) => append([text, text.repeat(40_000), text]),
   async close() {

@@ -1,10 +1,12 @@
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
+import { eraseEntries } from "../../src/session/index.js";
+import { canary, filesWithCanary } from "../support/canary.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
 import { needs } from "./needs.js";
@@ -171,6 +173,36 @@ describe("row 2: a process that is killed as it makes any of its system calls", 
         expect(await sessionIsKept(dir, "s", [])).toEqual([]);
       },
     },
+    "while it erases: the old log or the new one is there, and a repetition erases all": {
+      steps: ["erase s/e0000001"],
+      async prepare(dir) {
+        const session = await fileSessionStore({ dir: join(dir, "sessions") }).create({ cwd: "/p", id: "s" });
+        await session.append([
+          { type: "message", message: userMessage(`first ${canary}`), id: "e0000001" },
+          { type: "message", message: userMessage("second"), id: "e0000002" },
+        ]);
+        await session.close();
+        writeFileSync(`${session.location}.old-2026`, canary);
+      },
+      async check({ dir }) {
+        const sessions = fileSessionStore({ dir: join(dir, "sessions") });
+        const session = await sessions.open("s");
+        const texts = (await session.context()).items.map(
+          ({ message }) => "content" in message && message.content,
+        );
+        expect([
+          ["[erased]", "second"],
+          [`first ${canary}`, "second"],
+        ]).toContainEqual(texts);
+        expect(await session.diagnose()).toEqual([]);
+        // The copy goes after the log: nothing is lost by an erasure that was not done.
+        if (texts[0] !== "[erased]") expect(filesWithCanary(dir)).toHaveLength(2);
+        await session.close();
+        await eraseEntries(sessions, "s", ["e0000001"], { reason: "a request" });
+        expect(filesWithCanary(dir)).toEqual([]);
+        expect(await sessionIsKept(dir, "s", ["e0000001", "e0000002"])).toEqual([]);
+      },
+    },
     "while it puts: what it said was stored is there, and no blob is wrong": {
       steps: ["put first", "put second*90000", "stream third*200000", "put first"],
       prepare: async () => undefined,
@@ -181,11 +213,12 @@ describe("row 2: a process that is killed as it makes any of its system calls", 
   describe.each<Threads>(["main", "others"])("in its %s threads", (threads) => {
     // @covers R94 durability:killed-append › while it appends: what it said was there is there, and the session goes on
     // @covers durability:killed-append › while it makes a session: it is there if it said so, and can be made otherwise
+    // @covers durability:killed-erasure › while it erases: the old log or the new one is there, and a repetition erases all
     // @covers durability:killed-put › while it puts: what it said was stored is there, and no blob is wrong
     test.each(Object.entries(scenarios))("%s", async (_, scenario) => {
       const { any, common } = await killAtEach(scenario, threads);
-      expect(any.calls).toBeGreaterThan(3);
-      expect(any.killed).toBeGreaterThan(3);
+      expect(any.calls).toBeGreaterThan(2);
+      expect(any.killed).toBeGreaterThan(2);
       expect(common.killed).toBeGreaterThanOrEqual(Math.floor(common.calls * 0.8));
     });
   });

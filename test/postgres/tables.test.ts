@@ -1,10 +1,10 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { userMessage } from "sessile/content";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
-import { deletePartition, type SessionLog, sessionStore } from "sessile/session";
+import { deletePartition, eraseEntries, type SessionLog, sessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
 import { migrationTo, schemaVersion } from "../../src/postgres/migrations.js";
-import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
+import { emptyStore, FaultyDriver, lostConnection, pglite, startMs } from "./pglite.js";
 
 let server: PGlite;
 beforeAll(async () => {
@@ -391,4 +391,30 @@ it("deletePartition deletes the sessions of one partition, in pages, and their l
   await expect(session.appendMessage(userMessage("two"))).rejects.toMatchObject({
     code: "SESSION_NOT_FOUND",
   });
+});
+
+it("an erasure whose answer is lost is done once", async () => {
+  const schema = "lost";
+  const store = await emptyStore(schema);
+  const session = await store.create({ cwd: "/", id: "s" });
+  const [first] = await session.append([
+    { type: "message", message: userMessage("one") },
+    { type: "message", message: userMessage("two") },
+  ]);
+  const db = new FaultyDriver(server);
+  let lost = 0;
+  db.after = (text) => {
+    if (!text.startsWith("with given") || lost++ > 0) return;
+    throw lostConnection();
+  };
+  const faulty = postgresSessionStore({ db, schema });
+  const { sessions } = await eraseEntries(faulty, "s", [first?.id as string], { reason: "a request" });
+  expect(lost).toBe(1);
+  expect(sessions[0]?.erased).toEqual([first?.id]);
+  const back = await store.open("s");
+  const { items } = await back.context();
+  expect(items.map(({ message }) => "content" in message && message.content)).toEqual(["[erased]", "two"]);
+  expect(await rowsOf(`select base::integer, head::integer from ${schema}.session`)).toEqual([
+    { base: 3, head: 6 },
+  ]);
 });

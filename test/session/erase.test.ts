@@ -65,6 +65,7 @@ async function textsOf(session: Session): Promise<readonly unknown[]> {
 }
 
 describe.each(Object.entries(kinds))("in %s", (kind, make) => {
+  // @covers security:erasure
   test("the body is gone, and the tree stands", async () => {
     const store = make();
     const session = await keep(store.create({ cwd: "/work" }));
@@ -195,6 +196,7 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     expect(second.sessions[0]?.erased).toEqual(["e0000006", "e0000007"]);
   });
 
+  // @covers security:erasure
   test("the report lists what derives from erased entries", async () => {
     const store = make();
     const session = await keep(store.create({ cwd: "/work" }));
@@ -436,6 +438,7 @@ describe("files", () => {
   });
 });
 
+// @covers durability:erased-bytes
 test("of any session, no byte of the directory has the erased texts, and all else stays", async () => {
   await fc.assert(
     fc.asyncProperty(
