@@ -5,12 +5,10 @@ import { dirname, join } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { ParsedSession } from "../session/index.js";
-import type { viewerHtml } from "../viewer/internal.js";
+import type { ViewerSource } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";
 import { blobStoreOf, type NamedSession } from "./sources.js";
-
-type ViewerSource = Parameters<typeof viewerHtml>[0];
 
 export interface Viewed {
   readonly source: ViewerSource;
