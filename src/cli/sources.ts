@@ -14,6 +14,7 @@ import { fileSessionStore, openSessionFile } from "../session/node/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
+import { readAhead } from "./read-ahead.js";
 
 /** `isSearch` leaves out the check of every line, which takes as long as reading them. */
 export interface OpenOptions {
@@ -121,21 +122,26 @@ async function sessionsIn(
   if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
   const found: FoundSession[] = [];
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
-  for await (const summary of store.list({ ...where, signal: context.signal })) {
-    const path = summary.location ?? summary.id;
-    context.out.progress(() => `${found.length} sessions`);
-    found.push({
-      agent: ownAgent,
-      id: summary.id,
-      path,
-      title: summary.title ?? summary.name ?? summary.firstMessage,
-      cwd: summary.cwd,
-      created: summary.created,
-      modified: summary.modified,
-      size: summary.size,
-      parent: summary.parentSession,
-      open: (options) => openOwn(path, parsed, context, options),
-    });
+  const stop = readAhead(dir);
+  try {
+    for await (const summary of store.list({ ...where, signal: context.signal })) {
+      const path = summary.location ?? summary.id;
+      context.out.progress(() => `${found.length} sessions`);
+      found.push({
+        agent: ownAgent,
+        id: summary.id,
+        path,
+        title: summary.title ?? summary.name ?? summary.firstMessage,
+        cwd: summary.cwd,
+        created: summary.created,
+        modified: summary.modified,
+        size: summary.size,
+        parent: summary.parentSession,
+        open: (options) => openOwn(path, parsed, context, options),
+      });
+    }
+  } finally {
+    await stop();
   }
   return found;
 }

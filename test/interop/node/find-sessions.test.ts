@@ -200,6 +200,22 @@ describe("findSessions", () => {
     expect(first?.paths).toEqual(["storage/session/p/ses_1.json", "storage/session/p/ses_2.json"]);
   });
 
+  it("lists the file of a subagent alone if its session was deleted, but not if only the subagent is new", async () => {
+    fillHomes();
+    const alone = lines(said({ isSidechain: true, sessionId: uuid(99) }));
+    put("claude/projects/-w/agent-left.jsonl", alone, 70);
+    const claude = async (since?: number) => {
+      const found = await find({ agents: ["claude-code"], ...(since !== undefined && { since }) });
+      return found.map(({ id, paths }) => [id.slice(0, 10), paths.length]);
+    };
+    expect(await claude()).toEqual([
+      ["agent-left", 1],
+      [uuid(1).slice(0, 10), 2],
+    ]);
+    put("claude/projects/-w/agent-abc.jsonl", lines(said({ isSidechain: true, agentId: "abc" })), 80);
+    expect(await claude(75_000)).toEqual([]);
+  });
+
   it("lists those of a directory, of some agents, or since a time", async () => {
     fillHomes();
     expect((await find({ cwd: "/other" })).map(row)).toEqual([["gemini", "00000006", "tell me", "/other"]]);
