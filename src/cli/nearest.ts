@@ -3,7 +3,7 @@
 const maxShown = 3;
 
 /** The nearest of some names: those with few other letters, or else those with a common word. */
-export function nearest(given: string, names: readonly string[]): readonly string[] {
+function nearest(given: string, names: readonly string[]): readonly string[] {
   const most = Math.max(2, Math.floor(given.length / 4));
   const near = names
     .map((name) => ({ name, edits: distance(name, given) }))

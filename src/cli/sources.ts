@@ -210,7 +210,7 @@ const minPrefix = 4;
 const shownMatches = 5;
 
 /** The session that an id, its start or `latest` names. */
-export async function findNamed(
+async function findNamed(
   name: string,
   parsed: Parsed,
   context: CommandContext,
