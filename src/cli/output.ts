@@ -238,7 +238,13 @@ export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
   readonly grow?: boolean;
+  /** Leaves a table that is too wide; the highest number first. */
+  readonly leaves?: number;
 }
+
+const gap = 2;
+/** The least width of a column that grows. */
+const minGrowing = 10;
 
 /** The rows of a table as lines, cells clean, fitted to the width. */
 export function table(
@@ -246,17 +252,25 @@ export function table(
   rows: readonly (readonly string[])[],
   width: number,
 ): string[] {
+  const leaving = columns.reduce(
+    (last, { leaves = 0 }, at) => (leaves > (columns[last]?.leaves ?? 0) ? at : last),
+    -1,
+  );
   const all = [columns.map(({ title }) => title), ...rows];
   const widths = columns.map((_, at) =>
     all.reduce((width, row) => Math.max(width, widthOf(row[at] ?? "")), 0),
   );
-  const gap = 2;
   const fixed = widths.reduce(
     (sum, each, at) => sum + (columns[at]?.grow ? 0 : each),
     gap * (widths.length - 1),
   );
   const growing = columns.findIndex(({ grow }) => grow);
-  if (growing >= 0) widths[growing] = Math.min(widths[growing] as number, Math.max(10, width - fixed));
+  const least = Math.min(minGrowing, widths[growing] ?? 0);
+  if (leaving >= 0 && fixed + least > width) {
+    const rest = <T>(row: readonly T[]) => row.filter((_, at) => at !== leaving);
+    return table(rest(columns), rows.map(rest), width);
+  }
+  if (growing >= 0) widths[growing] = Math.min(widths[growing] as number, Math.max(least, width - fixed));
   return all.map((row) =>
     columns
       .map(({ align }, at) => {

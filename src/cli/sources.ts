@@ -210,11 +210,7 @@ const minPrefix = 4;
 const shownMatches = 5;
 
 /** The session that an id, its start or `latest` names. */
-async function findNamed(
-  name: string,
-  parsed: Parsed,
-  context: CommandContext,
-): Promise<FoundSession> {
+async function findNamed(name: string, parsed: Parsed, context: CommandContext): Promise<FoundSession> {
   const found = await findSessions(parsed, context, { ...queryOf(parsed), isList: false });
   if (name === "latest") {
     const [latest] = found;

@@ -115,6 +115,29 @@ describe("the width of a text", () => {
     expect(lines[1]).toMatch(/^7 {2}(漢字)+漢?… *end$/);
   });
 
+  it("of a table is kept by leaving out columns, the least needed first", () => {
+    const columns = [
+      { title: "id" },
+      { title: "size", align: "right", leaves: 2 },
+      { title: "when", leaves: 1 },
+      { title: "title", grow: true },
+    ] as const;
+    const lines = (width: number) => table(columns, [["0190-abc", "12 kB", "2026-11-23", "A title"]], width);
+    expect(lines(80)[1]).toBe("0190-abc  12 kB  2026-11-23  A title");
+    expect(lines(36)[1]).toBe("0190-abc  12 kB  2026-11-23  A title");
+    expect(lines(35)[1]).toBe("0190-abc  2026-11-23  A title");
+    expect(lines(24)).toEqual(["id        title", "0190-abc  A title"]);
+  });
+
+  it("of every line of ls is that of the terminal", async () => {
+    using made = await sample();
+    for (const columns of [40, 60, 80]) {
+      const { stdout } = await call(["ls"], { cwd: made.dir, columns, env: { NO_COLOR: "1" } });
+      expect(Math.max(...stdout.split("\n").map(widthOf))).toBeLessThanOrEqual(columns);
+      expect(stdout).toContain(made.id.slice(0, 13));
+    }
+  });
+
   it("of a terminal is that of its columns, of a pipe unlimited, and COLUMNS has precedence", async () => {
     using made = await sample();
     const longest = async (options: CallOptions) => {

@@ -50,10 +50,10 @@ export const ls: CommandBody = {
     const columns = [
       { title: "agent" },
       { title: "id" },
-      { title: "modified" },
-      { title: "turns", align: "right" },
-      { title: "size", align: "right" },
-      { title: "project" },
+      { title: "modified", leaves: 1 },
+      { title: "turns", align: "right", leaves: 3 },
+      { title: "size", align: "right", leaves: 4 },
+      { title: "project", leaves: 2 },
       { title: "title", grow: true },
     ] as const;
     const rows = found.map((each) => {
