@@ -246,7 +246,7 @@ async function eraseNamed(
   const versions = "versions, replicas and backups of deleted blobs, if the storage keeps them";
   if (refs.size === 0) return { blobs: { deleted: [], kept: [] } };
   // Loaded now: sessions need no code of blobs.
-  const { eraseBlobs } = await import("../../blobs/index.js");
+  const { eraseBlobs } = await import("../../blobs/internal.js");
   try {
     const options = signal === undefined ? { marks } : { marks, signal };
     const erased = await eraseBlobs(blobs, refs, options);

@@ -1,0 +1,3 @@
+/** The parts of this module that load neither digests nor stores, for sessions. */
+
+export { eraseBlobs } from "./erase-blobs.js";
