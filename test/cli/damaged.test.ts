@@ -120,31 +120,30 @@ describe("a damaged session", () => {
   afterAll(() => damaged[Symbol.dispose]());
   const objects: readonly (readonly string[])[] = [
     ["diff", "latest", "leaf", "leaf"],
+    ["show", "latest", "--context"],
+    ["stats", "latest"],
     ["project", "latest", "--target", "anthropic", "-o", "body.json"],
     ["export", "latest", "--to", "codex", "-o", "out"],
     ["convert", "latest", "--to", "codex", "-o", "converted"],
     ["redact", "latest", "--to", "shared.jsonl"],
   ];
 
-  it.each([["show", "latest"], ["show", "latest", "--context"], ["stats", "latest"], ...objects])(
-    "is noted by %s %s %s",
-    async (...words) => {
-      const shown = await call(
-        words.map((word) => word.replace(/^(body|out|converted|shared)/, "text-$1")),
-        {
-          cwd: damaged.dir,
-        },
-      );
-      expect(shown.stderr.replace(/^wrote .*\n/m, "")).toBe(
-        `sessile: ${damaged.path}: 1 line is damaged; sessile diagnose shows which (damaged)\n`,
-      );
-      const asJson = await call([...words, "--json"], { cwd: damaged.dir });
-      expect(notes(asJson.stderr)).toEqual([
-        { warning: expect.objectContaining({ code: "damaged", path: damaged.path, damaged: 1 }) },
-      ]);
-      if (objects.includes(words as (typeof objects)[number])) expect(asJson.json[0].damaged).toBe(1);
-    },
-  );
+  it.each([["show", "latest"], ...objects])("is noted by %s %s %s", async (...words) => {
+    const shown = await call(
+      words.map((word) => word.replace(/^(body|out|converted|shared)/, "text-$1")),
+      {
+        cwd: damaged.dir,
+      },
+    );
+    expect(shown.stderr.replace(/^wrote .*\n/m, "")).toBe(
+      `sessile: ${damaged.path}: 1 line is damaged; sessile diagnose shows which (damaged)\n`,
+    );
+    const asJson = await call([...words, "--json"], { cwd: damaged.dir });
+    expect(notes(asJson.stderr)).toEqual([
+      { warning: expect.objectContaining({ code: "damaged", path: damaged.path, damaged: 1 }) },
+    ]);
+    if (objects.includes(words as (typeof objects)[number])) expect(asJson.json[0].damaged).toBe(1);
+  });
 
   it("is not noted if it is whole", async () => {
     for (const words of [["show", "latest"], ["stats", "latest"], ...objects.slice(0, 1)]) {

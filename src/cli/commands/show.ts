@@ -13,7 +13,7 @@ import {
 import { contextViewAt, printContext, printMessage } from "../context-view.js";
 import { headline, messageLines } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
-import { openNamed } from "../sources.js";
+import { type OpenedSession, openNamed } from "../sources.js";
 
 export const show: CommandBody = {
   description: [
@@ -50,7 +50,7 @@ export const show: CommandBody = {
       if (entryId !== undefined) await showEntry(session, idOf(session, entryId), context.out);
       else if (turn !== undefined) await showTurn(session, turn, context.out);
       else if (parsed.options.context === true)
-        await showContext(session, at === undefined ? session.leafId : idOf(session, at), context.out);
+        await showContext(opened, at === undefined ? session.leafId : idOf(session, at), context.out);
       else await showTree(session, context);
       return 0;
     } finally {
@@ -130,9 +130,13 @@ function colorOf(kind: string): Parameters<Output["style"]>[0] {
   return kind === "damaged" ? "red" : "dim";
 }
 
-async function showContext(session: Session, at: string | null, out: Output): Promise<void> {
+async function showContext(
+  { session, damaged }: OpenedSession,
+  at: string | null,
+  out: Output,
+): Promise<void> {
   const view = await contextViewAt(session, at);
-  if (out.json) await out.value(view);
+  if (out.json) await out.value({ ...view, damaged });
   else await printContext(view, session, out);
 }
 
