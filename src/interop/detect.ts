@@ -49,7 +49,10 @@ const signatures: readonly Signature[] = [
  * ```
  */
 export function detectSession(head: Uint8Array, path?: string): DetectedSession | undefined {
-  for (const record of headRecords(head)) {
+  const records = [...headRecords(head)];
+  // Qwen Code has the envelope of Claude Code, with Gemini's parts. It is no format of this library.
+  if (records.some(hasParts)) return undefined;
+  for (const record of records) {
     for (const { format, record: detect } of signatures) {
       const found = detect(record);
       if (found !== undefined) return { format, ...found };
@@ -126,12 +129,14 @@ function geminiRecord(value: ForeignObject): ReturnType<Signature["record"]> {
   return { variant: "messages" in value ? "json" : "jsonl", sure: true };
 }
 
+function hasParts(value: ForeignObject): boolean {
+  return "uuid" in value && Array.isArray(objectOf(value.message)?.parts);
+}
+
 function claudeRecord(value: ForeignObject): ReturnType<Signature["record"]> {
   const { uuid, sessionId, type } = value;
   if (type === "summary" && typeof value.leafUuid === "string") return { sure: true };
   if (typeof type !== "string") return undefined;
-  // Qwen Code has the same envelope, with Gemini's parts.
-  if (objectOf(value.message)?.parts !== undefined) return undefined;
   if (typeof uuid === "string" && typeof sessionId === "string" && "parentUuid" in value)
     return { ...version(value.version), sure: true };
   if (type === "file-history-snapshot" && "snapshot" in value) return { sure: true };

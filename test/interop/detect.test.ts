@@ -113,6 +113,13 @@ describe("detectSession", () => {
       "another agent's envelope",
       line({ uuid, parentUuid: null, sessionId: uuid, type: "user", message: { role: "user", parts: [] } }),
     ],
+    [
+      "another agent's envelope before a record like one of Claude Code",
+      line(
+        { uuid, parentUuid: null, sessionId: uuid, type: "user", message: { role: "user", parts: [] } },
+        { uuid, parentUuid: uuid, sessionId: uuid, type: "system", subtype: "ui_telemetry" },
+      ),
+    ],
     ["JSON of something else", line({ type: "session" }, { id: 1 }, { info: {} }, { sessionId: 4 })],
     ["deep nesting", "[".repeat(100_000)],
   ])("knows nothing of %s", (_, text) => {
