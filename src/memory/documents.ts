@@ -13,7 +13,7 @@ import { cleanLine } from "./text.js";
 import { toolNames } from "./tools.js";
 
 /** The `source` of a resource that a memory loaded. */
-export const documentSource = "document";
+const documentSource = "document";
 
 /** A document that the context shows. */
 export interface LoadedDocument {

@@ -78,7 +78,7 @@ function isAnswer(value: Block | Answer): value is Answer {
 }
 
 /** Whether the model may change a block. */
-export function isModelWritable(block: Block): block is EditableBlock {
+function isModelWritable(block: Block): block is EditableBlock {
   return (block.kind === "session" || block.kind === "shared") && block.writable;
 }
 

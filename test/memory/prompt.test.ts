@@ -213,7 +213,7 @@ describe("the frozen prompt", () => {
           before = now;
         }
       }),
-      { numRuns: rounds(3, 100) },
+      { numRuns: rounds(2, 100) },
     );
   });
 });

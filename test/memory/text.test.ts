@@ -110,7 +110,7 @@ describe("text of a model", () => {
             .filter((line) => line !== "(empty)");
         expect(withoutState(full.system)).toEqual(withoutState(empty.system));
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 });
