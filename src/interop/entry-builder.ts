@@ -178,7 +178,7 @@ export class SessionEntries implements EntryBuilder {
   }
 }
 
-/** The state of a draft. What a harness tells at the beginning may be other text after each resume. */
+/** The state of a draft. The opening of a harness may be another text after each resume. */
 function contentOf(draft: DraftEntry): string {
   const isOpening = draft.type === "custom_message" && draft.customType === "sessile.initial_context";
   return isOpening ? "" : stateOf(draft);

@@ -1,6 +1,7 @@
 /**
  * The places of secrets in a text: as they stand there, behind escapes and disguises, and in base64 and
- * hexadecimal, also wrapped over lines. Each view of the text has a map back to the text, and views are searched in views.
+ * hexadecimal, also wrapped over lines. Each view of the text has a map back to
+ * it, and views are searched in views.
  */
 
 import { percentDecoded, undisguised, unescaped } from "./secret-escapes.js";
@@ -61,7 +62,7 @@ function* search(
       yield { start: plain.place(start), end: plain.end(end), rule };
     }
   }
-  // All else is found in what is shown: each view of both would be two more views of each.
+  // The other views are of the shown text alone: each of both would be two more views.
   if (shown !== undefined) return;
   for (const run of base64Runs(text)) {
     for (const { text: part, from } of hexParts(run.characters)) {

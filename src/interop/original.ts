@@ -48,7 +48,7 @@ export async function readOriginal(
   return imported.header.id === session.header.id ? { files, imported } : undefined;
 }
 
-/** Whether a path stays below the directory that an export is written to, and names a file, on every system. */
+/** Whether a path stays below the directory of an export, and can name a file, on every system. */
 function isInside(path: string | undefined): boolean {
   if (path === undefined || /^[/\\]|^[A-Za-z]:/.test(path)) return false;
   return path.split(/[/\\]/).every((part) => part === "." || isFileName(part));

@@ -17,10 +17,11 @@ const known: ReadonlyMap<string, SecretRule> = new Map(
 
 /**
  * Makes a redaction: a function that puts `[redacted: NAME]` in place of each secret. Secrets are found as
- * they stand; behind escapes of JSON, percent-encoding and references of HTML; split by sequences of a terminal or
- * invisible characters; in base64 and hexadecimal of text; and in base64, hexadecimal and PEM that is wrapped over
- * lines. These may be combined, five deep. It guarantees nothing: only known forms are found. A password in a
- * sentence has no form. What is compressed, encrypted, in UTF-16, in a dump with spaces or in an image stays.
+ * they stand; behind escapes of JSON, percent-encoding and references of HTML; split by sequences of a
+ * terminal or invisible characters; in base64 and hexadecimal of text; and in base64, hexadecimal and PEM
+ * that is wrapped over lines. These may be combined, five deep. It guarantees nothing: only known forms are
+ * found. A password in a sentence has no form. A secret that is compressed, encrypted, in UTF-16, in a dump
+ * with spaces or in an image stays.
  *
  * @param rules rules; names of them, such as `github-token` or `home-directory`; or expressions of your own,
  *   which are named `custom` and take the time that they take. @default commonSecrets

@@ -1,5 +1,5 @@
 /**
- * Texts without what hides a secret from a rule: escapes of JSON, C, URLs and HTML, sequences of terminals, and
+ * Texts without the disguises of a secret: escapes of JSON, C, URLs and HTML, sequences of terminals, and
  * characters without a width. Each has a map back to its original.
  */
 
@@ -56,7 +56,7 @@ function substituted(
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string,
 ): PlainText | undefined {
-  /** By match: the places behind it in the replaced text and in the original, and whether a character is left. */
+  /** By match: the places behind it in both texts, and whether a character is left. */
   const behind: number[] = [];
   const original: number[] = [];
   const isLeft: boolean[] = [];
@@ -94,7 +94,7 @@ function substituted(
     text: parts.join(""),
     place,
     end(index) {
-      // The match whose character is the last one; what was removed behind it stays.
+      // The match whose character is the last one; removed parts behind it stay.
       for (let at = countTo(index) - 1; at >= 0 && behind[at] === index; at--)
         if (isLeft[at] === true) return original[at] ?? 0;
       return place(index - 1) + 1;

@@ -120,8 +120,9 @@ export interface ImportOptions {
   readonly decompress?: (bytes: Uint8Array, maxBytes: number) => Uint8Array | Promise<Uint8Array>;
   /** Opens a database of these bytes for reading. */
   /**
-   * Opens a database, such as `opencode.db`: with its bytes, or as a file that the caller knows. With `node:sqlite`:
-   * `() => ({ all: (sql) => database.prepare(sql).all() })`, where `database` is a `DatabaseSync` of the file.
+   * Opens a database, such as `opencode.db`: with its bytes, or as a file that the caller knows. With
+   * `node:sqlite` it is `() => ({ all: (sql) => database.prepare(sql).all() })`, where `database` is a
+   * `DatabaseSync` of a copy of the file.
    */
   readonly sqlite?: (bytes: Uint8Array) => SqliteReader | Promise<SqliteReader>;
   /** @default 64 MiB */

@@ -25,7 +25,7 @@ export interface AtifFile {
   readonly bytes: Uint8Array;
 }
 
-/** What the steps of one session need to know. */
+/** The facts that the steps of one session need. */
 export interface StepsInit {
   readonly source: WriteSource;
   readonly prices: CostOptions["prices"];

@@ -8,7 +8,7 @@ import { addReply, answerKey } from "./reply-entries.js";
 import type { Titles } from "./transcript-file.js";
 import type { Layout, Unit } from "./units.js";
 
-/** What the entries of a conversation are made with. */
+/** The parts of which the entries of a conversation are made. */
 export interface Conversation {
   readonly source: ForeignSource;
   readonly builder: EntryBuilder;
@@ -62,7 +62,7 @@ export function addEntries(conversation: Conversation): void {
 
 type Follower = "reply" | "prompt";
 
-/** What follows each unit first: a reply, or the next message of the person. On the conversation's own path. */
+/** The first follower of each unit: a reply, or the next message of the person. On the conversation's own path. */
 function followers({ units, leaf }: Layout): ReadonlyMap<Unit, Follower> {
   const next = new Map<Unit, Follower>();
   const pass = (unit: Unit) => {
@@ -232,7 +232,7 @@ function addCleared(conversation: Conversation, line: Line, parentId: string | n
   return last;
 }
 
-/** What the program added to a message, as the model saw it. */
+/** An addition of the program to a message, as the model saw it. */
 function addAttachment(
   conversation: Conversation,
   line: Line,

@@ -116,7 +116,7 @@ export function resultIds(line: Line): readonly string[] {
   return ids;
 }
 
-/** What a compaction keeps, by the metadata of its boundary. */
+/** The lines that a compaction keeps, by the metadata of its boundary. */
 export interface Preserved {
   /** The line that the preserved ones are shown behind: the summary. */
   readonly anchor: string | undefined;

@@ -12,7 +12,7 @@ import {
   textOf,
 } from "../shared/values.js";
 
-/** What is known of a call beside its output. */
+/** The facts about a call beside its output. */
 export interface Outcome {
   readonly isError: boolean | undefined;
   /** For the `details` of the result. */

@@ -25,7 +25,7 @@ export interface RolloutLine {
   readonly mark: ForeignObject | undefined;
 }
 
-/** What the first `session_meta` of a rollout says. */
+/** The facts in the first `session_meta` of a rollout. */
 export interface RolloutMeta {
   readonly id: string;
   readonly cwd: string | undefined;

@@ -166,7 +166,7 @@ export class ThreadItems {
       this.#state.beginTurn(this.#timeline.cursor);
       this.turnReply = undefined;
       const part = partOf(place, at);
-      // What a compaction repeats in another form is no message that the user sent.
+      // A repetition by a compaction, in another form, is no message that the user sent.
       const entry =
         behind === true
           ? ({ type: "custom_message", customType: "codex.user_message", content, display: true } as const)

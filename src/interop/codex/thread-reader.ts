@@ -68,7 +68,7 @@ export class ThreadReader {
     this.#items.endReply();
   }
 
-  /** Goes back to the state before a line, from which a file goes on. What came behind it is a branch. */
+  /** Goes back to the state before a line, from which a file goes on. The lines behind it are a branch. */
   revertTo(end: number, recordId: string): void {
     this.#items.usage.forget();
     this.#items.turnReply = undefined;

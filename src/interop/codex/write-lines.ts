@@ -66,7 +66,7 @@ export class RolloutLines {
     this.#turnId = undefined;
   }
 
-  /** What a person sees of a message of the user. */
+  /** The event that shows a message of the user. */
   showUser(entryId: string, item: CodexItem, time: number): void {
     const parts = (item.content as readonly ForeignObject[]) ?? [];
     const text = parts.flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
@@ -82,7 +82,7 @@ export class RolloutLines {
     this.#completed({ type: "UserMessage", id: this.#idOf(entryId, "user"), content: shown }, time);
   }
 
-  /** What a person sees of an item of a reply. */
+  /** The event that shows an item of a reply. */
   showReply(entryId: string, item: CodexItem, at: number, time: number): void {
     const isLegacy = this.#form.ordinal === undefined;
     if (item.type === "message") {

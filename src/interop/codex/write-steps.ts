@@ -46,7 +46,7 @@ function splitId(id: string): readonly [callId: string, itemId?: string] {
   return bar <= 0 ? [id] : [id.slice(0, bar), id.slice(bar + 1)];
 }
 
-/** What the lines have said so far. */
+/** The state that the lines so far lead to. */
 export interface WrittenState {
   model?: string | undefined;
   effort?: string | undefined;

@@ -26,7 +26,7 @@ export function isSnapshot(parts: readonly Part[]): boolean {
   return shownText(parts).trimStart().startsWith("<state_snapshot>");
 }
 
-/** What the agent tells the model of its environment, at the start and by hooks. */
+/** The agent's words about its environment, at the start and by hooks. */
 export function isEnvironment(text: string): boolean {
   return /^\s*<(?:session|hook)_context>/.test(text);
 }

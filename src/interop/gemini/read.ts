@@ -114,7 +114,7 @@ function removeTurns(turns: readonly Turn[], key: string, conversation: Conversa
   }
 }
 
-/** What a summary is wrapped in if another agent wrote it. */
+/** The wrapper of a summary that another agent wrote. */
 const wrapper = /^<state_snapshot>\n([\s\S]*)\n<\/state_snapshot>$/;
 
 function addCompaction({ summary, retained }: CompactionStep, conversation: Conversation): void {

@@ -41,7 +41,7 @@ function isKept(entry: SessionEntry): boolean {
   );
 }
 
-/** What a compaction keeps of the entries before it, in the order of the context. */
+/** The entries before a compaction that it keeps, in the order of the context. */
 export function keptEntries(entries: readonly SessionEntry[], index: number): readonly SessionEntry[] {
   const compaction = entries[index];
   if (compaction?.type !== "compaction") return [];

@@ -29,7 +29,7 @@ export function isUnsent({ info, parts }: StoredMessage): boolean {
   return error.name !== "MessageAbortedError" || !said;
 }
 
-/** What the compaction of an own export kept. */
+/** The entries that the compaction of an own export kept. */
 export function keptOf(
   { members }: EntryMark,
   builder: EntryBuilder,

@@ -21,7 +21,7 @@ export function isFileName(name: string): boolean {
   return name.length <= maxBytes && encodeUtf8(name).length <= maxBytes;
 }
 
-/** A name of letters, digits and hyphens as one that {@link isFileName}: cut or extended by a digest of a source. */
+/** A name of letters, digits and hyphens that {@link isFileName}: cut or extended by a digest if need be. */
 export function fileNameOf(name: string, source: string): string {
   if (name.length <= maxLength && isFileName(name)) return name;
   return `${name.slice(0, maxLength)}-${digestOf(source).slice(0, 6)}`;

@@ -1,6 +1,6 @@
 /**
- * The entries that the compactions of a path keep. Agents repeat them behind each summary, so that compactions that
- * keep everything would make a file grow with the square of their number.
+ * The entries that the compactions of a path keep. Agents repeat them behind each summary, so that compactions
+ * that keep everything would make a file grow with the square of their number.
  */
 
 import type { SessionEntry } from "../../session/index.js";
@@ -12,14 +12,14 @@ const copiesPerEntry = 2;
 /** Short paths are written whole. */
 const minCopies = 1024;
 
-/** What the compactions of a path keep. */
+/** The entries that each compaction of a path keeps. */
 export class KeptEntries {
   readonly #path: readonly SessionEntry[];
   /** The indexes of entries on the path. */
   readonly #indexes: ReadonlyMap<string, number>;
   /** The compactions whose kept entries are written: the last ones, as many as the bound allows. */
   readonly #written = new Set<number>();
-  /** Earlier compactions that are written without what they keep. No context shows it any more. */
+  /** Earlier compactions that are written without them. No context shows it any more. */
   readonly left: readonly SessionEntry[];
 
   constructor(path: readonly SessionEntry[]) {

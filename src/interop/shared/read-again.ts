@@ -1,6 +1,6 @@
 /**
- * Reads the original of a session once more, for the records that its entries are of: their ids alone do not tell
- * them.
+ * Reads the original of a session once more, for the records that its entries are of: their ids alone do not
+ * tell them.
  */
 
 import type { SessionEntry } from "../../session/index.js";

@@ -61,8 +61,10 @@ export type WriteStep = Step &
         /** Empty if an edit removed it. */
         readonly summary: string;
         readonly entry: CompactionEntry;
-        /** The messages that stay in context behind the summary, in the order of display. Empty for the earlier
-         * ones of many compactions that keep much. */
+        /**
+         * The messages that stay in context behind the summary, in the order of display. Empty for earlier
+         * compactions if many keep much.
+         */
         readonly kept: readonly WriteStep[];
       }
     /** A change of model, of the level of thinking, of the title; state of a program. */
@@ -121,7 +123,7 @@ class Steps {
     const results = this.#results();
     const [first] = this.#kept.left;
     if (first !== undefined) {
-      const text = `${this.#kept.left.length} earlier compactions have the summary alone, without what they keep`;
+      const text = `${this.#kept.left.length} earlier compactions have the summary alone`;
       this.#source.find({ code: "entry", entryId: first.id, text });
     }
     const steps: WriteStep[] = [];

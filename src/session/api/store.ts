@@ -161,9 +161,9 @@ export interface AdoptOptions extends RecordingOptions {
   /** @default the unnamed partition */
   readonly partition?: string;
   /**
-   * If the session exists: `refuse` throws SESSION_EXISTS. `append` adds the entries that it lacks and moves the
-   * leaf to `leafId`, unless something was appended here: the path to the leaf has an entry that `entries` lacks,
-   * and none of them has its time. One with the time of one of them is an earlier state of it.
+   * If the session exists: `refuse` throws SESSION_EXISTS. `append` adds the entries that it lacks and moves
+   * the leaf to `leafId`, unless something was appended here: the path to the leaf has an entry that
+   * `entries` lacks, and none of them has its time. One with the time of one of them is an earlier state of it.
    * @default "refuse"
    */
   readonly existing?: "refuse" | "append";

@@ -153,8 +153,8 @@ async function adoptedLines(
 }
 
 /**
- * Whether the path to a leaf has an entry that was appended here. One that the entries lack, but whose time they
- * have, is an earlier state of one of them: an import of a reply that was not complete.
+ * Whether the path to a leaf has an entry that was appended here. One that the entries lack, but whose time
+ * they have, is an earlier state of one of them: an import of a reply that was not complete.
  */
 function isContinued(
   leaf: string,
