@@ -10,7 +10,7 @@ export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
-export { erasureOf, erasureOfLine } from "./format/tombstone.js";
+export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { blobRefsInLine } from "./store/blob-roots.js";

@@ -19,7 +19,7 @@ function formsOf(text: string): readonly string[] {
 }
 
 /** The forms of a text that bytes contain. */
-export function formsIn(bytes: Uint8Array, text = canary): readonly string[] {
+function formsIn(bytes: Uint8Array, text = canary): readonly string[] {
   const searched = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return formsOf(text).filter((form) => searched.includes(form));
 }

@@ -19,7 +19,7 @@ import { appendChecksum, parseLine } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 
 /** The text in place of an erased one. */
-export const erasedText = "[erased]";
+const erasedText = "[erased]";
 
 const { maxDepth } = defaultLimits;
 
@@ -88,7 +88,7 @@ function unknownTombstone(
 }
 
 /** The tombstone of an entry. */
-export function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart = "body"): SessionEntry {
+function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart = "body"): SessionEntry {
   const { type, id, parentId, timestamp } = entry;
   const place = { type, id, parentId, timestamp };
   if (part === "names" && entry.type === "session_info") {
