@@ -77,7 +77,7 @@ describe.each(["memory", "files"])("the values of a session in %s", (kind) => {
           }
           await session.close();
         }),
-        { numRuns: rounds(kind === "files" ? 4 : 12, 300) },
+        { numRuns: rounds(kind === "files" ? 4 : 12, 200) },
       );
     } finally {
       rmSync(dir, { recursive: true, force: true });

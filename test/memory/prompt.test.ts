@@ -213,7 +213,7 @@ describe("the frozen prompt", () => {
           before = now;
         }
       }),
-      { numRuns: rounds(2, 100) },
+      { numRuns: rounds(2, 60) },
     );
   });
 });
