@@ -7,7 +7,7 @@ import { concatBytes } from "../internal/bytes.js";
 import type { Bucket, R2Part, R2Stat } from "./bucket.js";
 
 /** All parts but the last are of this size; R2 takes 5 MiB and more (limits, read 2026-11-23). */
-export const partBytes: number = 5 * 1024 * 1024;
+const partBytes: number = 5 * 1024 * 1024;
 const maxParts = 10_000;
 
 /** What a writer does with its bytes at the end. */

@@ -6,7 +6,7 @@ import { call } from "../cli/call.js";
 import { outputPattern } from "../support/guide-page.js";
 
 /** The calls of a page with their outputs: `console` blocks that begin with `$ sessile`. */
-export function consoleBlocks(
+function consoleBlocks(
   markdown: string,
 ): readonly { readonly words: readonly string[]; readonly output: string }[] {
   return [...markdown.matchAll(/^```console\n\$ sessile (.*)\n([\s\S]*?)^```$/gm)].map(
