@@ -207,6 +207,38 @@ describe("store.search", () => {
     await expect(find(store, { text: "a", branch: "some" as "all" })).rejects.toThrow(TypeError);
   });
 
+  test("finds the words that an edit left beside its own", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const call = { type: "toolCall", id: "c1", name: "readfile", arguments: {} } as const;
+    await session.appendMessage(assistantMessage({ provider: "anthropic", model: "m" }, call));
+    const { id } = await session.appendMessage(toolResult(call, "before"));
+    await session.append([
+      { type: "context_edit", targetId: id, replacement: { content: [{ type: "text", text: "after" }] } },
+    ]);
+    expect(await find(store, { text: "readfile before" })).toEqual([]);
+    expect(await find(store, { text: "readfile after" })).toHaveLength(1);
+    const edit = new TextEncoder().encode('{"type":"context_edit","replacement":{"content":"after"}}\n');
+    expect(lineTest(parseQuery("readfile after")).mayHave(edit)).toBe(true);
+  });
+
+  test("many branches with edited entries take no view for each pair", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const trunk = Array.from({ length: 4000 }, (_, at) => userMessage(`trunk ${at}`));
+    const entries = await session.append(trunk.map((message) => ({ type: "message", message })));
+    const top = entries.at(-1)?.id as string;
+    for (let branch = 0; branch < 200; branch++) {
+      await session.branch(top);
+      const { id } = await session.appendMessage(userMessage("before"));
+      await session.append([{ type: "context_edit", targetId: id, replacement: { content: "after" } }]);
+    }
+    const start = performance.now();
+    expect(await find(store, { text: "before", branch: "all" })).toEqual([]);
+    expect(await find(store, { text: "after", branch: "all", limit: 300 })).toHaveLength(200);
+    expect(performance.now() - start).toBeLessThan(10_000);
+  });
+
   test("ends when its signal aborts", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/work" });

@@ -14,6 +14,9 @@ const mayFoldToAscii =
 /** An escape that is no control character. */
 const escaped = /\\u(?!00[01])/i;
 
+/** The types of lines with a part of the text of a message. */
+const ofPart = /"(?:part_update|context_edit)"/;
+
 const decoder = new TextDecoder();
 
 /** Makes the test of lines for a query. */
@@ -30,13 +33,13 @@ export function lineTest(phrases: readonly SearchPhrase[]): {
     mayHave(bytes) {
       if (longest === "") return true;
       const text = decoder.decode(bytes);
-      return text.toLowerCase().includes(longest) || isHard(text);
+      return text.toLowerCase().includes(longest) || isHard(text) || ofPart.test(text);
     },
     passes(line) {
       const text = decoder.decode(line);
       const folded = isHard(text) || plain.length < words.length ? foldText(text) : text.toLowerCase();
-      // The other words of the message of a part are in other lines.
-      return folded.includes('"part_update"')
+      // The other words of the message of a part or an edit are in other lines.
+      return ofPart.test(folded)
         ? words.some((word) => folded.includes(word))
         : words.every((word) => folded.includes(word));
     },

@@ -18,8 +18,9 @@ const maxTerms = 16_384;
 const maxTermsLength = 200_000;
 /** The term of lines that every query has to read. Not the beginning of another term. */
 const everyQuery = "¶";
-/** Precedes the terms of a part: the other words of its message are in other lines. */
+/** Precedes the terms of a part or of an edit: the other words of its message are in other lines. */
 const ofPart = "§";
+const partTypes: ReadonlySet<string> = new Set(["part_update", "context_edit"]);
 
 /**
  * The terms of a line without its line feed, each once: texts without spaces, controls or ASCII punctuation,
@@ -33,7 +34,7 @@ export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   const { entry } = decoded;
   // A line of an older version, which a reader of the whole log understands.
   if (entry.type === "unknown") return isEntryType(entry.entryType) ? [everyQuery] : [];
-  const mark = entry.type === "part_update" ? ofPart : "";
+  const mark = partTypes.has(entry.type) ? ofPart : "";
   const terms = new Set<string>();
   let length = 0;
   for (const text of searchTexts(entry)) {

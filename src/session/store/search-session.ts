@@ -63,6 +63,7 @@ class SessionSearch {
   readonly #leaves: readonly number[];
   readonly #lastInfo: number;
   #view: { readonly leaf: number; readonly view: BranchView } | undefined;
+  #ranges: TreeRanges | undefined;
 
   constructor(session: LiveSession, query: EntryQuery) {
     this.#session = session;
@@ -143,6 +144,7 @@ class SessionSearch {
     if (this.#query.branch === "all" && !this.#editedIds.has(entry.id) && !(isResult && this.#edits.size > 0))
       return this.#find(searchTexts(entry));
     for (const leaf of this.#leaves) {
+      if (!this.#isOnPath(row, leaf)) continue;
       const view = this.#viewOf(leaf);
       if (!view.has(row)) continue;
       const message = view.message(entry);
@@ -159,11 +161,20 @@ class SessionSearch {
     if (entry.type === "session_info") return row === this.#lastInfo;
     if (entry.type === "label" && this.#session.tree.label(entry.targetId) !== entry.label) return false;
     const place = entry.type === "label" ? this.#table.row(entry.targetId) : row;
-    return this.#query.branch === "all" || this.#leaves.some((leaf) => this.#viewOf(leaf).has(place));
+    return this.#query.branch === "all" || this.#leaves.some((leaf) => this.#isOnPath(place, leaf));
   }
 
   #find(texts: readonly string[]): TextMatch | undefined {
     return matchTexts(texts, this.#query.phrases);
+  }
+
+  /** Without a view of the branch: most rows are on few of them. */
+  #isOnPath(row: number, leaf: number): boolean {
+    if (row === noRow) return false;
+    this.#ranges ??= treeRanges(this.#table);
+    const { first, last } = this.#ranges;
+    const at = first[leaf] as number;
+    return (first[row] as number) <= at && at <= (last[row] as number);
   }
 
   /** Keeps one view at a time: a session may have thousands of branches. */
@@ -185,6 +196,34 @@ class SessionSearch {
     };
     return { time: this.#table.time(row), hit };
   }
+}
+
+/** For each row its number in a walk of the tree, and the last number below it. */
+interface TreeRanges {
+  readonly first: Int32Array;
+  readonly last: Int32Array;
+}
+
+function treeRanges(table: EntryTable): TreeRanges {
+  const first = new Int32Array(table.size);
+  const last = new Int32Array(table.size);
+  let count = 0;
+  for (let row = table.firstChild(noRow); row !== noRow; ) {
+    first[row] = count++;
+    const child = table.firstChild(row);
+    if (child !== noRow) {
+      row = child;
+      continue;
+    }
+    for (;;) {
+      last[row] = count - 1;
+      const next = table.nextSibling(row);
+      const above = table.parent(row);
+      row = next === noRow ? above : next;
+      if (next !== noRow || above === noRow) break;
+    }
+  }
+  return { first, last };
 }
 
 function* bodies(rows: readonly number[]): EntryRequests<(row: number) => Entry | undefined> {
