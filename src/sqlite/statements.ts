@@ -192,9 +192,9 @@ export function statementsFor(prefix: string) {
       where "partition" = ? and modified_at >= ? and ${before}
         and (terms_at < head or no in (select no from found)) ${newestFirst}`,
 
-    /** query; number of a session, twice: the offsets of its lines that match */
-    searchLines: `select ${offsetOf("rowid")} as at from ${terms} where ${terms} match ?
-      and rowid >= ${keyOf("?", "0")} and rowid <= ${keyOf("?", `${maxOffset - 1}`)}`,
+    /** query, numbers of sessions as JSON: the offsets of their lines that match */
+    searchLines: `select rowid >> ${offsetBits} as no, ${offsetOf("rowid")} as at from ${terms}
+      where ${terms} match ? and rowid >> ${offsetBits} in (select value from json_each(?))`,
 
     /** number of a session, offset, twice: the offsets of its rows from there on */
     rowsFrom: `select ${offsetOf("key")} as at from ${entry}

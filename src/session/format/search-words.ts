@@ -52,12 +52,14 @@ export function* wordsOf(text: string): Generator<Word, void, undefined> {
   const isAscii = ascii.test(text);
   for (const { 0: raw, index } of text.matchAll(isAscii ? wordOfAscii : wordOfAny)) {
     const isUnit = !isAscii && unit.test(raw);
+    const folded = isAscii ? raw.toLowerCase() : foldCase(raw);
     yield {
-      text: foldCase(raw),
+      text: folded,
       start: index,
       end: index + raw.length,
       isUnit,
-      humps: isUnit ? noHumps : humpsOf(raw),
+      // A word that is folded already has no capitals.
+      humps: isUnit || folded === raw ? noHumps : humpsOf(raw),
     };
   }
 }
