@@ -258,6 +258,28 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     expect(await (await keep(store.open(second))).entry(own?.id as string)).toEqual(own);
   });
 
+  test("forks of a deleted fork are found", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say(canary)]);
+    const fork = await store.fork(session);
+    const second = await keep(store.fork(fork));
+    const third = await keep(store.fork(second));
+    await fork.close();
+    await store.delete(fork.id);
+    const other = await store.create({ cwd: "/work" });
+    await other.append([say("other")]);
+    const stranger = await keep(store.fork(other));
+    await other.close();
+    await store.delete(other.id);
+    const before = await linesOf(await keep(store.open(stranger)));
+    const report = await eraseEntries(store, session, [first?.id as string], { reason, forks: true });
+    expect(new Set(report.sessions.map(({ id }) => id))).toEqual(new Set([session.id, second.id, third.id]));
+    for (const id of [session.id, second.id, third.id])
+      expect(await linesOf(await keep(store.open(id)))).not.toContainEqual(expect.stringContaining(canary));
+    expect(await linesOf(await keep(store.open(stranger)))).toEqual(before);
+  });
+
   test("bad arguments change nothing", async () => {
     const store = make();
     const session = await keep(store.create({ cwd: "/work" }));

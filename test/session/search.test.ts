@@ -9,6 +9,7 @@ import {
 } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { lineTest } from "../../src/session/format/search-scan.js";
+import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { rounds } from "../support/rounds.js";
@@ -220,6 +221,12 @@ describe("store.search", () => {
     expect(await find(store, { text: "readfile after" })).toHaveLength(1);
     const edit = new TextEncoder().encode('{"type":"context_edit","replacement":{"content":"after"}}\n');
     expect(lineTest(parseQuery("readfile after")).mayHave(edit)).toBe(true);
+  });
+
+  test("an index is asked for the first terms of a long query", () => {
+    const words = Array.from({ length: 20_000 }, (_, at) => `word${at}`).join(" ");
+    expect(candidateTerms(parseQuery(words)).flat().length).toBeLessThan(200);
+    expect(candidateTerms(parseQuery("one two"))).toEqual([["one", "two"], ["§one"], ["§two"], ["¶"]]);
   });
 
   test("many branches with edited entries take no view for each pair", async () => {

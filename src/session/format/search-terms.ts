@@ -48,12 +48,16 @@ export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   return [...terms];
 }
 
+/** Terms of a query that an index is asked for: its time may grow with their square. */
+const maxQueryTerms = 64;
+
 /**
  * The candidates of a query: lines that have, for one of the alternatives, all of its terms. A term stands
- * for every term that begins with it.
+ * for every term that begins with it. Of a long query the first terms decide.
  */
 export function candidateTerms(phrases: readonly SearchPhrase[]): readonly (readonly string[])[] {
-  const terms = [...new Set(phrases.flatMap(({ words }) => [...termsOf(words, false)]))];
+  const all = new Set(phrases.flatMap(({ words }) => [...termsOf(words, false)]));
+  const terms = [...all].slice(0, maxQueryTerms);
   return [terms, ...terms.map((term) => [ofPart + term]), [everyQuery]];
 }
 

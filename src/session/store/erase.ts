@@ -25,7 +25,8 @@ export interface EraseOptions {
   readonly partition?: string;
   /**
    * Whether to erase the entries in forks too: sessions that name this one as their parent, and theirs, in
-   * every partition that the backend lists. @default false
+   * every partition that the backend lists. Sessions whose parent was deleted are read, and count if they
+   * have the entries. @default false
    */
   readonly forks?: boolean;
   /** The blobs of the partition: those that only erased entries name are deleted at once. */
@@ -126,7 +127,11 @@ export async function eraseEntries(
   };
   await eraseIn({ ...ref, partition }, false);
   if (options.forks === true) {
-    for (const fork of await forksOf(store, done[0] as ErasedSession, notes)) await eraseIn(fork, true);
+    const { forks, orphans } = await forksOf(store, done[0] as ErasedSession, notes);
+    for (const fork of forks) await eraseIn(fork, true);
+    for (const fork of orphans)
+      if (await hasAny(store.backend, fork, notes, (found) => withTimes(found, requested, times)))
+        await eraseIn(fork, true);
   } else {
     notes.add("forks of the session (see `forks`)");
   }
@@ -207,25 +212,79 @@ function withTimes(
   );
 }
 
-/** The forks of a session, and their forks, each once. */
-async function forksOf(store: SessionStore, source: Target, notes: Set<string>): Promise<readonly Target[]> {
+/** Whether a session has requested entries. Reads it, and takes no lock. */
+async function hasAny(
+  backend: SessionBackend,
+  { id, partition, location }: Target,
+  notes: Set<string>,
+  choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+): Promise<boolean> {
+  try {
+    const log = await backend.open(id, { partition, mode: "read", location });
+    if (log === undefined) return false;
+    const session = (await openLog(backend, log, { mode: "read" })) as LiveSession;
+    try {
+      return choose(session).size > 0;
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    if (!(error instanceof SessileError)) throw error;
+    notes.add(`${location ?? id}, which cannot be read`);
+    return false;
+  }
+}
+
+type Fork = Target & { readonly parentSession: string };
+
+/**
+ * The forks of a session, and their forks, each once; apart from them the forks of sessions that the store
+ * does not have, such as deleted ones, which may have been forks too, and their forks.
+ */
+async function forksOf(
+  store: SessionStore,
+  source: Target,
+  notes: Set<string>,
+): Promise<{ readonly forks: readonly Target[]; readonly orphans: readonly Target[] }> {
   const stop = store.on("skipped", ({ location }) => notes.add(`${location}, which cannot be listed`));
-  const all: (Target & { readonly parentSession: string })[] = [];
+  const all: Fork[] = [];
+  const names = new Set([source.id]);
   try {
     const partitions = store.backend.partitions?.() ?? [source.partition];
     for await (const partition of partitions)
-      for await (const { id, location, parentSession } of store.list({ partition }))
+      for await (const { id, location, parentSession } of store.list({ partition })) {
+        names.add(id);
         if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
+      }
   } finally {
     stop();
   }
-  const found: Target[] = [];
-  for (let at = -1; at < found.length; at++) {
-    const parent = found[at] ?? source;
-    for (const fork of all)
-      if (isParent(parent, fork.parentSession) && !found.includes(fork)) found.push(fork);
-  }
-  return found;
+  const found = new Set<Target>();
+  const follow = (parents: Iterable<Target>): readonly Target[] => {
+    const added: Target[] = [];
+    const add = (fork: Fork) => {
+      if (found.has(fork)) return;
+      found.add(fork);
+      added.push(fork);
+    };
+    for (const parent of parents) for (const fork of all) if (isParent(parent, fork.parentSession)) add(fork);
+    for (let at = 0; at < added.length; at++)
+      for (const fork of all) if (isParent(added[at] as Target, fork.parentSession)) add(fork);
+    return added;
+  };
+  const forks = follow([source]);
+  const lost = all.filter(
+    (fork) => !found.has(fork) && !namesIn(fork.parentSession).some((id) => names.has(id)),
+  );
+  for (const fork of lost) found.add(fork);
+  return { forks, orphans: [...lost, ...follow(lost)] };
+}
+
+/** The ids that a header may mean by its parent, as {@link isParent} compares them. */
+function namesIn(parentSession: string): readonly string[] {
+  const name = (parentSession.split(/[\\/]/).at(-1) ?? "").replace(/\.jsonl$/, "");
+  const endings = Array.from(name.matchAll(/_/g), ({ index }) => name.slice(index + 1));
+  return [parentSession, name, ...endings];
 }
 
 /** Whether a header names a session as its parent: by its id, its location, or a path that has moved. */
