@@ -14,7 +14,7 @@ export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
-export { planErasure } from "./store/erase-plan.js";
+export { type EntryErasure, planErasure } from "./store/erase-plan.js";
 export { previewOf } from "./store/preview.js";
 export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
 export { type EntryTable, noRow } from "./tree/entry-table.js";

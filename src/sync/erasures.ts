@@ -1,13 +1,13 @@
 /** Erasures between two logs of one session: a tombstone in one of them erases the entry in the other. */
 
-import type { Erasure, LineReplacement, SessionLog } from "../session/index.js";
-import { erasureOfLine, planErasure } from "../session/internal.js";
+import type { LineReplacement, SessionLog } from "../session/index.js";
+import { type EntryErasure, erasureOfLine, planErasure } from "../session/internal.js";
 import type { IndexedLog } from "./indexed-log.js";
 
-/** The entries that each of two logs has to erase, with the records of the other's tombstones. */
+/** The entries that each of two logs has to erase, with the erasures that the other one records. */
 export interface MissingErasures {
-  readonly inFirst: ReadonlyMap<string, Erasure>;
-  readonly inSecond: ReadonlyMap<string, Erasure>;
+  readonly inFirst: ReadonlyMap<string, EntryErasure>;
+  readonly inSecond: ReadonlyMap<string, EntryErasure>;
   /** The rows that differ for another reason: not tombstones of two erasures. */
   readonly differing: readonly (readonly [number, number])[];
 }
@@ -18,16 +18,19 @@ export async function missingErasures(
   second: IndexedLog,
   differing: readonly (readonly [number, number])[],
 ): Promise<MissingErasures> {
-  const inFirst = new Map<string, Erasure>();
-  const inSecond = new Map<string, Erasure>();
+  const inFirst = new Map<string, EntryErasure>();
+  const inSecond = new Map<string, EntryErasure>();
   const others: (readonly [number, number])[] = [];
   const lines = await first.read(differing.map(([row]) => row));
   const otherLines = await second.read(differing.map(([, row]) => row));
   for (const [index, pair] of differing.entries()) {
     const [one, two] = [lines[index], otherLines[index]].map((line) => line && erasureOfLine(line));
     const id = first.rows.id(pair[0]);
-    if (one === undefined && two !== undefined) inFirst.set(id, two);
-    else if (two === undefined && one !== undefined) inSecond.set(id, one);
+    // Of two erasures of one entry, the one of the whole body counts.
+    if (two !== undefined && (one === undefined || (one.part === "names" && two.part === "body")))
+      inFirst.set(id, two);
+    else if (one !== undefined && (two === undefined || (two.part === "names" && one.part === "body")))
+      inSecond.set(id, one);
     else if (one === undefined) others.push(pair);
   }
   return { inFirst, inSecond, differing: others };
@@ -36,7 +39,7 @@ export async function missingErasures(
 /** The lines of a log that change if these entries are erased, with those that repeat them. */
 export async function erasedLines(
   { rows, log }: IndexedLog,
-  erasures: ReadonlyMap<string, Erasure>,
+  erasures: ReadonlyMap<string, EntryErasure>,
 ): Promise<readonly LineReplacement[]> {
   return (await planErasure(rows, log as SessionLog, erasures)).changes;
 }

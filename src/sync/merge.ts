@@ -3,9 +3,10 @@
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
-import type { Erasure, LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import {
   defaultLimits,
+  type EntryErasure,
   isTerminatedTornLine,
   LineSplitter,
   noRow,
@@ -86,7 +87,7 @@ interface Copy {
 }
 
 /** A copy in which entries are erased that the other one has as tombstones. */
-async function withErased(copy: Copy, erasures: ReadonlyMap<string, Erasure>): Promise<Copy> {
+async function withErased(copy: Copy, erasures: ReadonlyMap<string, EntryErasure>): Promise<Copy> {
   const parts: Uint8Array[] = [];
   let from = 0;
   for (const { at, length, line } of await erasedLines(copy.index, erasures)) {

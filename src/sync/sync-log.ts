@@ -2,8 +2,9 @@
 
 import { SessileError } from "../errors/index.js";
 import { sleep } from "../internal/abort.js";
-import type { Erasure, LogPosition, SessionHeader, SessionLog } from "../session/index.js";
+import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
 import {
+  type EntryErasure,
   formatVersion,
   headerVersion,
   isNewer,
@@ -74,7 +75,7 @@ export async function syncLogs(
     try {
       const hasErased = [await eraseIn(one, inFirst), await eraseIn(two, inSecond)].includes(true);
       for (const id of [...inFirst.keys(), ...inSecond.keys()]) if (hasErased) erased.add(id);
-      if (hasErased) continue;
+      if (hasErased && attempt < maxAttempts) continue;
     } catch (error) {
       if (!isConflict(error) || attempt >= maxAttempts) throw error;
       await pause(attempt, signal);
@@ -104,7 +105,10 @@ function pause(attempt: number, signal: AbortSignal | undefined): Promise<void> 
 }
 
 /** Erases entries in a log. Returns false if there are none, or if its backend cannot erase. */
-async function eraseIn({ log, index }: SideLog, erasures: ReadonlyMap<string, Erasure>): Promise<boolean> {
+async function eraseIn(
+  { log, index }: SideLog,
+  erasures: ReadonlyMap<string, EntryErasure>,
+): Promise<boolean> {
   if (erasures.size === 0 || log.erase === undefined) return false;
   await log.erase(await erasedLines(index, erasures), index.position as LogPosition);
   return true;

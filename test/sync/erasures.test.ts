@@ -9,7 +9,7 @@ import {
 } from "../../src/session/index.js";
 import { copySessions, mergeSessions, syncSessions } from "../../src/sync/index.js";
 import { canary } from "../support/canary.js";
-import { bytesOf, memoryStore, viewOf } from "./stores.js";
+import { bytesOf, memoryStore, put, viewOf } from "./stores.js";
 
 let clock = Date.UTC(2026, 0, 1);
 const now = () => clock++;
@@ -63,6 +63,57 @@ describe("a sync with tombstones", () => {
       expect(session.diagnostics).toEqual([]);
       expect(session.entries).toHaveLength(7);
     }
+  });
+
+  /** Two stores with a title and a share link that are made of the first message. */
+  async function sharedStores(): Promise<{ a: SessionStore; b: SessionStore }> {
+    const { a, b, inA } = await twoStores();
+    const share = { url: "https://share.example/s" };
+    await inA.append([{ type: "session_info", title: canary, share, id: "e0000009" }]);
+    await syncSessions(a, b);
+    return { a, b };
+  }
+
+  const linesOf = async (store: SessionStore, id: string) =>
+    (await textOf(store)).split("\n").filter((line) => line.includes(`"id":"${id}"`));
+
+  test.each(["a", "b"] as const)("erases names alone if the first message went, from %s", async (where) => {
+    const stores = await sharedStores();
+    await eraseEntries(stores[where], "s", ["e0000001"], { reason });
+    await syncSessions(stores.a, stores.b);
+    const info = await linesOf(stores.a, "e0000009");
+    expect(info).toEqual([expect.stringMatching(/"share":\{"url".*"erased":/)]);
+    expect(await linesOf(stores.b, "e0000009")).toEqual(info);
+    for (const store of [stores.a, stores.b]) expect((await store.open("s")).info).toHaveProperty("share");
+    expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+  });
+
+  test.each(["a", "b"] as const)("erases all of an entry that %s erased as a whole", async (where) => {
+    const stores = await sharedStores();
+    const other = where === "a" ? stores.b : stores.a;
+    await eraseEntries(other, "s", ["e0000001"], { reason });
+    await eraseEntries(stores[where], "s", ["e0000001", "e0000009"], { reason: "all of it" });
+    await syncSessions(stores.a, stores.b);
+    const info = await linesOf(stores.a, "e0000009");
+    expect(info).toEqual([expect.not.stringContaining("share")]);
+    expect(await linesOf(stores.b, "e0000009")).toEqual(info);
+    expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], changed: 0 });
+  });
+
+  test("erases an entry that only says that it was erased", async () => {
+    const [a, b] = [memoryStore(now), memoryStore(now)];
+    const session = await a.create({ cwd: "/p", id: "s" });
+    await session.append([{ type: "message", message: userMessage(canary), id: "e0000001" }]);
+    await syncSessions(a, b);
+    const erased = { at: "2026-01-01T00:00:00.000Z", reason: "" };
+    const line = JSON.parse((await linesOf(a, "e0000001"))[0] ?? "");
+    const said = JSON.stringify({ ...line, erased });
+    const [header] = (await textOf(a)).split("\n");
+    const c = memoryStore(now);
+    await put(c, "s", `${header}\n${said}\n`);
+    await eraseEntries(b, "s", ["e0000001"], { reason });
+    await syncSessions(c, b);
+    expect(await textOf(c)).not.toContain(canary);
   });
 
   test("leaves tombstones of two erasures as they are", async () => {

@@ -30,14 +30,21 @@ export function erasureOf(entry: unknown): Erasure | undefined {
   return typeof at === "string" && typeof reason === "string" ? { at, reason } : undefined;
 }
 
-/** The erasure that a stored line records; undefined if it is no tombstone. */
-export function erasureOfLine(line: Uint8Array): Erasure | undefined {
-  const parsed = parseLine(line, maxDepth, { unchecked: true });
-  return parsed.ok ? erasureOf(parsed.value) : undefined;
-}
-
 /** The parts of a body that are erased: all of it, or the names of a session alone. */
 export type ErasedPart = "body" | "names";
+
+/** The erasure that a stored line records; undefined if it is no tombstone, or has more than one. */
+export function erasureOfLine(
+  line: Uint8Array,
+): { readonly erasure: Erasure; readonly part: ErasedPart } | undefined {
+  const parsed = parseLine(line, maxDepth, { unchecked: true });
+  const erasure = parsed.ok ? erasureOf(parsed.value) : undefined;
+  if (!parsed.ok || erasure === undefined) return undefined;
+  const text = JSON.stringify(parsed.value);
+  const parts = ["body", "names"] as const;
+  const part = parts.find((each) => printedTombstone(line, erasure, each) === text);
+  return part && { erasure, part };
+}
 
 /**
  * The tombstone of a stored line, without a line feed; undefined if there is nothing left to erase. A line
@@ -83,7 +90,8 @@ function unknownTombstone(
 ): string {
   const message = role === undefined ? {} : { message: { role } };
   const place = { type, id, parentId, timestamp, ...message };
-  const known = erasureOfLine(encodeUtf8(raw));
+  const parsed = parseLine(encodeUtf8(raw), maxDepth, { unchecked: true });
+  const known = parsed.ok ? erasureOf(parsed.value) : undefined;
   return JSON.stringify({ ...place, erased: known ?? erased });
 }
 

@@ -25,6 +25,12 @@ export interface DerivedEntry {
   readonly from: readonly string[];
 }
 
+/** The erasure of one entry: its record, and the parts of the body that it is of. */
+export interface EntryErasure {
+  readonly erasure: Erasure;
+  readonly part: ErasedPart;
+}
+
 /** What an erasure does to one log. */
 export interface ErasurePlan {
   readonly changes: readonly LineReplacement[];
@@ -43,18 +49,17 @@ const { maxDepth } = defaultLimits;
  * Plans an erasure. Reads the log twice, and keeps only bodies of other types than messages.
  *
  * @param rows the tree of the log
- * @param requested the entries, each with the record of its erasure
+ * @param requested the entries, each with its erasure
  */
 export async function planErasure(
   rows: EntryTable,
   log: Pick<SessionLog, "read" | "readAt">,
-  requested: ReadonlyMap<string, Erasure>,
+  requested: ReadonlyMap<string, EntryErasure>,
 ): Promise<ErasurePlan> {
   const facts = await readFacts(log, requested);
-  const records = new Map<string, { readonly erasure: Erasure; readonly part: ErasedPart }>();
-  for (const [id, erasure] of requested) records.set(id, { erasure, part: "body" });
+  const records = new Map(requested);
   for (const entry of facts.entries) {
-    const erasure = requested.get(copiedFrom(entry) ?? "");
+    const erasure = requested.get(copiedFrom(entry) ?? "")?.erasure;
     if (erasure !== undefined && !records.has(entry.id)) records.set(entry.id, { erasure, part: "body" });
   }
   const first = firstErased(rows, requested);
@@ -96,7 +101,7 @@ interface Facts {
 
 async function readFacts(
   log: Pick<SessionLog, "read" | "readAt">,
-  requested: ReadonlyMap<string, Erasure>,
+  requested: ReadonlyMap<string, EntryErasure>,
 ): Promise<Facts> {
   const entries: SessionEntry[] = [];
   const resources = new Map<string, string>();
@@ -166,8 +171,8 @@ function copiedFrom(entry: SessionEntry): string | undefined {
 }
 
 /** The erasure of a first message of a person, from which names of the session are made. */
-function firstErased(rows: EntryTable, requested: ReadonlyMap<string, Erasure>): Erasure | undefined {
-  for (const [id, erasure] of requested) {
+function firstErased(rows: EntryTable, requested: ReadonlyMap<string, EntryErasure>): Erasure | undefined {
+  for (const [id, { erasure }] of requested) {
     const row = rows.row(id);
     if (row === noRow || rows.kind(row) !== "message/user") continue;
     let above = rows.parent(row);

@@ -177,7 +177,10 @@ async function eraseInSession(
       session.source.assertWritable();
       if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
       await session.source.migrate?.();
-      const plan = await planErasure(entryTableOf(session.tree), log, choose(session));
+      const requested = new Map(
+        Array.from(choose(session), ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const),
+      );
+      const plan = await planErasure(entryTableOf(session.tree), log, requested);
       const { removed, remaining } = await log.erase(plan.changes, session.source.position as LogPosition);
       return { session: { id: session.id, location: session.location }, plan, removed, remaining };
     } catch (error) {
