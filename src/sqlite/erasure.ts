@@ -55,7 +55,7 @@ export function planRewriting(
   };
   for (const { at, length, line } of changes) {
     move(at);
-    rows.push(...rowsOf(line, at + shift));
+    for (const row of rowsOf(line, at + shift)) rows.push(row);
     from = at + length + 1;
     shift += line.length - (length + 1);
     shifts.push([from, shift]);

@@ -51,7 +51,7 @@ export function batchOf(
   let end = from;
   for (const line of lines) {
     at.push(end);
-    rows.push(...rowsOf(line, end));
+    for (const row of rowsOf(line, end)) rows.push(row);
     end += line.length;
   }
   if (end - from > maxBatchBytes) throw tooLarge(end - from);
