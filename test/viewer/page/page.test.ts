@@ -536,8 +536,9 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       await page.getByText("✓ done").waitFor();
       await page.getByRole("button", { name: "Subagent: say hi (1 message)" }).first().waitFor();
     } finally {
-      abort.abort();
+      // The page before the server: a stream that is cut is an error of the console.
       for (const context of browser.contexts()) await context.close();
+      abort.abort();
       await stop.catch(() => {});
     }
   });
