@@ -116,6 +116,13 @@ const filesIn = (folder: string, ending: string): readonly string[] =>
     .filter((name) => name.endsWith(ending))
     .map((name) => join(folder, name));
 
+/** A file of the repository as JavaScript. */
+const transpiled = (path: string): string =>
+  ts.transpile(readFileSync(join(root, path), "utf8"), {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+  });
+
 /** A PNG that ends within its pixels. */
 const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
 
@@ -174,15 +181,20 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(readFileSync(log, "utf8")).toContain('"responseModel":"anthropic/claude-opus-router"');
     },
   },
+  "from-agents-sdk.md": {
+    // The storage and the bucket of the sqlite and r2 tests.
+    files: {
+      "cat.png": makePng(64, 40),
+      "test/r2/bucket.js": transpiled("test/r2/bucket.ts"),
+      "test/sqlite/sql-js.js": transpiled("test/sqlite/sql-js.ts"),
+    },
+  },
   "from-pi.md": {},
   "git-snapshots.md": {
     files: Object.fromEntries(
       filesIn(join(root, "examples/apps/git-snapshots"), ".ts").map((path) => [
         relative(root, path).replace(/ts$/, "js"),
-        ts.transpile(readFileSync(path, "utf8"), {
-          target: ts.ScriptTarget.ES2022,
-          module: ts.ModuleKind.ESNext,
-        }),
+        transpiled(relative(root, path)),
       ]),
     ),
   },

@@ -1,7 +1,6 @@
 import { userMessage } from "sessile/content";
 import { sessionStore } from "sessile/session";
 import {
-  type DurableObjectSql,
   databaseDriver,
   durableObjectDriver,
   type LibsqlClient,
@@ -12,7 +11,7 @@ import {
   sqliteSessionBackend,
 } from "sessile/sqlite";
 import { describe, expect, it } from "vitest";
-import { memoryDatabase } from "./sql-js.js";
+import { durableObjectStorage, memoryDatabase, withBytes } from "./sql-js.js";
 
 /** As better-sqlite3: `all` refuses a statement without an answer, numbers are doubles, bytes are a Buffer. */
 function betterSqlite3(): SqliteDatabase {
@@ -34,33 +33,6 @@ function betterSqlite3(): SqliteDatabase {
   };
 }
 
-/** As the storage of a Durable Object: bytes come as an ArrayBuffer. */
-function durableObject(): DurableObjectSql {
-  const database = memoryDatabase();
-  const all = (sql: string, params: readonly unknown[]) =>
-    (database.prepare(sql) as { all(...params: unknown[]): readonly SqliteRow[] }).all(...params);
-  return {
-    sql: {
-      exec(sql, ...params) {
-        if (/^(?:begin|commit|rollback|pragma)/i.test(sql)) throw new Error("not authorized: SQLITE_AUTH");
-        const rows = withBytes(all(sql, params), (bytes) => bytes.slice().buffer);
-        return { toArray: () => [...rows] };
-      },
-    },
-    transactionSync(run) {
-      database.exec("begin");
-      try {
-        const result = run();
-        database.exec("commit");
-        return result;
-      } catch (error) {
-        database.exec("rollback");
-        throw error;
-      }
-    },
-  };
-}
-
 /** As a client of libSQL: rows that also have indexes, bytes as an ArrayBuffer. */
 function libsql(): LibsqlClient {
   const driver = databaseDriver(memoryDatabase());
@@ -78,17 +50,10 @@ function libsql(): LibsqlClient {
   };
 }
 
-function withBytes(rows: readonly SqliteRow[], change: (bytes: Uint8Array) => unknown): readonly SqliteRow[] {
-  const changed = (value: unknown) => (value instanceof Uint8Array ? change(value) : value);
-  return rows.map((row) =>
-    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, changed(value)])),
-  );
-}
-
 const drivers: readonly (readonly [string, () => SqliteDriver])[] = [
   ["databaseDriver", () => databaseDriver(memoryDatabase())],
   ["databaseDriver on better-sqlite3", () => databaseDriver(betterSqlite3())],
-  ["durableObjectDriver", () => durableObjectDriver(durableObject())],
+  ["durableObjectDriver", () => durableObjectDriver(durableObjectStorage())],
   ["libsqlDriver", () => libsqlDriver(libsql())],
 ];
 

@@ -1,4 +1,11 @@
-import { databaseDriver, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from "sessile/sqlite";
+import {
+  type DurableObjectSql,
+  databaseDriver,
+  type SqliteDatabase,
+  type SqliteDriver,
+  type SqliteRow,
+  type SqliteStatement,
+} from "sessile/sqlite";
 import initSqlJs, { type Database } from "sql.js";
 
 const { Database: SqlJs } = await initSqlJs();
@@ -29,6 +36,44 @@ export function memoryDatabase(): SqliteDatabase & { contents(): Uint8Array } {
       return database.export();
     },
   };
+}
+
+/** As the storage of a Durable Object: bytes come as an ArrayBuffer. */
+export function durableObjectStorage(): DurableObjectSql {
+  const database = memoryDatabase();
+  const all = (sql: string, params: readonly unknown[]) =>
+    (database.prepare(sql) as { all(...params: unknown[]): readonly SqliteRow[] }).all(...params);
+  return {
+    sql: {
+      exec(sql, ...params) {
+        if (/^(?:begin|commit|rollback|pragma)/i.test(sql)) throw new Error("not authorized: SQLITE_AUTH");
+        const rows = withBytes(all(sql, params), (bytes) => bytes.slice().buffer);
+        return { toArray: () => [...rows] };
+      },
+    },
+    transactionSync(run) {
+      database.exec("begin");
+      try {
+        const result = run();
+        database.exec("commit");
+        return result;
+      } catch (error) {
+        database.exec("rollback");
+        throw error;
+      }
+    },
+  };
+}
+
+/** Rows with their bytes changed. */
+export function withBytes(
+  rows: readonly SqliteRow[],
+  change: (bytes: Uint8Array) => unknown,
+): readonly SqliteRow[] {
+  const changed = (value: unknown) => (value instanceof Uint8Array ? change(value) : value);
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, changed(value)])),
+  );
 }
 
 export const memoryDriver = (): SqliteDriver => databaseDriver(memoryDatabase());
