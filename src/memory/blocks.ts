@@ -48,6 +48,7 @@ export interface SharedValue {
 
 /** The port of a shared block. */
 export interface SharedText {
+  /** The present text and its version. */
   get(options?: { readonly signal?: AbortSignal | undefined }): Promise<SharedValue>;
   /**
    * Replaces the text if its version is still the expected one, in one atomic step. Returns the new version;
@@ -66,6 +67,7 @@ export interface DocumentInfo {
 
 /** The port of a block of documents. */
 export interface DocumentSource {
+  /** The documents that a model may load. */
   list(options?: { readonly signal?: AbortSignal | undefined }): Promise<readonly DocumentInfo[]>;
   /** A text, or a file such as a PDF; undefined if there is no such document. */
   load(

@@ -43,18 +43,24 @@ export interface R2Part {
 
 /** A bucket of R2 as a Worker's binding has it: the members of `R2Bucket` that are used. */
 export interface R2BucketBinding {
+  /** Facts about an object; null if there is none. */
   head(key: string): Promise<R2Stat | null>;
+  /** An object, or a range of it; null if there is none. */
   get(
     key: string,
     options?: { range?: { offset: number; length?: number }; onlyIf?: R2Condition },
   ): Promise<R2Body | null>;
+  /** Writes an object; null if the condition failed. */
   put(
     key: string,
     value: ReadableStream<Uint8Array> | Uint8Array,
     options?: { onlyIf?: R2Condition; sha256?: string },
   ): Promise<R2Stat | null>;
+  /** Deletes an object; fine if there is none. */
   delete(key: string): Promise<void>;
+  /** A page of objects whose keys have a prefix. */
   list(options: { prefix: string; cursor?: string }): Promise<R2Page>;
+  /** Begins an upload in parts. */
   createMultipartUpload(key: string): Promise<R2Upload>;
 }
 

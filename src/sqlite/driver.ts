@@ -35,7 +35,9 @@ interface PreparedStatement {
 
 /** The members that `node:sqlite`, `bun:sqlite` and better-sqlite3 share. */
 export interface SqliteDatabase {
+  /** Prepares one statement. */
   prepare(sql: string): PreparedStatement;
+  /** Runs statements without values. */
   exec(sql: string): unknown;
 }
 
@@ -84,12 +86,20 @@ function rollBack(database: SqliteDatabase): void {
   }
 }
 
+/** The rows of a statement. */
+interface SqlCursor {
+  // biome-ignore lint/suspicious/noExplicitAny: workers' types restrict the rows by a parameter
+  toArray(): any[];
+}
+
 /** The members of the storage of a Durable Object with SQLite. */
 export interface DurableObjectSql {
   readonly sql: {
+    /** Runs one statement. */
     // biome-ignore lint/suspicious/noExplicitAny: workers' types restrict the rows by a parameter
-    exec(sql: string, ...params: any[]): { toArray(): any[] };
+    exec(sql: string, ...params: any[]): SqlCursor;
   };
+  /** Runs a closure in a transaction. */
   transactionSync<T>(run: () => T): T;
 }
 
@@ -113,7 +123,9 @@ export function durableObjectDriver(storage: DurableObjectSql): SqliteDriver {
 
 /** The members of a client of `@libsql/client`. */
 export interface LibsqlClient {
+  /** Runs one statement. */
   execute(statement: LibsqlStatement): Promise<LibsqlAnswer>;
+  /** Runs statements in one transaction. */
   batch(statements: LibsqlStatement[], mode: "write"): Promise<readonly LibsqlAnswer[]>;
 }
 
