@@ -53,8 +53,12 @@ describe.skipIf(!existsSync(large))(
         const views = await viewsOf(file, dir, 100);
         const ours = numbered(views.ours);
         expect(ours).toEqual(numbered(views.pi));
-        const lines = parseSessionEntries(readFileSync(large, "utf8"));
-        migrateSessionEntries(lines);
+        // pi's random ids are 32 bits, and now and then two are equal.
+        let lines: ReturnType<typeof parseSessionEntries>;
+        do {
+          lines = parseSessionEntries(readFileSync(large, "utf8"));
+          migrateSessionEntries(lines);
+        } while (new Set(lines.map(({ id }) => id)).size < lines.length);
         expect(ours.entries).toEqual(withNumbers(lines.filter((line) => line.type !== "session")));
         expect(ours.leaf).toBe(1017);
         const { messages, model, thinkingLevel } = ours.contexts[1017] as ContextView;
