@@ -268,7 +268,9 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     await fork.close();
     await store.delete(fork.id);
     const other = await store.create({ cwd: "/work" });
-    await other.append([say("other")]);
+    // The same id by chance, at another time.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await other.append([say("other", first?.id)]);
     const stranger = await keep(store.fork(other));
     await other.close();
     await store.delete(other.id);

@@ -223,6 +223,31 @@ describe("a session that is written anew", () => {
     expect(entriesOf(back, "compaction").map(({ retain }) => retain)).toEqual([["b"], ["a", "b"]]);
     expect(entriesOf(back, "message")).toHaveLength(3);
   });
+
+  test("finds each of two equal entries that an earlier compaction dropped, if both are kept again", async () => {
+    const rolled = (type: string, payload: object) =>
+      JSON.stringify({ timestamp: "2026-11-23T00:00:00.000Z", type, payload });
+    const question = { type: "message", role: "user", content: [{ type: "input_text", text: "again" }] };
+    const id = "0193b3e8-0000-7000-8000-000000000000";
+    const lines = [
+      rolled("session_meta", {
+        id,
+        timestamp: "2026-11-23T00:00:00.000Z",
+        cwd: "/w",
+        cli_version: "0.169.0",
+      }),
+      rolled("response_item", question),
+      rolled("compacted", { message: "one", replacement_history: [] }),
+      rolled("compacted", { message: "two", replacement_history: [question, question] }),
+    ];
+    const path = `sessions/2026/11/23/rollout-2026-11-23T00-00-00-${id}.jsonl`;
+    const back = await read([{ path, bytes: new TextEncoder().encode(`${lines.join("\n")}\n`) }], {
+      keep: "none",
+    });
+    // The first is the dropped one, and the second a new entry: no message is lost.
+    expect(entriesOf(back, "compaction")[1]?.retain).toHaveLength(1);
+    expect(back.entries.filter((entry) => JSON.stringify(entry).includes('"again"'))).toHaveLength(2);
+  });
 });
 
 /** Imports rollouts, and opens them as a session. */
