@@ -10,7 +10,7 @@ import { type Fault, type FaultProxy, startFaultProxy } from "../../support/s3/f
 import { type Radosgw, startRadosgw, withoutRadosgw } from "../../support/s3/radosgw.js";
 import { startProcess, useProgram } from "../start-child.js";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 400_000 });
 
 const mebibyte = 2 ** 20;
 const hashes = [nodeSha256];

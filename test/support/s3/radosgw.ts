@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -42,10 +50,17 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Starts a program that ends with this process, however this process ends: its guard then reads an end of input. */
+/**
+ * Starts a program that ends with this process, however this process ends: its guard then reads an end of input and
+ * kills its group. A program that ends by itself starts again: an OSD ends with "wrong fsid" if it sends its first
+ * command before it has the monitors' map.
+ */
 function daemon(program: string, args: readonly string[], log: string): ChildProcess {
-  const script = `"$@" >>"${log}" 2>&1 & pid=$!; cat >/dev/null; kill -9 $pid; wait $pid`;
-  return spawn("sh", ["-c", script, "sh", program, ...args], { stdio: ["pipe", "ignore", "ignore"] });
+  const script = `for n in 1 2 3 4 5 6 7 8 9; do "$@" >>"${log}" 2>&1; sleep 0.3; done & cat >/dev/null; kill -9 0`;
+  return spawn("sh", ["-c", script, "sh", program, ...args], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
 }
 
 async function answers(port: number, forMs: number): Promise<void> {
@@ -63,8 +78,31 @@ async function answers(port: number, forMs: number): Promise<void> {
   }
 }
 
-/** Starts a server, which takes some ten seconds. */
+const attempts = 3;
+
+/**
+ * Starts a server, which takes some ten seconds. A second attempt has other ports: those of the first may belong to
+ * another test by the time the daemons listen.
+ */
 export async function startRadosgw(): Promise<Radosgw> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce();
+    } catch (error) {
+      if (attempt === attempts) throw error;
+    }
+  }
+}
+
+/** The last lines of each daemon's log. */
+function logs(dir: string): string {
+  const names = readdirSync(dir).filter((name) => name === "log" || name.endsWith(".log"));
+  return names
+    .map((name) => `${name}:\n${readFileSync(join(dir, name), "utf8").split("\n").slice(-12).join("\n")}`)
+    .join("\n");
+}
+
+async function startOnce(): Promise<Radosgw> {
   const dir = mkdtempSync(join(tmpdir(), "radosgw-"));
   for (const folder of ["mon", "osd", "rgw", "run"]) mkdirSync(join(dir, folder));
   const [monitorPort, port] = [await freePort(), await freePort()];
@@ -122,7 +160,7 @@ rgw dns name = localhost
     await Promise.all(ended);
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   };
-  const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: 60_000 });
+  const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: 90_000 });
   try {
     const map = join(dir, "monmap");
     await act("monmaptool", "--create", "--addv", "a", `[v1:127.0.0.1:${monitorPort}]`, "--fsid", fsid, map);
@@ -141,8 +179,9 @@ rgw dns name = localhost
       answers(port, 60_000),
     ]);
   } catch (error) {
+    const text = logs(dir);
     await stop();
-    throw error;
+    throw new Error(`radosgw does not start: ${(error as Error).message}\n${text}`, { cause: error });
   }
   return { endpoint: `http://127.0.0.1:${port}`, stop };
 }
