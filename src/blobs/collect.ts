@@ -57,8 +57,8 @@ export interface CollectionReport {
   /** The time of the collection. */
   readonly now: number;
   /**
-   * The examined roots, and their references with repetitions. Blobs of other roots are garbage to it. `first`
-   * has the first 100 roots, each with its references.
+   * The examined roots, and their references with repetitions. Blobs of other roots are garbage to it.
+   * `first` has the first 100 roots, each with its references.
    */
   readonly roots: {
     readonly count: number;

@@ -18,7 +18,8 @@ export interface BlobErasure {
  * Deletes those of the given blobs that no mark names, for an erasure: the lease is waived for them, and the
  * trash. A writer whose entry is not appended yet must put such a blob again; a put meanwhile keeps it.
  *
- * @param options `marks` are read after the blobs were looked at: an async generator sees the latest references
+ * @param options `marks` are read after the blobs were looked at: an async generator sees the latest
+ *   references
  * @throws SessileError COLLECTION_REFUSED if a mark is incomplete, or there is no mark; nothing was deleted
  * @example
  * ```ts

@@ -49,7 +49,7 @@ export interface QuotaTarget {
   /** The backend of all partitions. */
   readonly whole: BlobBackend;
   readonly partition: string;
-  /** Default: those of this process, which count by a listing at first, before a refusal and once a minute. */
+  /** Default: counters of this process, recounted by a listing at first, before a refusal and each minute. */
   readonly quotas?: BlobQuotas | undefined;
 }
 

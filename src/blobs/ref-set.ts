@@ -2,8 +2,8 @@ import type { BlobRef } from "../content/index.js";
 import { toHex } from "../internal/bytes.js";
 
 /**
- * A set of refs for collections: about 45 bytes a ref, where a Set of strings takes more than 150. Each ref has
- * a mark, for those that were found.
+ * A set of refs for collections: about 45 bytes a ref, where a Set of strings takes more than 150. Each ref
+ * has a mark, for those that were found.
  */
 
 /** A record: the digest, the algorithm, and whether the ref was found. */

@@ -20,7 +20,7 @@ process.on("SIGINT", () => {
   if (interrupt.signal.aborted) process.exit(interruptedCode);
   interrupt.abort();
 });
-// The callback of each write has the error too; without a listener it would end the process with a stack trace.
+// The callback of each write gets the error too. Without a listener it would end the process.
 process.stdout.on("error", () => {});
 process.stderr.on("error", () => {});
 

@@ -11,7 +11,7 @@ import { Worker } from "node:worker_threads";
 const minFiles = 1_000;
 const threads = 4;
 
-/** What a list reads of a file: 16 KiB of the start and 64 KiB of the end. Each thread reads a part of the files. */
+/** Reads the first 16 KiB and the last 64 KiB of each file of a list. Each thread reads a part of the files. */
 const program = `
 const { closeSync, fstatSync, openSync, readSync } = require("node:fs");
 const { workerData } = require("node:worker_threads");

@@ -4,7 +4,7 @@ import { SessileError } from "../errors/index.js";
 
 /** One operation of a store, when it has ended. */
 export interface StoreOperation {
-  /** The method, such as `append`, `open`, `list`, `put`, `get`. A method that calls others is one operation. */
+  /** The method, such as `append`, `open`, `list`, `put`. A method that calls others is one operation. */
   readonly name: string;
   /** Its duration in milliseconds. That of a list or a stream includes the pauses of its reader. */
   readonly ms: number;

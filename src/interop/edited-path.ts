@@ -68,7 +68,8 @@ function isChange({ type }: SessionEntry): boolean {
 
 /**
  * The items of the path as if nothing of it was compacted: each message as updates and edits left it. Those
- * that the context shows are as it has them: behind a compaction an edit of a call takes other results with it.
+ * that the context shows are as it has them: behind a compaction an edit of a call takes other results with
+ * it.
  */
 function itemsById(path: readonly AnyEntry[]): ReadonlyMap<string, ContextItem> {
   const whole = path.map((entry) => (entry.type === "compaction" ? placeholderOf(entry) : entry));

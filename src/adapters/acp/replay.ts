@@ -36,8 +36,8 @@ export interface AcpReplayOptions {
 /**
  * Yields the conversation from the root to a leaf as updates of `session/update`, for the reply to
  * `session/load`. Messages that a compaction replaced are shown; system messages and hidden messages are not.
- * Updates of messages are applied. A call without a result is failed. Holds the bytes of one image at a time. Answer the request after the
- * last update is sent.
+ * Updates of messages are applied. A call without a result is failed. Holds the bytes of one image at a time.
+ * Answer the request after the last update is sent.
  * @throws SessileError ENTRY_NOT_FOUND; STORAGE_FAILED from `blobs`
  * @example
  * ```ts

@@ -41,7 +41,7 @@ export function tipOf(session: Session | undefined): string | null {
   return session === undefined ? null : messageAtOrBefore(session, session.leafId);
 }
 
-/** The messages up to a leaf, oldest first. Throws ENTRY_NOT_FOUND for an unknown leaf and a damaged message. */
+/** The messages up to a leaf, oldest first. Throws ENTRY_NOT_FOUND if the leaf or a message is missing. */
 export async function messagesUpTo(
   session: Session | undefined,
   leafId: string | null,

@@ -63,7 +63,8 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /**
    * The messages of a chat, oldest first, deep-equal to those that were saved; empty if there is no such
    * chat. They are not validated.
-   * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf or a damaged message; BLOB_CORRUPT if the bytes of a file are gone
+   * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf or a damaged message; BLOB_CORRUPT if the bytes
+   *   of a file are gone
    */
   load(chatId: string, options?: LoadChatOptions): Promise<M[]>;
   /**

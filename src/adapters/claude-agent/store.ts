@@ -52,7 +52,7 @@ const summaryEntry = customEntry(`sessile.${adapter}.summary`, (data): { readonl
  * ```ts
  * const sessionStore = claudeAgentStore({ sessions, blobs }); // with `fold: foldSessionSummary` of the SDK
  * // query({ prompt: "Fix the test", options: { sessionStore } })
- * const entries = await sessionStore.load({ projectKey: "-work", sessionId: "6867ccc7" }); // null without any
+ * const entries = await sessionStore.load({ projectKey: "-work", sessionId: "6867ccc7" }); // or null
  * ```
  */
 export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentStore {

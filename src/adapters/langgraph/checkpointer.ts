@@ -28,7 +28,7 @@ import type {
 } from "./types.js";
 import { type Serialized, Values } from "./values.js";
 
-/** An instance of the module's base class. Versions of channels are numbers, which a generic class leaves open. */
+/** An instance of the module's base class, with numbers as channel versions. */
 export type LanggraphCheckpointer<M extends CheckpointModule> = InstanceType<M["BaseCheckpointSaver"]> & {
   /** The version after `current`. */
   getNextVersion(current: number | undefined): number;
@@ -53,8 +53,8 @@ const adapter = "langgraph";
 /**
  * A checkpointer for LangGraph on sessions: one session for each thread.
  *
- * Each message and each value of a channel is stored once, not once per step; images and other large values go to
- * `blobs`. Branches of a thread keep their own values.
+ * Each message and each value of a channel is stored once, not once per step; images and other large values
+ * go to `blobs`. Branches of a thread keep their own values.
  * @param module the module `@langchain/langgraph-checkpoint`
  * @returns an instance of its `BaseCheckpointSaver`, with `close`, which releases the open sessions
  * @throws TypeError, RangeError for invalid options
@@ -161,7 +161,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
         values.dump(serde, metadata),
         ...Object.entries(channel_values).map(async ([channel, value]) => ({
           channel,
-          // As other savers: a channel with a version that is not new has its value from an earlier checkpoint.
+          // As in other savers, a channel whose version is not new keeps the value of an earlier checkpoint.
           isNew:
             newVersions === undefined ||
             Object.hasOwn(newVersions, channel) ||

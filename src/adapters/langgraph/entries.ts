@@ -62,7 +62,7 @@ function damaged(entryId: string): never {
   throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
 }
 
-/** The order of writes: texts by code point. UTF-16 would sort characters beyond the basic plane before U+E000. */
+/** Orders texts by code point. UTF-16 order would put characters beyond the basic plane before U+E000. */
 export function compareByCodePoint(a: string, b: string): number {
   let at = 0;
   while (at < a.length && a[at] === b[at]) at++;

@@ -1,6 +1,6 @@
 /**
- * The index of a thread: its checkpoints and writes by the ids of their entries, without one body. The tree of the
- * session is the tree of the thread: the nearest checkpoint above a checkpoint is its parent.
+ * The index of a thread: its checkpoints and writes by the ids of their entries, without one body. The tree
+ * of the session is the tree of the thread: the nearest checkpoint above a checkpoint is its parent.
  */
 
 import type { Session } from "../../session/index.js";

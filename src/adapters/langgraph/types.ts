@@ -1,4 +1,4 @@
-/** The types of LangGraph that the checkpointer needs, structurally. A test compares them with the official ones. */
+/** Structural types of LangGraph for the checkpointer. A test compares them with the official ones. */
 
 /** Converts values of channels to bytes and back. */
 export interface Serializer {
@@ -9,8 +9,8 @@ export interface Serializer {
 }
 
 /**
- * The parts of `@langchain/langgraph-checkpoint` that are needed. Pass the module, so that there is one copy of
- * its classes.
+ * The parts of `@langchain/langgraph-checkpoint` that are needed. Pass the module, so that there is one copy
+ * of its classes.
  */
 export interface CheckpointModule {
   readonly BaseCheckpointSaver: abstract new (serde?: never) => object;

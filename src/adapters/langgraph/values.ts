@@ -1,6 +1,7 @@
 /**
- * Values of channels, content-addressed in the log of a thread. A value is stored once, however many checkpoints
- * and writes name it. A list is the ids of its items; a longer one names the shorter one that it extends.
+ * Values of channels, content-addressed in the log of a thread. A value is stored once, however many
+ * checkpoints and writes name it. A list is the ids of its items; a longer one names the shorter one that it
+ * extends.
  */
 
 import { SessileError } from "../../errors/index.js";
@@ -230,7 +231,7 @@ function textOf(value: Serialized | readonly string[] | undefined): string | und
   return value !== undefined && "text" in value ? value.text : undefined;
 }
 
-/** Whether a list begins with the items of another, which it is longer than. Both are JSON text of the same serializer. */
+/** Whether a longer list begins with the items of a shorter one. Both are JSON of one serializer. */
 function extendsList(text: string, start: string): boolean {
   if (text.length <= start.length || !text.startsWith(start.slice(0, -1))) return false;
   return start === "[]" || text[start.length - 1] === ",";

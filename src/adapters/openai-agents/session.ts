@@ -45,8 +45,8 @@ const operationEntry = customEntry(`sessile.${adapter}.operation`, (data): { rea
 /**
  * A session for OpenAI Agents: `run(agent, input, { session })`.
  *
- * Items are appended, never rewritten; images and other large values go to `blobs`. Transactions are made once,
- * also across processes and crashes.
+ * Items are appended, never rewritten; images and other large values go to `blobs`. Transactions are made
+ * once, also across processes and crashes.
  * @throws TypeError, RangeError for invalid options
  */
 export function openaiAgentsSession<Item extends object>(
@@ -234,7 +234,7 @@ function lastClear(session: Session): string | null {
   return at;
 }
 
-/** Whether there is nothing to clear: no entry behind the key or the last clear, not even on another branch. */
+/** Whether there is nothing to clear: no branch has an entry after the key or the last clear. */
 function isFresh(session: Session | undefined): boolean {
   const leaf = session?.leafId ?? null;
   if (session === undefined || leaf === null) return true;

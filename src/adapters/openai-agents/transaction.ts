@@ -19,8 +19,8 @@ const fieldsOf: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Copies the arguments of a transaction.
- * @throws SessileError INVALID_ENTRY for other fields, and for values that cannot be copied exactly: accessors,
- *   symbols, sparse arrays, dates, cycles, typed arrays except Uint8Array
+ * @throws SessileError INVALID_ENTRY for other fields, and for values that cannot be copied exactly:
+ *   accessors, symbols, sparse arrays, dates, cycles, typed arrays except Uint8Array
  */
 export function copyTransaction(args: unknown): {
   readonly operationId: string;

@@ -1,4 +1,4 @@
-/** The types of OpenAI Agents that the session needs, structurally. A test compares them with the official ones. */
+/** Structural types of OpenAI Agents for the session. A test compares them with the official ones. */
 
 /** Replaces a call in the history; further items of the same call are removed. */
 export interface HistoryMutation<Item> {

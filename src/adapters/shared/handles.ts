@@ -1,6 +1,7 @@
 /**
- * The open sessions of an adapter. Operations on one session run one after the other, and each begins with what
- * other processes wrote. An append that another writer came before is planned again from what is there then.
+ * The open sessions of an adapter. Operations on one session run one after the other, and each begins with
+ * what other processes wrote. An append that another writer came before is planned again from what is there
+ * then.
  */
 
 import { SessileError } from "../../errors/index.js";
@@ -79,8 +80,8 @@ export class SessionHandles {
   }
 
   /**
-   * Appends what `plan` makes of the session, which is undefined if there is none: the first append creates it.
-   * After a conflict the plan is made again, up to 20 times.
+   * Appends what `plan` makes of the session, which is undefined if there is none: the first append creates
+   * it. After a conflict the plan is made again, up to 20 times.
    */
   async append<T>(
     place: SessionPlace,

@@ -1,6 +1,7 @@
 /**
- * Ids of entries, and digests of values. Where a framework has an id that means "the same again", the id of the
- * entry is made of it, so that a repeated append writes nothing, also in another process and after a crash.
+ * Ids of entries, and digests of values. Where a framework has an id that means "the same again", the id of
+ * the entry is made of it, so that a repeated append writes nothing, also in another process and after a
+ * crash.
  */
 
 import { digest } from "../../blobs/index.js";
@@ -39,7 +40,7 @@ export function textDigest(text: string): string {
   return digest(encodeUtf8(exact)).slice("sha256:".length);
 }
 
-/** The SHA-256 of a value: equal for values that differ only in the order of keys and in undefined members. */
+/** The SHA-256 of a value. The order of keys and undefined members do not change it. */
 export function valueDigest(value: unknown): string {
   return textDigest(canonicalText(value));
 }

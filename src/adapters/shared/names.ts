@@ -1,6 +1,6 @@
 /**
- * Names of sessions for the keys of frameworks. A key is any string: a thread id with slashes, an empty text. A
- * name is safe as part of a file name, also if the file system ignores case.
+ * Names of sessions for the keys of frameworks. A key is any string: a thread id with slashes, an empty text.
+ * A name is safe as part of a file name, also if the file system ignores case.
  */
 
 import { digest } from "../../blobs/index.js";

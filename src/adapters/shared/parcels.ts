@@ -1,7 +1,7 @@
 /**
- * Parcels: values of a framework as JSON of an entry. A parcel gives back exactly the value that it was made of:
- * any JSON value, undefined and Uint8Array. Only minus zero becomes zero. Large strings and bytes are blobs, which
- * the entry names by their refs, so that a garbage collection finds them.
+ * Parcels: values of a framework as JSON of an entry. A parcel gives back exactly the value that it was made
+ * of: any JSON value, undefined and Uint8Array. Only minus zero becomes zero. Large strings and bytes are
+ * blobs, which the entry names by their refs, so that a garbage collection finds them.
  */
 
 import type { BlobStore } from "../../blobs/index.js";
@@ -74,8 +74,8 @@ export class Parcels {
   /**
    * Copies a value at the call, and checks that it can be kept. Stores nothing.
    * @param place the name of the value in errors, such as `items[2]`
-   * @throws SessileError INVALID_ENTRY naming the member: a function, a symbol, a bigint, an infinite number, a
-   *   class instance, a cycle, a sparse array
+   * @throws SessileError INVALID_ENTRY naming the member: a function, a symbol, a bigint, an infinite number,
+   *   a class instance, a cycle, a sparse array
    */
   pack(value: unknown, place: string): PackedValue {
     const packer = new Packer(place, this.#blobs === undefined ? Infinity : this.#outOfLine);

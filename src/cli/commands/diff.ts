@@ -77,7 +77,7 @@ function sharedLength(a: Side["entries"], b: Side["entries"]): number {
   return at;
 }
 
-/** Messages of one context alone. Two messages are the same if entry and text are: an edit changes the text. */
+/** Messages that only one context has. Two messages are equal if their entries and texts are. */
 function difference(a: Side["context"], b: Side["context"]) {
   const keyOf = ({ entryId, role, text }: Side["context"][number]) => JSON.stringify([entryId, role, text]);
   const [inA, inB] = [new Set(a.map(keyOf)), new Set(b.map(keyOf))];

@@ -2,8 +2,8 @@
  * The shapes of ATIF, the Agent Trajectory Interchange Format of Harbor, as far as an export writes them.
  * Unknown members are refused by its validator; `extra` takes any.
  *
- * @see https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md (1.7) and the models
- *   of its package for 1.8, which adds audio (stored copies, 2026-11-23)
+ * @see https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md (1.7) and the
+ *   models of its package for 1.8, which adds audio (stored copies, 2026-11-23)
  */
 
 /** A document: one path of a session. */

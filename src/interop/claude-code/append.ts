@@ -1,6 +1,6 @@
 /**
- * Continues a transcript: new lines behind its bytes, of which the first names the line that they follow. For a
- * conversation that goes on, and for one that went back to an earlier line.
+ * Continues a transcript: new lines behind its bytes, of which the first names the line that they follow. For
+ * a conversation that goes on, and for one that went back to an earlier line.
  */
 
 import { concatBytes } from "../../internal/bytes.js";

@@ -1,6 +1,7 @@
 /**
  * The conversation that a transcript ends in: from the last leaf along `parentUuid` to the start, or to the
- * last compaction. The rule is that of the Agent SDK's `getSessionMessages`, with which test/adapters compares it.
+ * last compaction. The rule is that of the Agent SDK's `getSessionMessages`, with which test/adapters
+ * compares it.
  */
 
 import { objectOf } from "../shared/values.js";
@@ -32,8 +33,8 @@ export function chainOf(transcript: Transcript): readonly Line[] {
 type Above = (line: Line) => Line | undefined;
 
 /**
- * The messages that the person sent while the agent was at work, and that no reply followed: attachments behind
- * the last message, which need not be on one path.
+ * The messages that the person sent while the agent was at work, and that no reply followed: attachments
+ * behind the last message, which need not be on one path.
  */
 function sentBehind(chain: readonly Line[], { lines }: Transcript, above: Above): readonly Line[] {
   const last = chain.findLast(isMessage);
@@ -70,8 +71,8 @@ function isQueued({ type, value }: Line): boolean {
 }
 
 /**
- * The parents that compactions change: the preserved lines follow the summary, and the lines behind the summary
- * follow the last of them.
+ * The parents that compactions change: the preserved lines follow the summary, and the lines behind the
+ * summary follow the last of them.
  */
 function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
   const { lines } = transcript;

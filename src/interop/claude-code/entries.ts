@@ -62,7 +62,7 @@ export function addEntries(conversation: Conversation): void {
 
 type Follower = "reply" | "prompt";
 
-/** The first follower of each unit: a reply, or the next message of the person. On the conversation's own path. */
+/** The first follower of each unit on the conversation's path: a reply, or the person's next message. */
 function followers({ units, leaf }: Layout): ReadonlyMap<Unit, Follower> {
   const next = new Map<Unit, Follower>();
   const pass = (unit: Unit) => {
@@ -274,8 +274,8 @@ function isPrompt(prompt: unknown): boolean {
 }
 
 /**
- * The entries of titles. They have no place in the conversation, so that a new title moves nothing, and no time:
- * that of the start.
+ * The entries of titles. They have no place in the conversation, so that a new title moves nothing, and no
+ * time: that of the start.
  */
 export function addTitles(builder: EntryBuilder, titles: readonly Titles[], timestamp: unknown): void {
   for (const [at, { name, title }] of titles.entries()) {

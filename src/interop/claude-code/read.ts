@@ -1,6 +1,6 @@
 /**
- * Reads a session: the transcript `<uuid>.jsonl`, and those of its subagents, which are lines of the same file
- * (1.x), files beside it (2.0) or files of a folder with descriptions (2.1).
+ * Reads a session: the transcript `<uuid>.jsonl`, and those of its subagents, which are lines of the same
+ * file (1.x), files beside it (2.0) or files of a folder with descriptions (2.1).
  */
 
 import { textOf } from "../shared/values.js";

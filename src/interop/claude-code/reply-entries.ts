@@ -82,7 +82,7 @@ function withoutInput(block: AnthropicBlock): AnthropicBlock {
   return isCall ? ({ ...block, input: {} } as AnthropicBlock) : block;
 }
 
-/** Reasoning without a signature: the reader of replies, which always have one, keeps it as an unknown block. */
+/** Reasoning without a signature is an unknown block to the reader of replies, which always have one. */
 function unsigned(block: AssistantMessage["content"][number]): AssistantMessage["content"][number] {
   if (block.type !== "opaque") return block;
   const { type, thinking, signature } = objectOf(block.data) ?? {};

@@ -1,6 +1,6 @@
 /**
- * The lines of a transcript, gathered into units that become entries together, and the place of each. A
- * reply is several lines, one a block, and the results of its parallel calls hang below different ones of them.
+ * The lines of a transcript, gathered into units that become entries together, and the place of each. A reply
+ * is several lines, one a block, and the results of its parallel calls hang below different ones of them.
  */
 
 import { chainOf } from "./chain.js";
@@ -194,8 +194,8 @@ function before(line: Line, transcript: Transcript): Line | undefined {
 }
 
 /**
- * Places the conversation itself as one path. Each unit follows the one before it on the chain, so that nothing
- * of the chain is lost between the lines of a reply.
+ * Places the conversation itself as one path. Each unit follows the one before it on the chain, so that
+ * nothing of the chain is lost between the lines of a reply.
  */
 function placeConversation(transcript: Transcript, gathered: Gathering): Unit | undefined {
   const chain = chainOf(transcript);

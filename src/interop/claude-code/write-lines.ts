@@ -241,7 +241,7 @@ function contentOf(blocks: readonly ShownBlock[]): unknown {
   return blocks.length === 1 && first.type === "text" ? first.text : blocks;
 }
 
-/** The blocks that the API takes back: reasoning and unknown blocks only of its own, signed, from whole replies. */
+/** The blocks that the API accepts: its own signed reasoning and unknown blocks, from whole replies only. */
 function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSource): readonly unknown[] {
   const { provider, stopReason, account, api = "anthropic-messages" } = message;
   const isCut = stopReason === "aborted" || stopReason === "error";

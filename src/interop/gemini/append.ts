@@ -10,8 +10,8 @@ import { type MainChat, readGemini } from "./read.js";
 import { ChatLines, encodeRecords, resumeWords } from "./write.js";
 
 /**
- * Appends the steps behind `from`. Undefined if the chat is one JSON object, or if `from` is not the last entry
- * of a message that is still in force.
+ * Appends the steps behind `from`. Undefined if the chat is one JSON object, or if `from` is not the last
+ * entry of a message that is still in force.
  */
 export async function appendGemini(source: AppendSource): Promise<WrittenSession | undefined> {
   const main = readGemini(sourceAgain(source));

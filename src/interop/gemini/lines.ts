@@ -218,8 +218,8 @@ export function subagentId(sessionId: string): string {
 const rank: Readonly<Record<string, number>> = { thinking: 0, text: 1, toolCall: 2 };
 
 /**
- * The blocks of a reply in runs of reasoning, text and calls: a record has them in this order. Blank texts are
- * no part of a request.
+ * The blocks of a reply in runs of reasoning, text and calls: a record has them in this order. Blank texts
+ * are no part of a request.
  */
 function segmentsOf({ content }: AssistantMessage): readonly AssistantMessage["content"][] {
   const segments: AssistantMessage["content"][number][][] = [];

@@ -16,7 +16,7 @@ export function partsOf(content: unknown): readonly Part[] {
   });
 }
 
-/** The text that the agent classifies a message by: its text parts, with a bracket in place of each other one. */
+/** The text by which the agent classifies a message: its text parts, a bracket for each other part. */
 export function shownText(parts: readonly Part[]): string {
   return parts.map((part) => textOf(part.text) ?? "[").join("");
 }
@@ -49,8 +49,8 @@ const guard = "\u200b";
 const guarded = /^\u200b+\s*(?:[/?]|<(?:session|hook)_context>|<state_snapshot>)/;
 
 /**
- * The parts of a user message so that the agent reads them as one: after a resume it drops messages that begin
- * like a command or a context of its own. Inverse to {@link withoutGuard}.
+ * The parts of a user message so that the agent reads them as one: after a resume it drops messages that
+ * begin like a command or a context of its own. Inverse to {@link withoutGuard}.
  */
 export function withGuard(parts: readonly Part[]): readonly Part[] {
   const text = shownText(parts);

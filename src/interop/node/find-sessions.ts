@@ -55,8 +55,8 @@ const atOnce = 32;
 
 /**
  * Lists the sessions of agents, newest first, one a session. Reads 64 KiB of the start and of the end of each
- * file. Writes nothing, opens no database (`opencode.db` is listed as one session), and follows no symbolic link
- * below a home. Folders and files that cannot be read are left out.
+ * file. Writes nothing, opens no database (`opencode.db` is listed as one session), and follows no symbolic
+ * link below a home. Folders and files that cannot be read are left out.
  *
  * @throws TypeError, RangeError for invalid options
  * @example

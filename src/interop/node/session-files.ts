@@ -89,8 +89,8 @@ export interface FollowOptions {
 
 /**
  * Imports a session again, and appends the entries that the stored one lacks: a first call stores it, each
- * further one adds what the agent wrote meanwhile. Equal records have equal ids, so that a repeat adds nothing.
- * The caller closes the session.
+ * further one adds what the agent wrote meanwhile. Equal records have equal ids, so that a repeat adds
+ * nothing. The caller closes the session.
  *
  * @throws SessileError SESSION_NOT_FOUND if the file is gone; errors of `importSession` and `adopt`
  * @example

@@ -25,8 +25,8 @@ export interface Windows {
 }
 
 /**
- * The regular files below a folder, to a depth. No symbolic link is followed: one may lead out of the home, or
- * into a loop. Folders and files that cannot be read, or vanish meanwhile, are left out.
+ * The regular files below a folder, to a depth. No symbolic link is followed: one may lead out of the home,
+ * or into a loop. Folders and files that cannot be read, or vanish meanwhile, are left out.
  */
 export async function walk(
   home: string,

@@ -1,10 +1,10 @@
-/** What a compaction keeps: opencode of 1.1 and 1.2 knows no tail, so that it is repeated behind the summary. */
+/** The tail that a compaction keeps, repeated after the summary: opencode 1.1 and 1.2 know no tail. */
 
 import type { SessionEntry } from "../../session/index.js";
 
 /**
- * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry without
- * a home is gone, so that the kept range begins at the next other one.
+ * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry
+ * without a home is gone, so that the kept range begins at the next other one.
  */
 export function keptMark(
   path: readonly SessionEntry[],

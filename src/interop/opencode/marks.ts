@@ -34,8 +34,8 @@ export function messageMark({ parts }: StoredMessage): EntryMark | undefined {
 }
 
 /**
- * The id that the session had here, from its own metadata or from that of its first marked part, since 1.2 drops
- * the former. A fork has the marks of its source: it is a session of its own.
+ * The id that the session had here, from its own metadata or from that of its first marked part, since 1.2
+ * drops the former. A fork has the marks of its source: it is a session of its own.
  */
 export function sessionMark(
   id: string,

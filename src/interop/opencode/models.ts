@@ -19,7 +19,7 @@ export function modelOf(source: WriteSource, provider: string, model: string): M
   return { providerID: named.slice(0, slash), modelID: named.slice(slash + 1) };
 }
 
-/** For each entry the model of the next reply, else of the last one. opencode resumes with the last of them. */
+/** The model of the next reply for each entry, else of the last one. opencode resumes with the last model. */
 export function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
   const asked = new Map<string, Model>();
   let model: Model | undefined;

@@ -87,8 +87,8 @@ export class SessionReader {
   }
 
   /**
-   * Where the session goes on after an undo: before a message, or before a part of it. Then the parts before it
-   * are a message of their own. Undefined for an unknown message.
+   * Where the session goes on after an undo: before a message, or before a part of it. Then the parts before
+   * it are a message of their own. Undefined for an unknown message.
    */
   undo(
     messageId: string,

@@ -19,7 +19,7 @@ interface Family {
   write(signature: string, block: Block): ForeignObject | undefined;
 }
 
-/** https://ai-sdk.dev/providers/ai-sdk-providers, "Reasoning" of each provider (stored copies, read 2026-11-23) */
+/** https://ai-sdk.dev/providers/ai-sdk-providers, "Reasoning" of each provider (read 2026-11-23) */
 const families: readonly Family[] = [
   {
     api: "anthropic-messages",

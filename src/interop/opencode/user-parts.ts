@@ -99,8 +99,8 @@ function blockOf(
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
 
 /**
- * A file as the model is sent it: its bytes, or its name if there are none. Undefined for a text or folder, which
- * opencode sends as synthetic text beside the part.
+ * A file as the model is sent it: its bytes, or its name if there are none. Undefined for a text or folder,
+ * which opencode sends as synthetic text beside the part.
  */
 export function fileBlock({ mime, url, filename }: ForeignObject): TextBlock | ImageBlock | undefined {
   if (mime === "text/plain" || mime === "application/x-directory") return undefined;
@@ -114,7 +114,7 @@ export function fileBlock({ mime, url, filename }: ForeignObject): TextBlock | I
   return { type: "text", text: `[Attached ${mimeType}: ${name}${where}]` };
 }
 
-/** An entry of another type than a user's message, from an own export's mark; undefined for any other draft. */
+/** An entry of another type than a user message, restored from the metadata of an export by Sessile. */
 export function markedDraft(
   draft: ForeignObject,
   blocks: readonly (TextBlock | ImageBlock)[],

@@ -11,8 +11,8 @@ import { type DraftMessage, MessageWriter } from "./write-messages.js";
 const writtenVersion = "1.18.33";
 
 /**
- * Writes a session and its children as one exchange file each. The ids are new, since an import of opencode never
- * changes a message that it has; the ids of this library are in the metadata.
+ * Writes a session and its children as one exchange file each. The ids are new, since an import of opencode
+ * never changes a message that it has; the ids of this library are in the metadata.
  */
 export async function writeOpencode(source: WriteSource): Promise<WrittenSession> {
   const files: WrittenSession["files"][number][] = [];

@@ -1,6 +1,6 @@
 /**
- * The entries that the compactions of a path keep. Agents repeat them behind each summary, so that compactions
- * that keep everything would make a file grow with the square of their number.
+ * The entries that the compactions of a path keep. Agents repeat them behind each summary, so that
+ * compactions that keep everything would make a file grow with the square of their number.
  */
 
 import type { SessionEntry } from "../../session/index.js";

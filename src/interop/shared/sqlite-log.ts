@@ -1,6 +1,7 @@
 /**
- * The write-ahead log of an SQLite database, applied to a copy of it: a program that runs, or was killed, leaves
- * its newest changes there, and a reader that is given the bytes of the database alone does not see them.
+ * The write-ahead log of an SQLite database, applied to a copy of it: a program that runs, or was killed,
+ * leaves its newest changes there, and a reader that is given the bytes of the database alone does not see
+ * them.
  */
 
 const logHeaderBytes = 32;

@@ -68,9 +68,9 @@ export interface SessionQuery {
 export interface SearchQuery {
   /**
    * Words, all of which an entry must have: each matches words that begin with it, in any case and
-   * compatibility form, and also at a capital within an identifier. `"quoted words"` match whole words in that
-   * order; so do words joined by punctuation, as in `rate-limit` or `a_name`, the last by its beginning. In
-   * scripts without spaces, such as Chinese, any run of characters matches.
+   * compatibility form, and also at a capital within an identifier. `"quoted words"` match whole words in
+   * that order; so do words joined by punctuation, as in `rate-limit` or `a_name`, the last by its beginning.
+   * In scripts without spaces, such as Chinese, any run of characters matches.
    */
   readonly text: string;
   /** @default the unnamed partition */
@@ -163,7 +163,8 @@ export interface AdoptOptions extends RecordingOptions {
   /**
    * If the session exists: `refuse` throws SESSION_EXISTS. `append` adds the entries that it lacks and moves
    * the leaf to `leafId`, unless something was appended here: the path to the leaf has an entry that
-   * `entries` lacks, and none of them has its time. One with the time of one of them is an earlier state of it.
+   * `entries` lacks, and none of them has its time. One with the time of one of them is an earlier state of
+   * it.
    * @default "refuse"
    */
   readonly existing?: "refuse" | "append";
@@ -200,10 +201,10 @@ export interface SessionStore {
     options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
   ): Promise<Session>;
   /**
-   * {@link Session.recent} without opening the session: reads its log from the end, in time and memory that do
-   * not grow with the log. A parent far back, before another branch, is searched for in as many bytes as that
-   * branch has; a page may end at such a place. Of a log of version 1, and of one whose parents stand behind
-   * their children, all is read.
+   * {@link Session.recent} without opening the session: reads its log from the end, in time and memory that
+   * do not grow with the log. A parent far back, before another branch, is searched for in as many bytes as
+   * that branch has; a page may end at such a place. Of a log of version 1, and of one whose parents stand
+   * behind their children, all is read.
    * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE; ENTRY_NOT_FOUND for a cursor whose
    *   entry is gone
    * @throws TypeError, RangeError for invalid options

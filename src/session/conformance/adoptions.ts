@@ -143,7 +143,7 @@ export const adoptionCases = [
       equal(await textsInContext(moved), ["text 1", "text 4", "text 5"], "context");
       const { size } = moved.tree;
       equal((await append({ ...branched, leafId: idOf(5) })).tree.size, size, "entries after the same again");
-      // The last entry was imported before it was complete: its whole state is another entry of the same time.
+      // The last entry was imported incomplete: its whole state is another entry of the same time.
       const whole = { ...said(5, 4), id: "complete" };
       const complete = { ...branched, entries: [...branched.entries.slice(0, 4), whole], leafId: whole.id };
       const grown = await append(complete);

@@ -44,8 +44,9 @@ export interface SessionStoreOptions extends RecordingOptions {
   /** Whether each line ends with a checksum. @default true */
   readonly checksum?: boolean;
   /**
-   * Called after each `create`, `open`, `list`, `search`, `recent`, `fork`, `adopt`, `delete` and `archive` of the store, and
-   * each `append`, `context`, `refresh` and `extract` of its sessions, for metrics. Its errors are ignored.
+   * Called after each `create`, `open`, `list`, `search`, `recent`, `fork`, `adopt`, `delete` and `archive`
+   * of the store, and each `append`, `context`, `refresh` and `extract` of its sessions, for metrics. Its
+   * errors are ignored.
    */
   readonly onOperation?: (operation: StoreOperation) => void;
 }

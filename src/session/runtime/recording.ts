@@ -66,7 +66,7 @@ export function hasInline(entry: { readonly type: string }): boolean {
   return false;
 }
 
-/** Throws INLINE_BYTES if an entry has too much inline base64; `at` is the index of its draft, or its path. */
+/** Throws INLINE_BYTES if an entry has too much inline base64. `at`: the index of its draft, or its path. */
 export function assertInline(
   entry: { readonly type: string },
   at: number | string,

@@ -120,8 +120,8 @@ const firstTime = Date.parse("0000-01-01T00:00:00.000Z");
 const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * The lines of the entries that the session does not have yet, and of a leaf entry if the leaf would be another
- * one without it. No line if it has all of them and the leaf.
+ * The lines of the entries that the session does not have yet, and of a leaf entry if the leaf would be
+ * another one without it. No line if it has all of them and the leaf.
  */
 async function adoptedLines(
   { entries, leafId }: AdoptableSession,

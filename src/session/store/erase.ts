@@ -1,4 +1,4 @@
-/** The erasure of entries: their bodies leave the log, its copies, forks, and blobs that nothing else names. */
+/** Erases entries: their bodies leave the log, its copies, its forks, and blobs without other references. */
 
 import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";

@@ -284,8 +284,8 @@ export class KeyIndex {
   readonly #keys: EntryKey[] = [];
   readonly #rows = new Map<EntryKey, number>();
   /**
-   * Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. Not a constant of
-   * the module: workerd refuses random values while modules load.
+   * Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. Not a constant
+   * of the module: workerd refuses random values while modules load.
    */
   readonly #seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
 
