@@ -92,7 +92,7 @@ export interface RecordCounts {
 /** Replaces secrets in a text. Applied to every string of a foreign record before it is kept. */
 export type Redaction = (text: string) => string;
 
-/** A database that the caller opened: `node:sqlite`, `bun:sqlite`, sql.js. */
+/** A database that the caller opened: `node:sqlite`, `bun:sqlite`, better-sqlite3. */
 export interface SqliteReader {
   /** Runs a query and returns its rows. */
   all(sql: string): readonly Readonly<Record<string, unknown>>[];

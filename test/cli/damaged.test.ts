@@ -10,9 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import initSqlJs from "sql.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sqliteFile } from "../interop/support/sqlite.js";
+import { fileDatabase, type TestDatabase } from "../sqlite/databases.js";
 import { type CallOptions, call } from "./call.js";
 import { type Sample, sample } from "./sample.js";
 
@@ -178,27 +178,20 @@ describe("one unreadable session of many", () => {
 });
 
 /** `node:sqlite` of this version of Node, or a stand-in with another build of SQLite. */
-async function nodeSqliteOf(): Promise<Disposable & { readonly copies: readonly string[] }> {
-  const { Database } = await initSqlJs();
+function nodeSqliteOf(): Disposable & { readonly copies: readonly string[] } {
   const copies: string[] = [];
   class DatabaseSync {
-    readonly #database: InstanceType<typeof Database>;
+    readonly #database: TestDatabase;
     constructor(file: string) {
       copies.push(file);
-      this.#database = new Database(readFileSync(file));
+      this.#database = fileDatabase(file);
     }
     prepare(sql: string) {
-      return {
-        all: () => {
-          const statement = this.#database.prepare(sql);
-          const rows: unknown[] = [];
-          while (statement.step()) rows.push(statement.getAsObject());
-          statement.free();
-          return rows;
-        },
-      };
+      return this.#database.prepare(sql);
     }
-    close() {}
+    close() {
+      this.#database.close();
+    }
   }
   const real = process.getBuiltinModule;
   process.getBuiltinModule = ((id: string) =>
@@ -252,7 +245,7 @@ describe("a database of opencode", () => {
   });
 
   it("is listed by its sessions, which have ids, where this version of Node reads it", async () => {
-    using reads = await nodeSqliteOf();
+    using reads = nodeSqliteOf();
     const row = (at: number) => ({
       ...{ id: `ses_${at}`, parent_id: null, directory: `/p${at}`, title: `Tally ${at}` },
       ...{ time_created: 1e12, time_updated: 1e12 + at },

@@ -186,7 +186,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
     files: {
       "cat.png": makePng(64, 40),
       "test/r2/bucket.js": transpiled("test/r2/bucket.ts"),
-      "test/sqlite/sql-js.js": transpiled("test/sqlite/sql-js.ts"),
+      "test/sqlite/databases.js": transpiled("test/sqlite/databases.ts"),
     },
   },
   "from-pi.md": {},

@@ -2,8 +2,17 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { type Session, sessionStore } from "sessile/session";
 import { type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
-import { FaultyDriver, lostConnection, memoryDriver, sqliteError, writesLines } from "./sql-js.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  closeDatabases,
+  FaultyDriver,
+  lostConnection,
+  memoryDriver,
+  sqliteError,
+  writesLines,
+} from "./databases.js";
+
+afterEach(closeDatabases);
 
 let database: SqliteDriver;
 let driver: FaultyDriver;
@@ -83,7 +92,7 @@ describe("an append", () => {
 
   it.each([
     ["node:sqlite", { code: "ERR_SQLITE_ERROR", errcode: 261, message: "database is locked" }],
-    ["sql.js", { message: "database is locked" }],
+    ["a build of WebAssembly", { message: "database is locked" }],
     ["a Durable Object", { message: "database is locked: SQLITE_BUSY" }],
   ])("is made again when %s is locked", async (_, error) => {
     const session = await start();

@@ -1,8 +1,10 @@
 import { sessionStore } from "sessile/session";
 import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
 import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
-import { describe, test } from "vitest";
-import { FaultyDriver, lostConnection, memoryDatabase, writesLines } from "./sql-js.js";
+import { afterEach, describe, test } from "vitest";
+import { closeDatabases, FaultyDriver, lostConnection, memoryDatabase, writesLines } from "./databases.js";
+
+afterEach(closeDatabases);
 
 const maxLineBytes = 2 * 1024 * 1024;
 

@@ -10,8 +10,10 @@ import {
   type SqliteRow,
   sqliteSessionBackend,
 } from "sessile/sqlite";
-import { describe, expect, it } from "vitest";
-import { durableObjectStorage, memoryDatabase, withBytes } from "./sql-js.js";
+import { afterEach, describe, expect, it } from "vitest";
+import { closeDatabases, durableObjectStorage, memoryDatabase, withBytes } from "./databases.js";
+
+afterEach(closeDatabases);
 
 /** As better-sqlite3: `all` refuses a statement without an answer, numbers are doubles, bytes are a Buffer. */
 function betterSqlite3(): SqliteDatabase {

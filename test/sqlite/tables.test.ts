@@ -2,11 +2,13 @@ import fc from "fast-check";
 import { userMessage } from "sessile/content";
 import { type LogPosition, type SessionLog, sessionStore } from "sessile/session";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { linesBackwards } from "../../src/sqlite/backwards.js";
 import { LineJoiner } from "../../src/sqlite/lines.js";
 import { migrationsBetween, tablesVersion, versionTable } from "../../src/sqlite/tables.js";
-import { FaultyDriver, memoryDriver } from "./sql-js.js";
+import { closeDatabases, FaultyDriver, memoryDriver } from "./databases.js";
+
+afterEach(closeDatabases);
 
 let driver: SqliteDriver;
 beforeEach(async () => {

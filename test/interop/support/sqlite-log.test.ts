@@ -1,8 +1,7 @@
 import fc from "fast-check";
-import initSqlJs from "sql.js";
 import { describe, expect, it } from "vitest";
 import { withWriteAheadLog } from "../../../src/interop/shared/sqlite-log.js";
-import { sqlite } from "./sqlite.js";
+import { sqlite, withDatabase } from "./sqlite.js";
 
 interface Frame {
   readonly page: number;
@@ -44,16 +43,17 @@ function logOf(pageBytes: number, frames: readonly Frame[], isLittle = true): Ui
 }
 
 /** A database before and after a change, and the pages that differ. */
-async function changed() {
-  const { Database } = await initSqlJs();
-  const database = new Database();
-  database.run("CREATE TABLE t (x)");
-  database.run("INSERT INTO t VALUES ('old')");
-  const before = database.export();
-  const again = new Database(before);
-  for (let index = 0; index < 200; index++)
-    again.run("INSERT INTO t VALUES (?)", [`${"new ".repeat(50)}${index}`]);
-  const after = again.export();
+function changed() {
+  const { bytes: before } = withDatabase(undefined, (database) => {
+    database.exec("CREATE TABLE t (x)");
+    database.exec("INSERT INTO t VALUES ('old')");
+  });
+  const { bytes: after } = withDatabase(before, (database) => {
+    const insert = database.prepare("INSERT INTO t VALUES (?)");
+    database.exec("begin");
+    for (let index = 0; index < 200; index++) insert.run(`${"new ".repeat(50)}${index}` as never);
+    database.exec("commit");
+  });
   const pageBytes = new DataView(after.buffer, after.byteOffset).getUint16(16);
   const count = after.length / pageBytes;
   const frames = Array.from({ length: count }, (_, index) => {
@@ -69,14 +69,14 @@ describe("withWriteAheadLog", () => {
   it.each([true, false])(
     "applies the pages of committed changes, little-endian sums: %s",
     async (isLittle) => {
-      const { before, pageBytes, frames } = await changed();
+      const { before, pageBytes, frames } = changed();
       const whole = withWriteAheadLog(before, logOf(pageBytes, frames, isLittle));
       expect([await rowsIn(before), await rowsIn(whole)]).toEqual([1, 201]);
     },
   );
 
   it("leaves out a change that was not committed, or not written whole", async () => {
-    const { before, pageBytes, frames } = await changed();
+    const { before, pageBytes, frames } = changed();
     const open = frames.map((frame) => ({ ...frame, committed: 0 }));
     expect(withWriteAheadLog(before, logOf(pageBytes, open))).toBe(before);
     const log = logOf(pageBytes, frames);
@@ -89,7 +89,7 @@ describe("withWriteAheadLog", () => {
   });
 
   it("reserves no memory for pages that are nowhere", async () => {
-    const { before, pageBytes, frames } = await changed();
+    const { before, pageBytes, frames } = changed();
     const claimed = frames.map((frame) => ({ ...frame, committed: frame.committed && 0x7fffffff }));
     expect(withWriteAheadLog(before, logOf(pageBytes, claimed))).toBe(before);
   });

@@ -1,3 +1,7 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import sqlite, { type Statement } from "node-sqlite3-wasm";
 import {
   type DurableObjectSql,
   databaseDriver,
@@ -6,36 +10,76 @@ import {
   type SqliteRow,
   type SqliteStatement,
 } from "sessile/sqlite";
-import initSqlJs, { type Database } from "sql.js";
 
-const { Database: SqlJs } = await initSqlJs();
+/** A database with the members that `node:sqlite`, `bun:sqlite` and better-sqlite3 share. */
+export interface TestDatabase extends SqliteDatabase {
+  /** The bytes of its file without free pages. */
+  contents(): Uint8Array;
+  close(): void;
+}
 
-/**
- * A database in memory with the members that `node:sqlite`, `bun:sqlite` and better-sqlite3 share, and its file.
- */
-export function memoryDatabase(): SqliteDatabase & { contents(): Uint8Array } {
-  const database: Database = new SqlJs();
-  return {
+const open = new Set<TestDatabase>();
+
+/** Closes all databases: their memory is not collected. */
+export function closeDatabases(): void {
+  for (const database of open) database.close();
+}
+
+/** Opens a file, which another handle or process may have open too. */
+export function fileDatabase(path: string): TestDatabase {
+  return databaseOn(new sqlite.Database(path));
+}
+
+export function memoryDatabase(): TestDatabase {
+  return databaseOn(new sqlite.Database());
+}
+
+function databaseOn(database: InstanceType<typeof sqlite.Database>): TestDatabase {
+  const statements = new Set<Statement>();
+  const prepare = (sql: string): Statement => {
+    const statement = database.prepare(sql);
+    statements.add(statement);
+    return statement;
+  };
+  const opened: TestDatabase = {
     prepare(sql) {
-      const statement = database.prepare(sql);
-      const all = (...params: unknown[]) => {
-        statement.bind(params);
-        const rows: Record<string, unknown>[] = [];
+      let statement: Statement | undefined = prepare(sql);
+      const all = (...params: (string | number | Uint8Array | null)[]) => {
+        statement ??= prepare(sql);
         try {
-          while (statement.step()) rows.push(statement.getAsObject());
-        } finally {
-          statement.reset();
+          return statement.all(params);
+        } catch (error) {
+          // A statement that failed cannot be run again; its end has the error once more.
+          const failed = statement;
+          statement = undefined;
+          statements.delete(failed);
+          try {
+            failed.finalize();
+          } catch {}
+          throw error;
         }
-        return rows;
       };
       return { all, run: all };
     },
-    exec: (sql) => database.run(sql),
+    exec: (sql) => database.exec(sql),
     contents() {
-      database.run("vacuum");
-      return database.export();
+      const dir = mkdtempSync(join(tmpdir(), "sessile-sqlite-"));
+      try {
+        database.run("vacuum into ?", [join(dir, "copy.db")]);
+        return readFileSync(join(dir, "copy.db"));
+      } finally {
+        rmSync(dir, { recursive: true });
+      }
+    },
+    close() {
+      open.delete(opened);
+      for (const statement of statements) statement.finalize();
+      statements.clear();
+      if (database.isOpen) database.close();
     },
   };
+  open.add(opened);
+  return opened;
 }
 
 /** As the storage of a Durable Object: bytes come as an ArrayBuffer. */
