@@ -18,7 +18,7 @@ export interface InlineImage {
   readonly declared: string;
 }
 
-/** A context with a resource in the place of each inline image. */
+/** A context with a resource in place of each inline image. */
 export interface InlineContext {
   readonly context: Pick<Context, "items" | "views" | "observations">;
   /** The images by resource id. */

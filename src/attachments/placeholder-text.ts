@@ -1,4 +1,4 @@
-/** The text that a model reads in the place of an attachment: its descriptor, and why no bytes follow. */
+/** The text that a model reads in place of an attachment: its descriptor, and why no bytes follow. */
 import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
 import { isSendable } from "./resources.js";
 
@@ -21,7 +21,7 @@ export type AttachmentReason =
   | "corrupt";
 
 /**
- * The text in the place of a resource. It never claims that the model saw bytes that were not sent. Empty if
+ * The text in place of a resource. It never claims that the model saw bytes that were not sent. Empty if
  * the resource is omitted.
  *
  * @param observation part of the text if the resource is described

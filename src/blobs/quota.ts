@@ -104,7 +104,7 @@ export class Quota {
           name === undefined
             ? this.#quotas.end(this.#partition, id, 0)
             : this.#settle({ ...last, ref: name });
-        // It expires in any case, and the error of the put says more.
+        // It expires in any case, and the error of the put has the cause.
         await ending.catch(() => undefined);
       },
     };

@@ -42,7 +42,7 @@ async function corrupt(
   return corruptError({ expected, actual, size, ...(quarantined === undefined ? {} : { quarantined }) });
 }
 
-/** What is in the place of a blob is another thing. */
+/** The file at a blob's path has other bytes, or is no file. */
 export function corruptError(details: {
   readonly expected: BlobRef;
   readonly actual: string;

@@ -20,7 +20,7 @@ export class RefSet {
   #slots = new Uint32Array(minSlots);
   #size = 0;
   #found = 0;
-  /** Random, so that nobody can write refs into a log that share a slot. */
+  /** Random, so that a log cannot choose refs that collide in one slot. */
   readonly #seeds = crypto.getRandomValues(new Uint32Array(8));
   readonly #key = new Uint8Array(digestBytes + 1);
 

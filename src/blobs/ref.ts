@@ -17,7 +17,7 @@ const digits = /^[0-9a-f]{64}$/;
  * ```
  */
 export function isBlobRef(value: unknown): value is BlobRef {
-  // `$` would take a line feed behind the last digit in other languages; not in this one, without the flag m.
+  // `$` would take a line feed after the last digit in other languages; not in this one, without the flag m.
   return typeof value === "string" && refPattern.test(value);
 }
 

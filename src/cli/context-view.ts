@@ -29,7 +29,7 @@ export interface ContextView {
 interface CompactionView {
   readonly id: string;
   readonly tokensBefore: number;
-  /** Messages for which its summary stands, but for those that an earlier compaction dropped. */
+  /** Messages that its summary replaces, without those that an earlier compaction dropped. */
   readonly dropped: readonly string[];
   /** Messages before it that it leaves in the context. */
   readonly kept: readonly string[];

@@ -1,4 +1,4 @@
-/** Damage of the sessions that a command reads: it is always told, on standard error. */
+/** Damage of the sessions that a command reads, always reported on standard error. */
 
 import { readFile } from "node:fs/promises";
 import { SessileError } from "../errors/index.js";
@@ -64,8 +64,8 @@ export function unknownSession(path: string): SessileError {
 }
 
 /**
- * Opens one of many sessions. One that cannot be read is named on standard error, and the command goes on:
- * its exit code becomes 3.
+ * Opens one of many sessions. One that cannot be read is named on standard error, :and the command
+ * continues:: its exit code becomes 3.
  */
 export async function openOrSkip(
   named: NamedSession,

@@ -117,7 +117,7 @@ async function findInHome(format: ForeignFormatName, path: string): Promise<Fore
 }
 
 async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
-  // The reader of the file says why it is not readable.
+  // The reader of the file reports why it is unreadable.
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return undefined;
   try {

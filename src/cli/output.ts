@@ -112,7 +112,7 @@ export class Output {
     return this.line(...JSON.stringify(value, null, indent).split("\n").map(SessileError.printable));
   }
 
-  /** A note for the person, on standard error. */
+  /** A note for the user, on standard error. */
   note(text: string): void {
     this.#clearProgress();
     this.#stderr.write(`${text}\n`);
@@ -123,7 +123,7 @@ export class Output {
     this.#tell("warning", warning);
   }
 
-  /** Names a session that cannot be read. The command goes on, and its exit code becomes 3. */
+  /** Names a session that cannot be read. The command continues, and its exit code becomes 3. */
   skip(path: string, error: unknown): void {
     this.partial = true;
     const { message } = error as Error;
@@ -150,7 +150,7 @@ export class Output {
     if (this.#stderr.isTTY === true) this.#ticker = setInterval(tick, progressEveryMs).unref();
   }
 
-  /** Shows how far the work is, if it is slow and a person looks. */
+  /** Shows the progress of slow work on a terminal. */
   progress(text: () => string): void {
     const now = this.#now();
     if (this.#stderr.isTTY !== true) return;

@@ -118,7 +118,7 @@ function unknownCommand({ commands }: Program, words: readonly string[]): string
 }
 
 /**
- * Parses and checks the words behind a command's name.
+ * Parses and checks the words after a command's name.
  * @throws UsageError
  */
 function parse(command: Command, words: readonly string[]): Parsed & { readonly help: boolean } {

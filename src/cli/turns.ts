@@ -1,4 +1,4 @@
-/** The turns of sessions in a list: messages of a person, counted in sessions that are quickly read. */
+/** The turns of sessions in a list: messages of the user, counted in sessions that are quick to read. */
 
 import { memoryBlobStore } from "../blobs/index.js";
 import { openSessionFile } from "../session/node/index.js";

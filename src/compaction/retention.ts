@@ -52,7 +52,7 @@ export function retainedItems(
   return { from, retained };
 }
 
-/** Whether the item may stand between the summary and the tail. */
+/** Whether the item may be between the summary and the tail. */
 function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
   const { role } = item.message;
   if (role === "system" || role === "compactionSummary") return false;

@@ -9,8 +9,8 @@ import type { EntryDraft } from "../session/index.js";
 export type MessageEstimator = (message: ContextMessage) => number;
 
 /**
- * The reason for a compaction: the user asked for it, a turn starts, a turn goes on with another model call,
- * or the provider refused the context as too long.
+ * The reason for a compaction: the user asked for it, a turn starts, a turn continues with another model
+ * call, or the provider refused the context as too long.
  */
 export type CompactionTrigger = "manual" | "pre-turn" | "mid-turn" | "overflow";
 

@@ -82,7 +82,7 @@ export type StopReason =
   | "aborted"
   | (string & Record<never, never>);
 
-/** A message of a person, or of a program in a person's place. */
+/** A message of the user, or of a program in the user's place. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextBlock | ImageBlock)[];
@@ -94,7 +94,7 @@ export interface UserMessage {
   readonly model?: { readonly provider: string; readonly modelId: string };
   /** A variant of that model, such as `high` or `fast`. */
   readonly variant?: string;
-  /** The person's working directory, and the root of its project. */
+  /** The user's working directory, and the root of its project. */
   readonly path?: { readonly cwd: string; readonly root?: string };
   /** Milliseconds since 1970. */
   readonly timestamp: number;

@@ -62,7 +62,7 @@ export function completeImport(draft: string, id: string, outcome: ImportOutcome
 
 /** Removes everything from a text that could end a token or a line, and limits its length. */
 function oneLine(text: string): string {
-  // Bounds the work: text far behind the end of the note is cut anyway.
+  // Bounds the work: text far beyond the end of the note is cut anyway.
   const clean = text
     .slice(0, 8 * maxNoteLength)
     .toWellFormed()

@@ -92,7 +92,7 @@ export function parseContextTokens(source: string, options: InlineTokenOptions =
   let close = 0;
   while (open !== -1) {
     const start = open + opener.length;
-    // Searched again only behind the last closer: a search per opener would be quadratic.
+    // Searched again only after the last closer: a search per opener would be quadratic.
     if (close < start) close = source.indexOf(closer, start);
     if (close === -1) break;
     const next = source.indexOf(opener, start);

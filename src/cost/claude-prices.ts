@@ -121,7 +121,7 @@ function withTenth({ input, cacheRead, output }: TokenRates): TokenRates {
 }
 
 /**
- * Claude at Anthropic and on Amazon Bedrock. `geo.` stands for geographic inference profiles, such as `us.`
+ * Claude at Anthropic and on Amazon Bedrock. `geo.` means geographic inference profiles, such as `us.`
  * and `eu.`. Profiles of AWS GovCloud and models in a single region have no row.
  */
 export const claudePrices: readonly ModelPrice[] = [...own, ...own.flatMap(onBedrock)];

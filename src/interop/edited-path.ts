@@ -14,10 +14,10 @@ export interface EditedPath {
   readonly edited: readonly string[];
 }
 
-/** The custom type in the place of an entry that is left out: other entries may name its id. */
+/** The custom type in place of an entry that is left out: other entries may name its id. */
 export const removedType = "sessile.removed";
 
-/** The custom entry in the place of an entry. */
+/** The custom entry in place of an entry. */
 export function placeholderOf({ id, parentId, timestamp }: AnyEntry): SessionEntry {
   return { type: "custom", id, parentId, timestamp, customType: removedType };
 }
@@ -68,7 +68,7 @@ function isChange({ type }: SessionEntry): boolean {
 
 /**
  * The items of the path as if nothing of it was compacted: each message as updates and edits left it. Those
- * that the context shows are as it has them: behind a compaction an edit of a call takes other results with
+ * that the context shows are as it has them: after a compaction an edit of a call takes other results with
  * it.
  */
 function itemsById(path: readonly AnyEntry[]): ReadonlyMap<string, ContextItem> {

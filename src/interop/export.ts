@@ -8,8 +8,8 @@ import type { ExportedSession, ExportOptions, ExportSource, WriteSource } from "
 
 /**
  * Writes a session as files that another agent resumes. For the agent that it was imported from: the original
- * bytes if nothing changed, lines behind them if the format can say the change, else anew. Nothing is written
- * to disk. The report has everything that is left out or changed.
+ * bytes if nothing changed, lines after them if the format can express the change, else anew. Nothing is
+ * written to disk. The report has everything that is left out or changed.
  *
  * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; errors of the blob store
  * @throws TypeError for invalid arguments

@@ -1,5 +1,5 @@
 /**
- * The places of secrets in a text: as they stand there, behind escapes and disguises, and in base64 and
+ * The places of secrets in a text: literal, behind escapes and disguises, and in base64 and
  * hexadecimal, also wrapped over lines. Each view of the text has a map back to
  * it, and views are searched in views.
  */
@@ -128,7 +128,7 @@ interface Base64Run {
   readonly characters: string;
   /** The place in the text of a character of the run. */
   place(index: number): number;
-  /** The place behind a character of the run, or behind the padding if it is the last. */
+  /** The place after a character of the run, or after the padding if it is the last. */
   end(index: number): number;
 }
 

@@ -83,7 +83,7 @@ function nearestReadable({ entries, tree }: ParsedSession): (id: string | null) 
   };
 }
 
-/** The entries in their order, but for children that stand before their parents: those follow the parent. */
+/** The entries in their order, except that children before their parents are moved after them. */
 function parentsFirst(entries: readonly SessionEntry[]): readonly SessionEntry[] {
   const done = new Set<string>();
   const waiting = new Map<string, SessionEntry[]>();

@@ -1,4 +1,4 @@
-/** The bytes of foreign files: collected within a limit, decompressed, told apart by their first bytes. */
+/** The bytes of foreign files: collected within a limit, decompressed, distinguished by their first bytes. */
 
 import { abortable } from "../internal/abort.js";
 import { describe } from "../internal/arguments.js";

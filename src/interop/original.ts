@@ -71,7 +71,7 @@ function newestForeign({ roots }: LoadedSession, agent: string) {
 
 /**
  * The session in the agent's own files: the very bytes if no entry with a home was added, else the format's
- * lines behind them. Undefined if it has to be written anew.
+ * lines after them. Undefined if it has to be written anew.
  */
 export async function returned(
   session: LoadedSession,
@@ -86,7 +86,7 @@ export async function returned(
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;
   const behind = session.path.slice(last + 1);
-  // A change of an original entry cannot be said behind it.
+  // A change of an original entry cannot be expressed by a later line.
   if (behind.some((entry) => isChangeOf(entry, ids))) return undefined;
   const addedIds = new Set(behind.map(({ id }) => id));
   const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));

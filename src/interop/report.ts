@@ -20,7 +20,7 @@ export class ReportBuilder {
     this.#redact = redact;
   }
 
-  /** Adds a finding; those behind the first 1,000 are dropped. */
+  /** Adds a finding; those after the first 1,000 are dropped. */
   find(finding: InteropFinding): void {
     if (this.#findings.length >= maxFindings) return;
     const { code, file, line, entryId, text } = finding;

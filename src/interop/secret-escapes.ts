@@ -8,7 +8,7 @@ export interface PlainText {
   readonly text: string;
   /** The place in the original of a character. */
   place(index: number): number;
-  /** The place in the original behind the character before an index. */
+  /** The place in the original after the character before an index. */
   end(index: number): number;
 }
 
@@ -56,7 +56,7 @@ function substituted(
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string,
 ): PlainText | undefined {
-  /** By match: the places behind it in both texts, and whether a character is left. */
+  /** By match: the places after it in both texts, and whether a character is left. */
   const behind: number[] = [];
   const original: number[] = [];
   const isLeft: boolean[] = [];
@@ -94,7 +94,7 @@ function substituted(
     text: parts.join(""),
     place,
     end(index) {
-      // The match whose character is the last one; removed parts behind it stay.
+      // The match whose character is the last one; removed parts after it stay.
       for (let at = countTo(index) - 1; at >= 0 && behind[at] === index; at--)
         if (isLeft[at] === true) return original[at] ?? 0;
       return place(index - 1) + 1;

@@ -1,6 +1,6 @@
 /**
  * Forms of secrets that a regular expression finds in linear time only with care: keys in PEM, JSON Web
- * Tokens, and values of variables whose name says that they are secret.
+ * Tokens, and values of variables whose name marks them as secret.
  */
 
 type Range = readonly [start: number, end: number];
@@ -13,7 +13,7 @@ const lineEnd = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
 const maxLine = 4200;
 /** Before a line in an output: a number, a sign of a diff or quote, a comment. */
 const lineStart = /^(?:\s{0,16}\d{1,7}(?:→|\t|[:|] ?))?[\s+>#*|"'`]{0,16}/;
-/** A line of the body: a header of the key, or base64, behind which a string may end. */
+/** A line of the body: a header of the key, or base64, after which a string may end. */
 const bodyLine = /^(?:(?:Proc-Type|DEK-Info|Version|Comment): .{0,200}|[A-Za-z0-9+/=]{0,4096})/;
 const endOfString = /^\s{0,16}["'`,;\\+]{0,8}\s{0,16}$/;
 /** A shorter line before other text is a word. */

@@ -4,7 +4,7 @@ import { findAssignedSecrets, findJsonWebTokens, findPrivateKeys } from "./secre
 
 /** A form of text that is redacted. */
 export interface SecretRule {
-  /** Stands in the text in place of the secret. Letters, digits and `-`. */
+  /** Replaces the secret in the text. Letters, digits and `-`. */
   readonly name: string;
   /** Where the form is documented. */
   readonly source: string;

@@ -192,7 +192,7 @@ export interface ForeignFormat {
   resume?(sessionId: string, files: readonly { readonly path: string }[]): readonly string[];
   /**
    * Continues the original bytes: lines for later entries, or for a leaf that moved back. Returns
-   * undefined if the format cannot say it; then the session is written anew.
+   * undefined if the format cannot express it; then the session is written anew.
    */
   append?(source: AppendSource): WrittenSession | undefined | Promise<WrittenSession | undefined>;
 }
@@ -291,7 +291,7 @@ export interface WriteSource {
   readonly header: SessionHeader;
   /**
    * The path from the root to the leaf, oldest first. Updates and edits are carried out. A custom entry
-   * `sessile.removed` stands for each entry that is left out and reported, with its id: messages that an edit
+   * :`sessile.removed` replaces each entry that is left out and reported, with its id:: messages that an edit
    * removed, and entries without a home, such as labels, pins, views, observations, usage, reverts.
    */
   readonly path: readonly SessionEntry[];
@@ -315,7 +315,7 @@ export interface AppendSource extends WriteSource {
   readonly original: ImportedSession;
   /** The last entry of the original that stays on the path; null for before the first. */
   readonly from: string | null;
-  /** The entries of the path behind it, oldest first. */
+  /** The entries of the path after it, oldest first. */
   readonly added: readonly SessionEntry[];
 }
 

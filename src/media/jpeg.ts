@@ -10,7 +10,7 @@ export function isJpeg(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a JPEG up to its frame header, which can be hundreds of kilobytes behind the start. Skips bytes
+ * Reads a JPEG up to its frame header, which can be hundreds of kilobytes after the start. Skips bytes
  * between segments that are not a marker, as decoders do.
  *
  * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf table B.1 (read 2026-11-21)
@@ -47,7 +47,7 @@ const startOfScan = 0xda;
 const endOfImage = 0xd9;
 const app1 = 0xe1;
 
-/** Offset of the next marker code: the byte behind one or more FF that is not 0, which escapes FF in data. */
+/** Offset of the next marker code: the byte after one or more FF that is not 0, which escapes FF in data. */
 function markerFrom(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length) {

@@ -7,7 +7,7 @@ export type ImageMediaType = "image/png" | "image/jpeg" | "image/gif" | "image/w
  */
 export type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
-/** An image with a valid header. The pixels behind it are not checked. */
+/** An image with a valid header. The pixels after it are not checked. */
 export interface ImageMedia {
   readonly kind: "image";
   readonly mediaType: ImageMediaType;

@@ -189,7 +189,7 @@ export function toolName(
   return begun.slice(0, maxLength);
 }
 
-/** Drops reasoning at the end of a message, which providers refuse: the reply ended behind it. */
+/** Drops reasoning at the end of a message, which providers refuse: the reply ended after it. */
 function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: SelectOptions): void {
   for (let last = parts.at(-1); last?.type === "reasoning"; last = parts.at(-1)) {
     parts.pop();

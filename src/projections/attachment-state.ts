@@ -130,7 +130,7 @@ export function rejectAttachment(
 }
 
 /**
- * The delivery of a media type: unchanged, moved behind the tool results, as text, or converted to another
+ * The delivery of a media type: unchanged, moved after the tool results, as text, or converted to another
  * type.
  */
 export type Delivery = "native" | "moved" | "asText" | "converted";

@@ -84,7 +84,7 @@ function isAttachment({ type, resource }: Block): boolean {
   return type === "image" || (type === "text" && resource !== undefined);
 }
 
-/** Whether a view would show a resource: the target accepts it in or behind a tool result. */
+/** Whether a view would show a resource: the target accepts it in or after a tool result. */
 function isViewable(work: AttachmentState, attaching: ProjectionContext): boolean {
   if (work.decided.resource.kind === "link") return false;
   return canDeliver({ ...work, draft: { ...work.draft, place: "toolResult" } }, attaching);

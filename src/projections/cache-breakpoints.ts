@@ -1,6 +1,6 @@
 import type { NeutralRequest, Part, Turn } from "./request.js";
 
-/** The position of a cache marker: behind the system text, or behind a turn. */
+/** The position of a cache marker: after the system text, or after a turn. */
 export type CacheBreakpoint = "system" | number;
 
 /**
@@ -13,8 +13,8 @@ export type CachePolicy = (request: {
 }) => readonly CacheBreakpoint[];
 
 /**
- * Caches the whole conversation: behind the last turn, behind the last turn but two, at which the previous
- * request had its last marker, and behind the system text.
+ * Caches the whole conversation: after the last turn, after the last turn but two, at which the previous
+ * request had its last marker, and after the system text.
  */
 export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
   turns - 1,
@@ -25,7 +25,7 @@ export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
 /** Caches the system text only, for requests without another common prefix. */
 export const cacheSystem: CachePolicy = ({ hasSystem }) => (hasSystem ? ["system"] : []);
 
-/** The parts behind which markers go, up to a maximum. */
+/** The parts after which markers go, up to a maximum. */
 export function breakpointParts(
   { system, turns }: NeutralRequest,
   policy: CachePolicy,

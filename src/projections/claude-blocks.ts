@@ -1,7 +1,7 @@
 import { isBlank } from "./block-reader.js";
 import type { MediaPart, ReferencePart, UserPart } from "./request.js";
 
-/** A cache breakpoint behind its block. */
+/** A cache breakpoint after its block. */
 export interface ClaudeCacheControl {
   type: "ephemeral";
   /** @default five minutes */

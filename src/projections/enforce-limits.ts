@@ -57,7 +57,7 @@ class LimitEnforcer {
       const carrier = work.carrier ?? work;
       if (!isSent(carrier)) continue;
       const known = places.get(carrier) ?? [];
-      // Moves it behind attachments with an earlier last occurrence.
+      // Moves it after attachments with an earlier last occurrence.
       places.delete(carrier);
       places.set(carrier, [...known, work]);
     }

@@ -31,7 +31,7 @@ export interface Explained {
   readonly context: Pick<Context, "items">;
   readonly request: NeutralRequest;
   readonly target: Target<unknown>;
-  /** Parts with a cache marker behind them. */
+  /** Parts with a cache marker after them. */
   readonly cached: ReadonlySet<Part>;
   /** Whether placeholders may name the excluded content: true if no boundary was given. */
   readonly named: boolean;
@@ -241,7 +241,7 @@ const maxTextLength = 20_000;
 /**
  * Finds the paths in an error, in order: in its message, its `param`, and nested values such as Google's
  * field violations. A path begins with a member of the request and continues with dots, brackets, or both,
- * such as `messages.[3].role`. AWS counts from 1 behind `member`.
+ * such as `messages.[3].role`. AWS counts from 1 after `member`.
  * @param roots members of the request, such as `messages`
  */
 export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {

@@ -28,7 +28,7 @@ export interface UnfinishedRequest {
 
 /**
  * Inserts the text and the media of each attachment. Media that the target accepts only in user messages move
- * from a tool result to behind the results. A message or result without parts gets a placeholder: its removal
+ * from a tool result to after the results. A message or result without parts gets a placeholder: its removal
  * would depend on later messages and break the prompt's prefix.
  */
 export function finalizeRequest(

@@ -5,7 +5,7 @@ import type { Origin } from "./request.js";
  *
  * Attachments: `missing` and `corrupt` bytes, `invalid` (bytes of no known image type), `unsupported` (the
  * target does not accept them there), `overLimit`, `resized`, `retyped` (the declared type was wrong),
- * `asText` (a document's text replaces it), `moved` (from a tool result to behind the results). Attachments
+ * `asText` (a document's text replaces it), `moved` (from a tool result to after the results). Attachments
  * that a policy holds back are in the reports only.
  *
  * Calls: `interrupted` (a placeholder replaces a missing result), `orphanResult`, `duplicateCall`,

@@ -1,6 +1,6 @@
 /**
- * Finds which of several attachments a provider refuses if it does not say so: a bisection over refused and
- * accepted requests.
+ * Finds which of several attachments :a provider refuses if its error does not name it:: a bisection over
+ * refused and accepted requests.
  */
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
@@ -32,7 +32,7 @@ export interface RefusalSearch {
   /**
    * Drafts that restore excluded blocks which are proven innocent or are tested next. Empty if there is
    * nothing to restore. The accepted reply did not see these blocks: append the drafts, not the reply, and
-   * send again. Behind an appended reply they belong to an earlier turn, which the default replay sends as
+   * send again. After an appended reply they belong to an earlier turn, which the default replay sends as
    * descriptors.
    * @param context the current context of the session
    */

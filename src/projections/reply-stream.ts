@@ -48,7 +48,7 @@ export interface ReplyStreamOptions {
  */
 export interface ReplyStream extends AsyncIterable<ReplyDelta> {
   /**
-   * The assistant message, once the stream ended; reads the stream if nobody iterates it. Never rejects: a
+   * The assistant message, once the stream ended; reads the stream if it is not iterated. Never rejects: a
    * stream that was aborted or cut gives what came so far with `stopReason: "aborted"`, one that failed with
    * `"error"`. Tool calls whose arguments did not arrive whole are left out, so that none of them is ever
    * pending.

@@ -94,7 +94,7 @@ function result(message: ToolResultMessage, origin: Origin, reader: BlockReader)
 }
 
 /**
- * The instructions in force: what system messages say, in order, and their sections where each was first
+ * The instructions in force: the texts of system messages, in order, and their sections where each was first
  * named, as the latest message that names it has it. Tools that a system message declares are the request's
  * parameters, which a harness gives beside the projection.
  */

@@ -38,7 +38,7 @@ export interface Target<V> {
   /** Maximum number of cache markers. @default 0 */
   readonly maxCacheMarkers?: number;
   /**
-   * Whether the value contains base64 unchanged or behind a prefix. A body is then built without these
+   * Whether the value contains base64 unchanged or after a prefix. A body is then built without these
    * strings: the request is rendered with placeholders, and again when `value` is read. @default false
    */
   readonly embedsBase64?: boolean;
@@ -66,7 +66,7 @@ export interface ModelRef {
 export interface TargetMedia {
   /** In user messages. */
   readonly user: readonly string[];
-  /** In tool results. Media accepted only in user messages move behind the results. */
+  /** In tool results. Media accepted only in user messages move after the results. */
   readonly toolResult: readonly string[];
   /** Accepted kinds of references in place of bytes. @default none */
   readonly references?: readonly ProviderReference["kind"][];
@@ -137,7 +137,7 @@ export interface RenderTools {
    * traced. Used only in a second rendering, after a refusal.
    */
   trace<T extends object>(block: T, part: Part): T;
-  /** Whether a cache marker belongs behind this part. For targets with `maxCacheMarkers`. */
+  /** Whether a cache marker belongs after this part. For targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
   /** Reports a loss that only this target can detect, such as reasoning with an unsupported signature. */
   reportLoss(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;

@@ -116,7 +116,7 @@ export function isAttached(part: Part): part is Attached {
   return part.type === "media" || part.type === "reference";
 }
 
-/** Whether part `a` is behind part `b` in the context. */
+/** Whether part `a` is after part `b` in the context. */
 export function isNewer(a: Part, b: Part): boolean {
   return a.origin.item > b.origin.item || (a.origin.item === b.origin.item && block(a) > block(b));
 }

@@ -128,7 +128,7 @@ class CopyWriter {
   hasWritten = false;
   /** Bytes of the source after its last line feed that were not copied. */
   tornBytes = 0;
-  /** The tail of the source that was copied as a line: it is read again behind the same position. */
+  /** The tail of the source that was copied as a line: it is read again after the same position. */
   #tailAt: number | undefined;
 
   constructor(log: SessionLog, context: CopyContext) {

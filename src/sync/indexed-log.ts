@@ -63,7 +63,7 @@ export class IndexedLog {
     return notEntries.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
   }
 
-  /** Reads the lines behind the last position; from the start if the log was replaced. */
+  /** Reads the lines after the last position; from the start if the log was replaced. */
   async refresh(signal?: AbortSignal): Promise<void> {
     for await (const batch of readBatches(this.log, this.position, signal)) {
       if (batch.restarted === true) this.#reset();
@@ -116,7 +116,7 @@ export class IndexedLog {
     for (let row = 0; row < rows.size; row++)
       if (meets(row) && (newest === noRow || rows.time(row) >= rows.time(newest))) newest = row;
     if (newest === noRow || (await this.isIntact(newest))) return newest;
-    // Damaged lines are rare: only behind one of them the other rows are sorted.
+    // Damaged lines are rare: only after one of them the other rows are sorted.
     const others: number[] = [];
     for (let row = 0; row < rows.size; row++) if (row !== newest && meets(row)) others.push(row);
     others.sort((a, b) => rows.time(b) - rows.time(a) || b - a);

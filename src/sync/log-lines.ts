@@ -14,7 +14,7 @@ export interface CopiedLine {
   readonly isTail: boolean;
 }
 
-/** The batches of a log behind a position. Their errors are read failures. */
+/** The batches of a log after a position. Their errors are read failures. */
 export async function* readBatches(
   log: Pick<SessionLog, "read">,
   from: LogPosition | undefined,
@@ -47,7 +47,7 @@ export class LineReader {
   }
 
   /**
-   * Yields the lines behind the last position. Of lines over the maximum without the NULs at their ends.
+   * Yields the lines after the last position. Of lines over the maximum without the NULs at their ends.
    *
    * @throws SessileError LOG_CHANGED if the log was replaced
    */

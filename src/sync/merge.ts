@@ -33,8 +33,8 @@ export interface MergedSession {
 
 /**
  * Merges two copies of a session that both went on: the union of their entries, each line byte for byte. The
- * result does not depend on the order of `a` and `b`. Lines of one copy stand first, as they are in its file.
- * The leaf is that of the newer copy.
+ * result does not depend on the order of `a` and `b`. Lines of one copy come first, unchanged and in its
+ * order. The leaf is that of the newer copy.
  *
  * Of an entry that was edited in one copy, the edited line counts; `base` tells which one that is. An entry
  * that one copy no longer has comes back; one that a copy has as a tombstone is erased.
@@ -153,7 +153,7 @@ function batchOf(bytes: Uint8Array): LogBatch {
 }
 
 /**
- * Whether the first copy's lines stand first. A copy that has all entries of the other does; else the one
+ * Whether the first copy's lines come first. A copy that has all entries of the other does; else the one
  * whose last entry is older, so that the file ends with the newest. Never depends on the order of the copies.
  */
 async function standsFirst(one: Copy, two: Copy, plan: SyncPlan): Promise<boolean> {

@@ -91,7 +91,7 @@ function sideOf(index: IndexedLog, other: IndexedLog, collided: ReadonlySet<numb
   const chain: number[] = [];
   for (let start = 0; start < rows.size; start++) {
     let row = start;
-    // A parent may stand further down in a log.
+    // A parent may be further down in a log.
     for (; row !== noRow && isDone[row] === 0 && lacks(row); row = rows.parent(row)) chain.push(row);
     const isBlocked =
       row !== noRow && (collided.has(row) || (isDone[row] === 1 && lacks(row) && isMoved[row] === 0));
@@ -215,7 +215,7 @@ async function leafAfter(side: Side, other: Side): Promise<string | null | undef
   return last === noRow ? undefined : leafOf(side.index, last, side, other);
 }
 
-/** An entry to be written again, because another one stands behind it in one of the logs. */
+/** An entry to be written again, because another one follows it in one of the logs. */
 interface Restatement {
   readonly key: string;
   readonly winner: LastCounts;

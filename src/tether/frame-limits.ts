@@ -33,7 +33,7 @@ export function tooManyImages(count: number): ExceededLimit {
   };
 }
 
-/** An image that is too large. `name` stands in the message. */
+/** An image that is too large. `name` is for the message. */
 export function imageTooLarge(bytes: number, index: number, name: string): ExceededLimit {
   return {
     text: `${name} too large: ${bytes} bytes (max ${maxImageBytes})`,

@@ -49,7 +49,7 @@ export async function appendUIMessages(
   return { leafId: session.leafId, written: written.length };
 }
 
-/** Appends behind an entry. After a failure the leaf is where it was. */
+/** Appends after an entry. After a failure the leaf is where it was. */
 async function appendBehind(
   session: Session,
   behind: string | null,
@@ -124,9 +124,9 @@ function contentOf(message: Message | undefined): unknown {
 
 /** A version of a message, as {@link uiVersions} lists them. */
 export interface UIVersion {
-  /** The newest end behind the version: pass it to `branch` or `path` to show it. */
+  /** The newest leaf below the version: pass it to `branch` or `path` to show it. */
   readonly leafId: string;
-  /** Whether the session's leaf is behind it. */
+  /** Whether the session's leaf is below it. */
   readonly current: boolean;
 }
 
@@ -142,7 +142,7 @@ export async function uiVersions(session: Session, messageId: string): Promise<r
   const entryId = known.findLast((id) => current.has(id)) ?? known.at(-1);
   if (entryId === undefined) return [];
   const { role } = tree.node(entryId) as EntryNode;
-  // A version is behind its own note, if it has one.
+  // A version is after its own note, if it has one.
   const siblings = tree
     .children(parentOf(session, entryId))
     .flatMap((node) => (node.type === "custom" ? tree.children(node.id) : [node]))

@@ -20,7 +20,7 @@ export const stored = customEntry<StoredMessage>("sessile.ai-sdk.message", (data
 
 const prefix = entryId("m", "");
 
-/** The id of a message behind another one: a digest of all messages up to it. */
+/** The id of a message after another one: a digest of all messages up to it. */
 export function messageEntryId(before: string | null, sha256: string): string {
   return prefix + textDigest(`${before ?? ""} ${sha256}`);
 }
@@ -78,7 +78,7 @@ export function endBehind(session: Session, id: string): string {
   return id;
 }
 
-/** The error of a save behind another leaf than the caller loaded. */
+/** The error of a save after another leaf than the caller loaded. */
 export function chatConflict(after: string | null, tip: string | null): SessileError<"CONCURRENT_WRITER"> {
   const [expected, actual] = [after ?? "none", tip ?? "none"];
   return new SessileError(

@@ -85,7 +85,7 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   leafId(chatId: string): Promise<string | null>;
   /**
    * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest end
-   * behind the version: `load` it to show that branch, and `save` the result to go on there. Empty for an
+   * after the version: `load` it to show that branch, and `save` the result to go on there. Empty for an
    * unknown message.
    */
   versions(
@@ -225,7 +225,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         : noFiles;
     const tip = tipOf(session);
     let leafId: string | null = null;
-    // The entry behind which the first new message is appended.
+    // The entry after which the first new message is appended.
     let parent: string | null = null;
     const drafts: EntryDraft[] = [];
     for (const { packed, addressed, ...message } of taken) {
@@ -253,7 +253,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       title === undefined || session?.info.title !== undefined || session?.info.name !== undefined;
     return {
       drafts: [...(isTitled ? [] : [{ type: "session_info", title } as const]), ...drafts],
-      // Behind the leaf rather than behind its message, if a label or a name follows that.
+      // After the leaf rather than after its message, if a label or a name follows that.
       ...(parent === tip ? {} : { parent }),
       done,
     };
@@ -332,7 +332,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   }
 }
 
-/** What the person wrote first, or the names of the files. */
+/** The first text of the user, or the names of the files. */
 function titleOf(taken: readonly TakenMessage[]): string | undefined {
   const first = taken.map(({ packed }) => packed.json).find((json) => isRecord(json) && json.role === "user");
   return previewOf(

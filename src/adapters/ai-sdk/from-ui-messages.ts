@@ -23,7 +23,7 @@ import { changesBetween, signatureOf, type UiNote, uiNote } from "./ui-note.js";
 /** Options of {@link fromUIMessages}: where files go, and their limits, as `ingest` has them. */
 export interface FromUIMessagesOptions
   extends Partial<Pick<IngestOptions, "blobs" | "limits" | "maxBytes" | "mismatch" | "signal">> {
-  /** The attachment that an address of `fileUrl` stands for. @default the address is a link */
+  /** The attachment that an address of `fileUrl` names. @default the address is a link */
   readonly resource?: (url: string) => Resource | undefined | Promise<Resource | undefined>;
   /** The model whose replies these are; reasoning is sent back to it alone. @default unknown */
   readonly model?: { readonly provider: string; readonly modelId: string };
@@ -58,7 +58,7 @@ export async function fromUIMessages(
     const { id } = valid;
     const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
     used.add(entryId);
-    // Behind another reply it would be a step of that one.
+    // After another reply it would be a step of that one.
     const isApart = valid.role === "assistant" && messages[at - 1]?.role !== "user";
     for (const draft of await draftsOf(valid, entryId, { ...options, path, isApart })) drafts.push(draft);
   }
@@ -200,7 +200,7 @@ class MessageWriter {
     this.#model = { provider: provider.split(".")[0] ?? provider, model: modelId, api: `ai-sdk/${provider}` };
   }
 
-  /** What a person or an application said. */
+  /** The content of a message of the user or the application. */
   said(role: "system" | "user"): Message {
     const blocks = this.#parts.flatMap((part, at): TextBlock[] => {
       const resource = role === "user" ? this.#files.get(at)?.resource : undefined;

@@ -242,7 +242,7 @@ function providerResult({ type, value }: Record<string, unknown>): Record<string
   return { state: "output-error", errorText: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
-/** Whether data is a part that `validateUIMessages` knows, and that no block of a session stands for. */
+/** Whether data is a part that `validateUIMessages` knows, and that no block of a session represents. */
 export function isUiPart(data: Readonly<Record<string, unknown>>): boolean {
   const { type } = data;
   if (typeof type !== "string") return false;

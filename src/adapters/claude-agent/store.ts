@@ -144,7 +144,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     return lines;
   }
 
-  /** The summary after these lines, as an entry behind them; none if every line was known. */
+  /** The summary after these lines, as an entry after them; none if every line was known. */
   async function summaryDraft(
     session: Session | undefined,
     key: ClaudeSessionKey,
@@ -161,7 +161,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
     return [summaryEntry.draft({ summary: await parcels.make(data, "summary") })];
   }
 
-  /** The data of the newest summary: the leaf, unless a store without `fold` appended behind it. */
+  /** The data of the newest summary: the leaf, unless a store without `fold` appended after it. */
   async function lastSummary(session: Session): Promise<Record<string, unknown> | undefined> {
     const { leafId } = session;
     const entry = leafId === null ? undefined : await session.entry(leafId);

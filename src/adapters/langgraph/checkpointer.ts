@@ -80,7 +80,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
     return index;
   };
 
-  /** Appends behind a checkpoint, or behind the leaf, and adds the entries to the index. */
+  /** Appends after a checkpoint, or after the leaf, and adds the entries to the index. */
   const append = (
     threadId: string,
     plan: (

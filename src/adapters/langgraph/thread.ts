@@ -38,7 +38,7 @@ export class ThreadIndex {
     this.#leafCheckpoint = at ?? undefined;
   }
 
-  /** Adds entries that were appended behind `parent`. */
+  /** Adds entries that were appended after `parent`. */
   add(ids: readonly string[], parent: string | undefined): void {
     if (parent !== undefined) this.#leafCheckpoint = isCheckpoint(parent) ? parent : undefined;
     for (const id of ids) {
@@ -98,7 +98,7 @@ export class ThreadIndex {
     );
   }
 
-  /** The entry to append behind, so that `checkpoint` is the nearest one above; undefined for the leaf. */
+  /** The entry to append after, so that `checkpoint` is the nearest one above; undefined for the leaf. */
   placeBehind(checkpoint: string): string | undefined {
     return checkpoint === this.#leafCheckpoint ? undefined : checkpoint;
   }

@@ -34,7 +34,7 @@ const itemEntry = customEntry(`sessile.${adapter}.item`, (data): { readonly item
   throw new TypeError("data: expected an item");
 });
 
-/** Its id begins with `clear.`, so that the tree alone says where the history begins. */
+/** Its id begins with `clear.`, so that the tree alone shows where the history begins. */
 const clearEntry = customEntry(`sessile.${adapter}.clear`, (data) => data);
 
 const operationEntry = customEntry(`sessile.${adapter}.operation`, (data): { readonly digest: string } => {
@@ -207,7 +207,7 @@ function clear(): EntryDraft {
   return { ...clearEntry.draft({}), id: `${clearPrefix}${crypto.randomUUID()}` };
 }
 
-/** Drafts that make the list, behind the items that stay. */
+/** Drafts that make the list, after the items that stay. */
 function branchOf(items: readonly StoredItem[], wanted: readonly Parcel[]): Change {
   const same = ({ parcel }: StoredItem, at: number) => JSON.stringify(parcel) === JSON.stringify(wanted[at]);
   const first = items.findIndex((item, at) => !same(item, at));

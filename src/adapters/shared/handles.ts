@@ -293,7 +293,7 @@ async function restoreLeaf(session: Session, leafId: string | null): Promise<voi
     if (last === undefined) session.branch(leafId);
     else session.branch(last.type === "leaf" ? last.parentId : last.id);
   } catch {
-    // The session is gone or unreadable, and the error of the append says why.
+    // The session is gone or unreadable, and the error of the append has the reason.
   }
 }
 

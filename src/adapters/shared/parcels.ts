@@ -18,7 +18,7 @@ type Path = readonly (string | number)[];
 /**
  * A member that is not in the JSON as itself, but as null.
  * - `base64`: a string; the blob has the bytes that it encodes.
- * - `data`: a string; `head` ends with `;base64,`, and the blob has the bytes behind it.
+ * - `data`: a string; `head` ends with `;base64,`, and the blob has the bytes after it.
  * - `text`: a string; the blob is its UTF-8.
  * - `bytes`: a Uint8Array; without a ref the JSON has its base64.
  * - `undefined`.

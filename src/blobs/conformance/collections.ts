@@ -101,7 +101,7 @@ export const collectionCases = [
 
   blobCase("the grace holds in the trash too", async ({ open }) => {
     const store = await open();
-    // The state after a collection that crashed behind its move, with a lease that a put renewed in between.
+    // The state after a collection that crashed after its move, with a lease that a put renewed in between.
     equal(await store.backend.trash.take(await store.put(noise(10))), true, "whether it was taken");
     const collectAfter = async (days: number) => {
       const now = (await store.backend.now()) + days * dayMs;

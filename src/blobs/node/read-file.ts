@@ -41,7 +41,7 @@ export async function* readPieces(file: OpenFile): AsyncGenerator<Uint8Array, vo
       if (piece.length === 0) return;
       at += piece.length;
       next = readAt(at);
-      // A failure that nobody comes to await is no unhandled rejection.
+      // A failure that is never awaited must not be an unhandled rejection.
       next.catch(() => undefined);
       yield piece;
     }

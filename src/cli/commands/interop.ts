@@ -43,7 +43,7 @@ export const importCommand: CommandBody = {
     const dir = resolve(cwd, requiredOption(parsed, "to"));
     const { read, agent, path } = await locate(parsed.positionals[0] ?? "", parsed, context);
     if (read === undefined) {
-      // A file that is no session at all says so.
+      // A file that is no session has an error of its own.
       await readOwn(path, context);
       throw new UsageError(`import: expected a session of another agent, got ${agent}'s`);
     }

@@ -287,7 +287,7 @@ function statUnlessAbsent(read: () => fs.Stats | undefined): FileStat | undefine
     const stats = read();
     return stats && statOf(stats);
   } catch (error) {
-    // ENOTDIR: a file is in the place of a parent directory.
+    // ENOTDIR: a file is in place of a parent directory.
     if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
     throw error;
   }

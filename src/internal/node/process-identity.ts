@@ -48,7 +48,7 @@ export function isAlive(other: ProcessIdentity): boolean {
 }
 
 /**
- * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may contain spaces and
+ * Fields 3 and 22 of /proc/PID/stat, counted after the command's name, which may contain spaces and
  * parentheses; empty if there is no such file. See proc(5).
  */
 function statOf(pid: number): { readonly state: string; readonly startTime: string } {

@@ -4,8 +4,8 @@ import type { FileSystem } from "./file-system.js";
 
 /**
  * Removes the directory of a partition with everything in it, durably. It loses its name first, by one
- * rename, so that nobody sees a part of it; a call after a crash removes what an earlier one left. Links are
- * removed and not followed; their paths are returned.
+ * rename, so that a reader never sees a part of it; a call after a crash removes what an earlier one left.
+ * Links are removed and not followed; their paths are returned.
  */
 export async function removePartition(fs: FileSystem, directory: string): Promise<readonly string[]> {
   const parent = dirname(directory);

@@ -185,7 +185,7 @@ export class TrajectorySteps {
     };
   }
 
-  /** The summary, and copies of the messages that the model was shown again behind it. */
+  /** The summary, and copies of the messages that the model was shown again after it. */
   async #addCompaction(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
     const { entryId, time, summary, entry, kept } = step;
     const { tokensBefore, strategy } = entry;

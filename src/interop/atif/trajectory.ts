@@ -44,7 +44,7 @@ export interface AtifStep {
   readonly tool_calls?: readonly AtifToolCall[];
   readonly observation?: { readonly results: readonly AtifResult[] };
   readonly metrics?: AtifMetrics;
-  /** Shown again to the model, such as behind a compaction: no part of training data. */
+  /** Shown again to the model, such as after a compaction: no part of training data. */
   readonly is_copied_context?: boolean;
   readonly llm_call_count?: number;
   readonly extra?: AtifExtra;

@@ -13,7 +13,7 @@ import { codexSteps, emptyState, StepWriter, type WrittenState } from "./write-s
 const rollbackMinor = 98;
 
 /**
- * The original bytes with lines behind them. Undefined if the file is compressed or of a form without
+ * The original bytes with lines after them. Undefined if the file is compressed or of a form without
  * payloads, or if the leaf moved to a place that no rollback names.
  */
 export async function appendCodex(source: AppendSource): Promise<WrittenSession | undefined> {
@@ -43,7 +43,7 @@ export async function appendCodex(source: AppendSource): Promise<WrittenSession 
   return { files, resume: resumeCodex(original.header.id) };
 }
 
-/** The file that goes on, and the form of its lines. */
+/** The file that continues, and the form of its lines. */
 interface Head {
   readonly path: string;
   readonly form: { readonly ordinal?: number };

@@ -1,4 +1,4 @@
-/** The history behind a compaction: which entries stay, and which items are new. */
+/** The history after a compaction: which entries stay, and which items are new. */
 
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { initialContextType, objectsIn, textsOf } from "./content.js";
@@ -101,7 +101,7 @@ function isKeptUser({ entry }: Draft): boolean {
 }
 
 /**
- * Finds entries of the old history again: each with all of its items, one behind the other. Equal entries are
+ * Finds entries of the old history again: each with all of its items in sequence. Equal entries are
  * tried in order, and a bound on all comparisons keeps the time linear.
  */
 function matched(
@@ -121,7 +121,7 @@ function matched(
     else same.push(at);
   }
   let left = 8 * (items.length + history.length);
-  /** The number of items of the entry at a place, if they all stand at `at`. */
+  /** The number of items of the entry at a place, if all of them are at `at`. */
   const runAt = (start: number, at: number): number => {
     const draft = history[start]?.drafts[0];
     let length = 0;

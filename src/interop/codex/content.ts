@@ -14,15 +14,15 @@ interface Part {
   readonly harness: string | undefined;
 }
 
-/** A message of a person, or of the harness in a person's place. */
+/** A message of the user, or of the harness in the user's place. */
 export interface UserPiece {
-  /** The `customType` of a harness text; undefined for a person's words. */
+  /** The `customType` of a harness text; undefined for the user's own text. */
   readonly harness: string | undefined;
   readonly content: string | readonly ContentBlock[];
 }
 
 /**
- * The pieces of a message of the role `user`: runs of a person's words and of the harness's texts. The
+ * The pieces of a message of the role `user`: runs of the user's text and of the harness's texts. The
  * `<image>` texts around an image fold into it.
  */
 export function userPieces(item: ForeignObject): readonly UserPiece[] {

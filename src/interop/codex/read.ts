@@ -23,7 +23,7 @@ export function readCodex(source: ForeignSource): void {
     if (files === undefined) threads.set(id, [rollout]);
     else files.push(rollout);
   }
-  // A thread that was reverted goes on in a further file, whose name sorts behind.
+  // A thread that was reverted continues in a further file, whose name sorts after this one's.
   for (const files of threads.values()) files.sort((a, b) => (a.path < b.path ? -1 : 1));
   const all = [...threads.values()].flat();
   for (const { meta } of all) {

@@ -66,7 +66,7 @@ export function readReply(
   return { message: { ...madeBy(message, mark), timestamp }, calls };
 }
 
-/** A reply that this library wrote names its maker if that is one of another protocol. */
+/** A reply that this library wrote names its provider if that has another protocol. */
 function madeBy(message: AssistantMessage, mark: ForeignObject | undefined): AssistantMessage {
   const provider = textOf(mark?.provider);
   const model = textOf(mark?.model);

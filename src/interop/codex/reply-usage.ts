@@ -1,5 +1,5 @@
 /**
- * The usage of each reply. Since 0.169 a record behind the reply has it. Earlier token counts are sums, are
+ * The usage of each reply. Since 0.169 a record after the reply has it. Earlier token counts are sums, are
  * repeated, and in 0.58 precede their reply.
  */
 
@@ -26,7 +26,7 @@ export class ReplyUsage<Reply extends object> {
     this.#set = set;
   }
 
-  /** Whether usage was told by records, not inferred from counts. */
+  /** Whether usage is from records, not inferred from counts. */
   get isExact(): boolean {
     return this.#hasRecords;
   }

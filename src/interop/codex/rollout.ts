@@ -33,7 +33,7 @@ export interface RolloutMeta {
   readonly version: string | undefined;
   readonly provider: string | undefined;
   readonly forkedFrom: string | undefined;
-  /** Where a fork or a thread that was reverted goes on. */
+  /** The point at which a fork or a reverted thread continues. */
   readonly base: { readonly threadId: string; readonly end: number } | undefined;
   /** The thread of the agent that started this one. */
   readonly parentThread: string | undefined;

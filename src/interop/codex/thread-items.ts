@@ -20,7 +20,7 @@ import type { Draft, DraftPlace, Timeline } from "./timeline.js";
 
 export type MessageDraft = Draft<Extract<DraftEntry, { readonly type: "message" }>>;
 
-/** An item with its place. `behind`: it is part of the history behind a compaction. */
+/** An item with its place. `behind`: it is part of the history after a compaction. */
 export interface ItemLine {
   readonly item: ForeignObject;
   readonly place: DraftPlace & { readonly timestamp: number };

@@ -30,7 +30,7 @@ export class ThreadReader {
   readonly #fromEvents: { readonly draft: Draft; readonly data: { readonly text: string } }[] = [];
   readonly #newer = new Set<string>();
 
-  /** @param keepsStates whether a file goes on from a line of an earlier one */
+  /** @param keepsStates whether a file continues from a line of an earlier one */
   constructor(
     source: ForeignSource,
     builder: EntryBuilder,
@@ -68,7 +68,7 @@ export class ThreadReader {
     this.#items.endReply();
   }
 
-  /** Goes back to the state before a line, from which a file goes on. The lines behind it are a branch. */
+  /** Restores the state before a line, from which a file continues. The lines after it are a branch. */
   revertTo(end: number, recordId: string): void {
     this.#items.usage.forget();
     this.#items.turnReply = undefined;

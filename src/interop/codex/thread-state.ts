@@ -10,7 +10,7 @@ export interface HistoryItem {
   readonly drafts: readonly Draft[];
 }
 
-/** A turn that a person began. */
+/** A turn that the user began. */
 interface Turn {
   /** The entry before it. */
   readonly before: Draft | null;
@@ -18,7 +18,7 @@ interface Turn {
   readonly historyCount: number;
 }
 
-/** The state behind a line. Both arrays only grow, or are replaced. */
+/** The state after a line. Both arrays only grow, or are replaced. */
 interface State {
   readonly ordinal: number;
   readonly cursor: Draft | null;
@@ -38,7 +38,7 @@ export class ThreadState {
   /** The place before the harness's messages that precede a turn. */
   #opening: Turn | undefined;
 
-  /** `keepsStates`: a file goes on from an earlier line. `trims`: rollbacks drop messages of the harness. */
+  /** `keepsStates`: a file continues from an earlier line. `trims`: rollbacks drop harness messages. */
   constructor({ keepsStates, trims }: { readonly keepsStates: boolean; readonly trims: boolean }) {
     this.#states = keepsStates ? [] : undefined;
     this.#trims = trims;
@@ -53,7 +53,7 @@ export class ThreadState {
     this.#history.push({ item, drafts });
   }
 
-  /** Begins a turn behind an entry. */
+  /** Begins a turn after an entry. */
   beginTurn(before: Draft | null): void {
     // Codex never drops the initial context of the first turn.
     const opening = this.#trims && this.#turns.length > 0 ? this.#opening : undefined;
@@ -61,7 +61,7 @@ export class ThreadState {
     this.#opening = undefined;
   }
 
-  /** The harness says something behind an entry, which the next turn begins with. */
+  /** Adds a harness text after an entry. The next turn begins with it. */
   open(before: Draft | null): void {
     this.#opening ??= { before, historyCount: this.#history.length };
   }
@@ -89,7 +89,7 @@ export class ThreadState {
     return { before: turn.before, dropped };
   }
 
-  /** Remembers the state behind a line. */
+  /** Remembers the state after a line. */
   note(ordinal: number, cursor: Draft | null): void {
     this.#states?.push({
       ordinal,
@@ -104,7 +104,7 @@ export class ThreadState {
   /** Goes back to the state before a line. Returns the last entry of that state. */
   revertTo(ordinal: number): Draft | null {
     const state = this.#states?.findLast((each) => each.ordinal < ordinal);
-    // They may stand on the path that is left.
+    // They may be on the path that is left.
     this.dropped.clear();
     this.#turns = state?.turns.slice(0, state.turnCount) ?? [];
     this.#history = state?.history.slice(0, state.historyCount) ?? [];

@@ -39,7 +39,7 @@ export class Timeline {
     return this.#cursor;
   }
 
-  /** Adds an entry behind the cursor. */
+  /** Adds an entry after the cursor. */
   add<T extends DraftEntry>(entry: T | Draft["entry"], place: DraftPlace): Draft<T> {
     const { recordId, part = "", timestamp, id } = place;
     const draft: Draft = {

@@ -40,7 +40,7 @@ function withCallIds(entry: SessionEntry, itemIds: Map<string, string>): Session
   return { ...entry, message: { ...message, content } };
 }
 
-/** The id of a call, and that of its item behind a bar. */
+/** The id of a call, and that of its item after a bar. */
 function splitId(id: string): readonly [callId: string, itemId?: string] {
   const bar = id.indexOf("|");
   return bar <= 0 ? [id] : [id.slice(0, bar), id.slice(bar + 1)];
@@ -217,7 +217,7 @@ export class StepWriter {
 /** Levels of reasoning that Codex knows. */
 const efforts: ReadonlySet<string> = new Set(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
-/** The maker of a reply that came over another protocol. */
+/** The provider of a reply that came over another protocol. */
 function makerOf(message: AssistantMessage): Readonly<Record<string, unknown>> {
   const { provider, model, api } = message;
   return isResponses(message) ? {} : { provider, model, ...(api === undefined ? {} : { api }) };

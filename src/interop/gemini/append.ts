@@ -1,4 +1,4 @@
-/** Continues a chat: lines behind the original bytes, and a rewind for a leaf that moved back. */
+/** Continues a chat: lines after the original bytes, and a rewind for a leaf that moved back. */
 
 import { concatBytes } from "../../internal/bytes.js";
 import { sourceAgain } from "../shared/read-again.js";
@@ -10,7 +10,7 @@ import { type MainChat, readGemini } from "./read.js";
 import { ChatLines, encodeRecords, resumeWords } from "./write.js";
 
 /**
- * Appends the steps behind `from`. Undefined if the chat is one JSON object, or if `from` is not the last
+ * Appends the steps after `from`. Undefined if the chat is one JSON object, or if `from` is not the last
  * entry of a message that is still in force.
  */
 export async function appendGemini(source: AppendSource): Promise<WrittenSession | undefined> {
@@ -54,7 +54,7 @@ function lateResults(step: WriteStep, added: ReadonlySet<string>) {
   return step.results.filter(({ entryId, interrupted }) => interrupted !== true && added.has(entryId));
 }
 
-/** How the chat goes back to an entry: the messages that stay, and the record that says so. */
+/** How the chat returns to an entry: the messages that stay, and the record of the rewind. */
 function rewindTo(
   { chat, conversation }: MainChat,
   from: string | null,
@@ -76,7 +76,7 @@ function rewindTo(
   return { length: last + 1, records: [{ $rewindTo: next.id }] };
 }
 
-/** Bytes behind others, on a line of their own. */
+/** Bytes after others, on a line of their own. */
 function behind(bytes: Uint8Array, more: Uint8Array): Uint8Array {
   const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
   return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);

@@ -168,7 +168,7 @@ function isPrompt(value: ForeignObject): boolean {
 
 /**
  * The working directory of a chat, which has only its SHA-256: of the registry of projects, the directories
- * of the chat, and those in the environment that the agent was told. One with that digest comes first.
+ * of the chat, and those in the environment of the agent's prompt. One with that digest comes first.
  */
 export function directoryOf(chat: Chat, projects: ForeignObject | undefined): string {
   const { metadata, path, log } = chat;

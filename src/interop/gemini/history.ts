@@ -59,7 +59,7 @@ export class ChatLog {
   #compaction: CompactionStep | undefined;
   /** The messages that the compaction keeps, and its own. */
   #kept = new Set<Turn>();
-  /** The messages that a rewind dropped, while a summary behind it may name them again. */
+  /** The messages that a rewind dropped, while a summary after it may name them again. */
   #rewound:
     | { readonly step: Step; readonly dropped: ReadonlyMap<string, Turn>; compaction?: CompactionStep }
     | undefined;
@@ -132,7 +132,7 @@ export class ChatLog {
     this.#replace([...next.values()]);
   }
 
-  /** Drops a message and all behind it; all messages for an unknown id, as the agent does. */
+  /** Drops a message and all after it; all messages for an unknown id, as the agent does. */
   rewind(id: string): void {
     this.finish();
     const dropped = this.#current.splice(this.#places.get(id) ?? 0);

@@ -40,7 +40,7 @@ export class ChatRecords {
     }
   }
 
-  /** The records of a message; the same ones when it is written again behind a compaction. */
+  /** The records of a message; the same ones when it is written again after a compaction. */
   async of(step: WriteStep & { readonly kind: "user" | "reply" }): Promise<readonly MessageRecord[]> {
     const known = this.#byEntry.get(step.entryId);
     if (known !== undefined) return known;
@@ -74,7 +74,7 @@ export class ChatRecords {
     return undefined;
   }
 
-  /** A result behind the record of its call, which another program has written. */
+  /** A result after the record of its call, which another program has written. */
   async lateResult(result: WriteResult): Promise<MessageRecord> {
     const content = await this.#resultParts(result);
     return this.#record(result.entryId, result.time, { type: "user", content }, `late ${result.callId}`);
@@ -130,7 +130,7 @@ export class ChatRecords {
     return records;
   }
 
-  /** Reasoning that the agent sends again: unsigned text, of its own maker. */
+  /** Reasoning that the agent sends again: unsigned text of its own models. */
   #thoughts(
     segment: AssistantMessage["content"],
     { entryId, isOwn, time }: { readonly entryId: string; readonly isOwn: boolean; readonly time: number },

@@ -62,7 +62,7 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Adds an entry behind the last one. */
+  /** Adds an entry after the last one. */
   add(draft: DraftEntry, place: Omit<Place, "parentId">): string {
     this.#parent = this.#builder.add(draft, { ...place, parentId: this.#parent });
     return this.#parent;

@@ -89,7 +89,7 @@ function mediaOf(part: Part): ImageBlock | undefined {
   return { type: "image", data, mimeType: textOf(inline?.mimeType) ?? "application/octet-stream" };
 }
 
-/** A function response with the media behind it. */
+/** A function response with the media after it. */
 export interface FunctionResponse {
   /** The id of the call. */
   readonly id: string | undefined;

@@ -83,7 +83,7 @@ export function encodeRecords(records: readonly ForeignObject[]): Uint8Array {
   return encodeUtf8(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
 }
 
-/** The lines of steps. A compaction drops all messages, and puts those that it keeps behind its summary. */
+/** The lines of steps. A compaction drops all messages, and puts those that it keeps after its summary. */
 export class ChatLines {
   readonly records: ForeignObject[] = [];
   readonly #made: ChatRecords;
@@ -92,7 +92,7 @@ export class ChatLines {
   /** Records of messages that are in the file already, by their entries. */
   readonly #existing: (entryId: string) => readonly MessageRecord[] | undefined;
 
-  /** Records of results that were added behind such messages. */
+  /** Records of results that were added after such messages. */
   readonly #late = new Map<string, MessageRecord[]>();
 
   constructor(
@@ -105,7 +105,7 @@ export class ChatLines {
     this.#existing = existing;
   }
 
-  /** Adds the record of a result behind that of its reply, which is in the file already. */
+  /** Adds the record of a result after that of its reply, which is in the file already. */
   addLate(reply: string, record: MessageRecord): void {
     const known = this.#late.get(reply);
     if (known === undefined) this.#late.set(reply, [record]);

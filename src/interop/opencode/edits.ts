@@ -7,7 +7,7 @@ import type { WriteSource } from "../types.js";
 
 type Replacement = EntryMap["context_edit"]["replacement"];
 
-/** The text in the place of a pruned output, here and in opencode. */
+/** The text in place of a pruned output, here and in opencode. */
 const prunedText = "[Old tool result content cleared]";
 
 /** Entries whose output is pruned, with the time: opencode keeps such an output, and does not send it. */

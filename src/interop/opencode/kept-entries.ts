@@ -3,7 +3,7 @@
 import type { SessionEntry } from "../../session/index.js";
 
 /**
- * What a compaction keeps, for the way back: there a result stands directly behind its call, and an entry
+ * What a compaction keeps, for the way back: there a result stands directly after its call, and an entry
  * without a home is gone, so that the kept range begins at the next other one.
  */
 export function keptMark(

@@ -9,7 +9,7 @@ import type { StoredMessage } from "./stored-sessions.js";
 /** The mark of a part, or of a tool's result. */
 export interface EntryMark {
   readonly entry: string;
-  /** The part stands for the entry, and its message is built from these members. */
+  /** The part represents the entry, and its message is built from these members. */
   readonly draft?: ForeignObject | undefined;
   /** The message repeats what a compaction keeps. */
   readonly kept: boolean;

@@ -86,7 +86,7 @@ function readSession(
   addRevert(builder, reader, info);
 }
 
-/** Name, address, rules and changes of the session, behind its messages: they change while it grows. */
+/** Name, address, rules and changes of the session, after its messages: they change while it grows. */
 function addState(builder: EntryBuilder, info: ForeignObject): void {
   const title = textOf(info.title);
   const slug = textOf(info.slug);

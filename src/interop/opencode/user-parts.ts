@@ -1,4 +1,4 @@
-/** The parts of a user's message: what a person wrote, and what opencode put beside it. */
+/** The parts of a user message: the user's own, and those that opencode added. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
@@ -10,7 +10,7 @@ type Content = string | readonly (TextBlock | ImageBlock)[];
 
 /** Adjacent parts of one origin: one entry. */
 export interface UserRun {
-  /** The origin of what is not a person's. */
+  /** The origin of parts that are not the user's. */
   readonly customType: string | undefined;
   readonly content: Content;
   /** The id of the first part, or its index. */

@@ -112,7 +112,7 @@ export class ToolParts {
     };
   }
 
-  /** Names the sessions of subagents, whose entries stand behind the results. */
+  /** Names the sessions of subagents, whose entries are after the results. */
   finish(): void {
     for (const { part, hasResult } of this.#all) {
       const child = this.#childOf.get(String(part.callID));

@@ -1,5 +1,5 @@
 /**
- * The entries that the compactions of a path keep. Agents repeat them behind each summary, so that
+ * The entries that the compactions of a path keep. Agents repeat them after each summary, so that
  * compactions that keep everything would make a file grow with the square of their number.
  */
 

@@ -45,7 +45,7 @@ export type WriteStep = Step &
     | {
         readonly kind: "user";
         readonly content: readonly (TextBlock | ImageBlock)[];
-        /** The type of a custom message, such as `sessile.initial_context`; absent for a person's message. */
+        /** The type of a custom message, such as `sessile.initial_context`; absent for a user message. */
         readonly customType?: string;
         /** Whether user interfaces show it. */
         readonly display: boolean;
@@ -62,7 +62,7 @@ export type WriteStep = Step &
         readonly summary: string;
         readonly entry: CompactionEntry;
         /**
-         * The messages that stay in context behind the summary, in the order of display. Empty for earlier
+         * The messages that stay in context after the summary, in the order of display. Empty for earlier
          * compactions if many keep much.
          */
         readonly kept: readonly WriteStep[];
@@ -84,7 +84,7 @@ export interface WriteResult extends Step {
 }
 
 /**
- * The steps of a path. Results follow their calls, a call without a result gets one that says so
+ * The steps of a path. Results follow their calls, a call without a result gets a made-up one
  * (`interrupted`), results without a call are left out (`entry`), call ids and tool names are changed if the
  * agent would refuse them (`callId`, `toolName`). Commands, summaries of branches and custom messages are
  * messages of the user.

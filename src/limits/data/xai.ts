@@ -6,7 +6,7 @@ const page = {
   source: "https://docs.x.ai/developers/model-capabilities/images/understanding",
 } as const;
 
-/** xAI. The number of images is not limited, as its page says. */
+/** xAI. Its page gives no limit on the number of images. */
 export const xai: LimitProfile = {
   name: "xai",
   transports: ["api"],

@@ -198,7 +198,7 @@ function toolsetOf(part: CallPart): string | undefined {
 }
 
 /**
- * Moves client calls behind the blocks of the provider's own tools. The API refuses a client call before such
+ * Moves client calls after the blocks of the provider's own tools. The API refuses a client call before such
  * a block, though the model writes them so. If reasoning is between them, nothing moves. Text after a call is
  * accepted.
  *

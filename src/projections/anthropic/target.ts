@@ -27,7 +27,7 @@ export interface AnthropicMessagesOptions {
   /** The model's context window in tokens. Without it the limits of models with a small window apply. */
   readonly contextWindow?: number;
   /**
-   * Whether reasoning of earlier turns is sent back. Newer models accept reasoning only behind the same bytes
+   * Whether reasoning of earlier turns is sent back. Newer models accept reasoning only after the same bytes
    * as when it was made. A replay policy, a limit or a compaction changes these bytes. Default `current` for
    * such models (Fable and Mythos from 5.1, Opus from 5.5), `all` for the rest.
    */

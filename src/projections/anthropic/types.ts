@@ -117,7 +117,7 @@ function versionOf(model: string): { readonly family: string; readonly version: 
 
 /**
  * Whether a request may end with an assistant turn that the model continues (prefill). Such a turn must not
- * end with white space. From version 4.6 on the API refuses such a request. An unknown model, as behind a
+ * end with white space. From version 4.6 on the API refuses such a request. An unknown model, as after a
  * proxy, is treated as an older one.
  *
  * @see https://platform.claude.com/docs/en/api/errors (stored copy read 2026-11-21)
@@ -136,7 +136,7 @@ export function seesFinely(model: string): boolean {
 }
 
 /**
- * Whether reasoning is valid only behind an unchanged prefix: Fable and Mythos from 5.1, Opus from 5.5, and
+ * Whether reasoning is valid only after an unchanged prefix: Fable and Mythos from 5.1, Opus from 5.5, and
  * later models by the page below.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/preserved-thinking (stored copy read 2026-11-21)

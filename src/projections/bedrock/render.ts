@@ -275,7 +275,7 @@ const cachePoint = () => ({ cachePoint: { type: "default" as const } });
 
 /**
  * Appends a part's blocks to a message, and a cache point if the cached prefix ends here. Claude refuses a
- * cache point behind a document other than PDF: it is placed before such a document, or left out at the start
+ * cache point after a document other than PDF: it is placed before such a document, or left out at the start
  * of a message.
  *
  * @see https://github.com/strands-agents/harness-sdk/issues/1966 (stored copy, 2026-11-21)

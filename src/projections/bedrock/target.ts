@@ -35,7 +35,7 @@ export interface BedrockConverseOptions {
  * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` if there are instructions.
  *
  * Results come first in their message, each with its status. Images and documents are placed within a result,
- * after the results, or in a following message behind a short assistant message, as the model's family
+ * after the results, or in a following message after a short assistant message, as the model's family
  * accepts them. Documents have neutral names. Media is sent as bytes, references as S3 URIs. Reasoning is
  * sent back with its signature, redacted reasoning unchanged. Only Claude gets cache points.
  *

@@ -20,7 +20,7 @@ export interface BedrockMessage {
   content: BedrockBlock[];
 }
 
-/** Instructions, or a cache point behind them. */
+/** Instructions, or a cache point after them. */
 export type BedrockSystemBlock = BedrockText | BedrockCachePoint;
 
 /** A block of a message. */

@@ -57,7 +57,7 @@ export interface GeminiFunctionResponse {
 }
 
 /**
- * Renders bytes as a part, behind a text that describes it. Empty for a file of zero bytes, which Gemini
+ * Renders bytes as a part, after a text that describes it. Empty for a file of zero bytes, which Gemini
  * refuses.
  */
 export function inlineData(part: MediaPart, tools: RenderTools): readonly { inlineData: GeminiBlob }[] {

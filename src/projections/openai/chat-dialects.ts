@@ -38,7 +38,7 @@ export interface OpenaiChatDialect {
   readonly systemRole: "system" | "developer" | "user";
   /** The name of the request's limit of tokens, for the caller who sets one. */
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
-  /** Whether images stay in a tool's result; else they move behind the results. */
+  /** Whether images stay in a tool's result; else they move after the results. */
   readonly toolResultImages: boolean;
   /** Whether a PDF is sent as a part of type `file`; else it is described. */
   readonly files: boolean;

@@ -32,7 +32,7 @@ export interface OpenaiOptions {
   readonly imageTokens?: ImageFamily;
 }
 
-/** The types of images that OpenAI takes. A GIF has to be still, which its limits say. */
+/** The types of images that OpenAI takes. A GIF has to be still, by its limits. */
 export const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /**
@@ -151,7 +151,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     ...modelNames(options.model, model),
     ...(options.account === undefined ? {} : { account: options.account }),
     ...(usage === undefined ? {} : { usage }),
-    // Some who speak the protocol say `stop` behind calls too.
+    // Some servers of the protocol send `stop` after calls too.
     stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
     ...(errorMessage === undefined ? {} : { errorMessage }),
     timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,

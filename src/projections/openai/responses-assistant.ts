@@ -286,7 +286,7 @@ function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readon
 }
 
 /**
- * Whether reasoning has the item behind it that the API requires. It requires none but more reasoning of an
+ * Whether reasoning has the item after it that the API requires. It requires none but more reasoning of an
  * item without an id, as Codex sends them.
  */
 function leadsTo(part: ReasoningPart, next: AssistantPart | undefined): boolean {

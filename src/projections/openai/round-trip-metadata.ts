@@ -231,7 +231,7 @@ export function readChatCallMetadata(metadata: string | undefined): ChatCallMeta
   };
 }
 
-/** Members that are not known, as far as they say anything. */
+/** Unknown members that are not empty. */
 export function unknownMembers(
   fields: Readonly<Record<string, unknown>>,
   isKnown: (name: string) => boolean,

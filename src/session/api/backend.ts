@@ -128,7 +128,7 @@ export interface SessionLog {
     expected: LogPosition,
   ): Promise<LogPosition>;
   /**
-   * Puts lines in the place of others, all or none, and removes the old ones from the storage: also copies of
+   * Puts lines in place of others, all or none, and removes the old ones from the storage: also copies of
    * them that earlier calls of `replace` kept, and caches. A reader at an older position starts again.
    * Optional: without it, entries cannot be erased.
    * @param changes in the order of the log; may be empty, to remove copies alone

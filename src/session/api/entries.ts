@@ -124,7 +124,7 @@ export interface EntryMap {
   };
   /** Replaces the target's message by one of the same role. The latest on the path wins. */
   message_update: { readonly targetId: string; readonly message: Message };
-  /** Replaces a block of the target's message; the index behind the last one appends. */
+  /** Replaces a block of the target's message; the index after the last one appends. */
   part_update: {
     readonly targetId: string;
     readonly index: number;

@@ -20,7 +20,7 @@ export interface AppendOptions {
    * entries are not a conflict.
    * - `reject`: the append fails with CONCURRENT_WRITER and writes nothing; the session reads the other
    *   entries.
-   * - `branch`: the entries keep the parent that they were made for, behind the other writer's entries in the
+   * - `branch`: the entries keep the parent that they were made for, after the other writer's entries in the
    *   log. Both branches exist, and the leaf stays on this handle's branch.
    * - `follow`: the entries follow the other writer's newest entry, and the leaf moves with them, also if
    *   `refresh` or `follow` read that entry since this handle's last append. Fails with CONCURRENT_WRITER and
@@ -33,7 +33,7 @@ export interface AppendOptions {
    */
   readonly conflict?: "reject" | "rebase" | "branch" | "follow";
   /**
-   * The entry that this append must follow, directly or behind labels, session_info and usage entries; null
+   * The entry that this append must follow, directly or after labels, session_info and usage entries; null
    * for before the first. The append fails with CONCURRENT_WRITER if the leaf, including queued and staged
    * entries, is another one at the call. For a retry, whose first draft is already in the log, the parent of
    * that entry is compared. Not allowed with `rebase`. For {@link Session.branchWithSummary}, the leaf that
@@ -91,7 +91,7 @@ export interface Session extends IfAsyncDisposable {
    *
    * In a session without a file, an append of settings alone (model_change, thinking_level_change, label,
    * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written before the first entry
-   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. Behind a
+   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. After a
    * staged entry of another type, settings are written at once.
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the
    *   drafts; nothing was written
@@ -227,7 +227,7 @@ export interface RecentOptions {
 
 /** A page of a path. All pages, joined, are {@link Session.path}. */
 export interface RecentPage {
-  /** In path order: the newest is the last. Edits are entries of their own, behind the edited entry. */
+  /** In path order: the newest is the last. Edits are entries of their own, after the edited entry. */
   readonly entries: readonly (SessionEntry | UnknownEntry)[];
   /** Whether the path has entries before these. */
   readonly truncated: boolean;

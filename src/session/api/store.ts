@@ -30,7 +30,7 @@ export interface SessionSummary {
   /** Bytes. */
   readonly size: number;
   readonly location?: string;
-  /** Pass it as `after` to continue behind this session. */
+  /** Pass it as `after` to continue after this session. */
   readonly cursor: string;
   /** Counts over the whole session; only with `stats`. */
   readonly counts?: { readonly entries: number; readonly messages: number };
@@ -151,7 +151,7 @@ export interface ForkOptions {
 export interface AdoptableSession {
   /** Its version becomes the current one. `id` is a name as of {@link SessionStore.create}. */
   readonly header: SessionHeader;
-  /** Parents stand before their children. Written in this order. */
+  /** Parents come before their children. Written in this order. */
   readonly entries: readonly SessionEntry[];
   readonly leafId: string | null;
 }
@@ -204,7 +204,7 @@ export interface SessionStore {
    * {@link Session.recent} without opening the session: reads its log from the end, in time and memory that
    * do not grow with the log. A parent far back, before another branch, is searched for in as many bytes as
    * that branch has; a page may end at such a place. Of a log of version 1, and of one whose parents stand
-   * behind their children, all is read.
+   * after their children, all is read.
    * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE; ENTRY_NOT_FOUND for a cursor whose
    *   entry is gone
    * @throws TypeError, RangeError for invalid options

@@ -35,7 +35,7 @@ const branched: AdoptableSession = {
   leafId: idOf(3),
 };
 
-/** A session with one more entry behind its leaf, as an import of a file that has grown. */
+/** A session with one more entry after its leaf, as an import of a file that has grown. */
 const grown: AdoptableSession = {
   ...branched,
   entries: [...branched.entries, said(6, 3)],

@@ -8,8 +8,8 @@ import { conformanceCase, type Harness, say } from "./harness.js";
 const drafts = [say("one", "lost0001"), say("two", "lost0002")];
 
 /**
- * The entries of an append, or undefined if its outcome is unknown. Any other code would say that nothing was
- * written.
+ * The entries of an append, or undefined if its outcome is unknown. Any other code would mean that nothing
+ * was written.
  */
 async function unlessUnknown(
   act: () => Promise<readonly SessionEntry[]>,

@@ -39,7 +39,7 @@ export interface EntryTypeSpec {
   /** Outside the conversation: an entry of another writer is not a conflict. */
   readonly metadata?: true;
   /**
-   * Fields with ids of entries that must exist, `[]` behind a list: a dangling id would silently change a
+   * Fields with ids of entries that must exist, `[]` after a list: a dangling id would silently change a
    * context.
    */
   readonly references?: readonly string[];

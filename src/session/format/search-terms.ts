@@ -1,6 +1,7 @@
 /**
  * The terms of an index: what it keeps of a line, and what it is asked. An index finds candidates only, so
- * that terms may say less than the words: a candidate may not match, and no line that matches is missed.
+ * :that terms may be less specific than the words:: a candidate may not match, and no line that matches is
+ * missed.
  */
 
 import { type ContextMessage, resourceOf } from "../../content/index.js";

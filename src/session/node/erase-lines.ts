@@ -12,7 +12,7 @@ export const remainingOfFiles: readonly string[] = [
   "snapshots and backups of the file system",
 ];
 
-/** Yields the bytes of a file with lines in the place of others. */
+/** Yields the bytes of a file with lines in place of others. */
 export async function* withReplacedLines(
   fs: FileSystem,
   path: string,

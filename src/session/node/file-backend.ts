@@ -210,7 +210,7 @@ function storedOf({ key, path, stat }: Found, lines: HeadTail): StoredSession {
   return { id: key, ...lines, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
 }
 
-/** Reads something of one file. If that fails, reports the file as skipped: the rest of the list goes on. */
+/** Reads something of one file. If that fails, reports the file as skipped, and the list continues. */
 function unlessSkipped<T>(query: StoredSessionQuery, path: string, read: () => T): T | undefined {
   try {
     return read();

@@ -119,7 +119,7 @@ export class FileLock {
       this.#heartbeat();
       return true;
     }
-    // Another process took the lock over, or a person removed the file.
+    // Another process took the lock over, or a user removed the file.
     this.#forget();
     return false;
   }

@@ -44,7 +44,7 @@ export interface FileLogOptions extends LogWriterOptions {
 let lastRead: { readonly log: FileLog; readonly bytes: Uint8Array; readonly stat: FileStat } | undefined;
 
 /**
- * A session in a file. An append is one write behind the last line, under the lock, after a check that the
+ * A session in a file. An append is one write after the last line, under the lock, after a check that the
  * file still ends at the expected position (compare-and-swap), then one fsync. Acknowledged bytes are never
  * rewritten. Reads take no lock.
  */

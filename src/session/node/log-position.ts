@@ -89,7 +89,7 @@ export function endingOf(lines: Uint8Array): Uint8Array {
   return lines.slice(-endingBytes);
 }
 
-/** One byte more than an ending, to detect bytes behind it. */
+/** One byte more than an ending, to detect bytes after it. */
 const buffer = Buffer.alloc(endingBytes + 1);
 
 /**

@@ -285,7 +285,7 @@ export class LogWriter {
     }
   }
 
-  /** Finds a batch behind which the file does not end, or whose end cannot be read. */
+  /** Finds a batch after which the file does not end, or whose end cannot be read. */
   #findWritten(handle: OpenFile, bytes: Uint8Array, start: number): Written {
     try {
       const stat = handle.stat();

@@ -110,7 +110,7 @@ interface LongLineSoFar {
   written: number;
 }
 
-/** Adds bytes to a long line. A tab behind the NULs is from the repair of a torn tail. */
+/** Adds bytes to a long line. A tab after the NULs is from the repair of a torn tail. */
 function extendLongLine(long: LongLineSoFar, bytes: Uint8Array, start: number, end: number): LongLineSoFar {
   let last = end;
   while (last > start && (bytes[last - 1] === 0 || bytes[last - 1] === 9)) last--;
@@ -153,7 +153,7 @@ class LineChunk {
     return this.at + this.#length;
   }
 
-  /** Reads behind the carried bytes, up to an offset in the file. Returns the number of bytes. */
+  /** Reads after the carried bytes, up to an offset in the file. Returns the number of bytes. */
   fill(file: OpenFile, until: number, sync = false): Promise<number> | number {
     const start = this.#carried;
     const end = Math.min(this.bytes.length, until - this.at);

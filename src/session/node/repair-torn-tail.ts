@@ -27,7 +27,7 @@ export async function tornTailEnding(file: OpenFile, maxLineBytes: number): Prom
 }
 
 /**
- * The bytes behind the last line feed; undefined if they exceed the reader's maximum, or do not end as an
+ * The bytes after the last line feed; undefined if they exceed the reader's maximum, or do not end as an
  * object does.
  */
 async function lastLine(file: OpenFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {

@@ -236,7 +236,7 @@ export class AppendQueue {
     return exists ? leaf : this.#state.leafId;
   }
 
-  /** Writes a group, behind staged entries. Repeats after conflicts that its mode allows. */
+  /** Writes a group, after staged entries. Repeats after conflicts that its mode allows. */
   async #write(group: AppendRequest[]): Promise<void> {
     const state = this.#state;
     state.assertWritable();

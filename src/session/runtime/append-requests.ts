@@ -36,7 +36,7 @@ export interface AppendRequest {
   /** Resolves when the images of the drafts are stored; undefined without images. */
   preparing: Promise<void> | undefined;
   readonly conflict: Conflict;
-  /** The original place, set if the predecessor was placed behind another writer's entries. */
+  /** The original place, set if the predecessor was placed after another writer's entries. */
   moved?: Moved;
   /** Completes a session_info's patch from the values in force at the write. */
   readonly revise: Revise | undefined;

@@ -96,7 +96,7 @@ export function printId(text: string | null): string {
 }
 
 /**
- * Throws CONCURRENT_WRITER if the leaf is not `after`, or metadata behind it; null is before the first entry.
+ * Throws CONCURRENT_WRITER if the leaf is not `after`, or metadata after it; null is before the first entry.
  */
 export function assertFollows(after: string | null, actual: string | null, tree: SessionTree): void {
   if (after === actual) return;

@@ -16,7 +16,7 @@ export function isMetadataOnly(changes: RemoteChanges, tree: SessionTree): boole
 
 /**
  * Whether two leaves have the same conversation: their paths differ only in labels, names and usage. A rebase
- * behind another writer's messages must not move the leaf there.
+ * after another writer's messages must not move the leaf there.
  */
 export function isSameConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
@@ -52,7 +52,7 @@ export function leafOf(added: readonly number[], rows: EntryTable): OthersLeaf |
   for (const row of added) {
     const kind = rows.kind(row);
     if (!metadata.has(kind)) leaf = kind === "leaf" ? rows.parent(row) : row;
-    // Labels behind their own messages: following those too makes no branch.
+    // Labels after their own messages: following those too makes no branch.
     else if (leaf !== undefined && rows.parent(row) === leaf) leaf = row;
   }
   if (leaf === undefined) return undefined;
@@ -61,7 +61,7 @@ export function leafOf(added: readonly number[], rows: EntryTable): OthersLeaf |
 
 /**
  * The rows that end a branch of the conversation, newest first. No other row of the conversation follows an
- * end, directly or behind rows outside the conversation. Linear in the rows.
+ * end, directly or after rows outside the conversation. Linear in the rows.
  */
 export function branchEnds(rows: EntryTable): readonly number[] {
   const outside = new Set(Array.from(metadata, (type) => rows.kindCode(type)));

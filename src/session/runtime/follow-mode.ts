@@ -1,4 +1,4 @@
-/** `conflict: "follow"`: appends behind another writer's entries, and the check that they may move there. */
+/** `conflict: "follow"`: appends after another writer's entries, and the check that they may move there. */
 
 import { type ContextItem, resourceOf, toolCalls, toolPairs } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
@@ -16,8 +16,8 @@ import type { SessionState } from "./session-state.js";
 import { toolStarted } from "./turn-settings.js";
 
 /**
- * Places appends with `conflict: "follow"` behind other writers' entries, and checks the appends queued
- * behind them.
+ * Places appends with `conflict: "follow"` after other writers' entries, and checks the appends queued
+ * after them.
  */
 export class FollowMode {
   readonly #state: SessionState;
@@ -86,7 +86,7 @@ export class FollowMode {
   }
 
   /**
-   * Maps the parents of requests behind a rebase on another writer's branch back to this handle's branch.
+   * Maps the parents of requests after a rebase on another writer's branch back to this handle's branch.
    */
   #ownBranch(): MoveParent | undefined {
     if (this.#strayed.size === 0) return undefined;
@@ -94,14 +94,14 @@ export class FollowMode {
   }
 
   /**
-   * Records the entries of a rebase on another writer's branch. Requests queued behind it, other than
+   * Records the entries of a rebase on another writer's branch. Requests queued after it, other than
    * rebases, follow this handle's leaf instead.
    */
   recordStrayed(entries: readonly SessionEntry[]): void {
     for (const { id } of entries) this.#strayed.set(id, this.#state.leafId);
   }
 
-  /** Marks requests queued behind a moved group: they were made for another place too. */
+  /** Marks requests queued after a moved group: they were made for another place too. */
   passOn(group: readonly AppendRequest[], waiting: readonly AppendRequest[]): void {
     if (waiting.length === 0) this.#strayed.clear();
     if (this.#moved === undefined) return;

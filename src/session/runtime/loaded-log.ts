@@ -117,7 +117,7 @@ export class LoadedLog {
     this.#fresh = [];
   }
 
-  /** Reads the lines behind a position. Starts again if the log was replaced. */
+  /** Reads the lines after a position. Starts again if the log was replaced. */
   protected async readBehind(
     from: LogPosition | undefined,
   ): Promise<{ readonly fresh: readonly ReadEntry[]; readonly restarted: boolean }> {

@@ -21,7 +21,7 @@ export interface MaterializedEntry {
   readonly line: Uint8Array;
 }
 
-/** Drafts as entries, each behind its predecessor. */
+/** Drafts as entries, each after its predecessor. */
 export interface MaterializedDrafts {
   /** One per draft; undefined if an entry with the draft's id exists already. */
   readonly entries: (SessionEntry | undefined)[];
@@ -34,7 +34,7 @@ export interface MaterializedDrafts {
 }
 
 /**
- * Gives drafts ids, parents behind `leaf`, a time, and lines. Throws for the first invalid draft, at the call
+ * Gives drafts ids, parents after `leaf`, a time, and lines. Throws for the first invalid draft, at the call
  * and not at the write, so that an invalid append fails alone.
  * @param queued ids of entries that wait to be written
  * @param staging refuses images, because staging cannot wait for a blob store

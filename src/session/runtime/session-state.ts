@@ -115,7 +115,7 @@ class State extends LoadedLog {
     else this.setLeaf(this.reader.leafId);
   }
 
-  /** Reads the lines behind the last position. Requires the mutex. */
+  /** Reads the lines after the last position. Requires the mutex. */
   async readRemoteChanges(from = this.position): Promise<RemoteChanges> {
     const before = entryTableOf(this.reader.tree);
     const { fresh, restarted } = await this.readBehind(from);
@@ -322,7 +322,7 @@ class State extends LoadedLog {
   }
 
   /**
-   * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
+   * Handles a foreign write at the same moment: both writes are kept. Reads the foreign lines and adds a
    * diagnostic. If they cannot be read, the next read starts before them: the append succeeded all the same.
    */
   async #readForeignWrite(from: LogPosition): Promise<void> {

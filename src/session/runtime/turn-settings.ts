@@ -149,7 +149,7 @@ export function* turnStateSteps(rows: EntryTable, leaf: number): EntryRequests<T
     : { state: "awaitingReply", entryId: result.entryId };
 }
 
-/** The row before all compactions behind the last message: they may drop that message from the context. */
+/** The row before all compactions after the last message: they may drop that message from the context. */
 function beforeCompactions(rows: EntryTable, leaf: number): number {
   const compaction = rows.kindCode("compaction");
   const roles = ["user", "assistant", "toolResult"] as const;

@@ -63,7 +63,7 @@ async function deleteSessions(
   const skipped = (location: string) => void remaining.push(`${location}, which cannot be read`);
   for await (const { id, location } of backend.list({ partition, skipped })) {
     signal?.throwIfAborted();
-    // The key of a list may have more behind the id.
+    // The key of a list may have more after the id.
     const [own = id] = id.split(" ");
     if (await backend.delete(own, { partition, location })) sessions++;
   }

@@ -170,7 +170,7 @@ function copiedFrom(entry: SessionEntry): string | undefined {
   }
 }
 
-/** The erasure of a first message of a person, from which names of the session are made. */
+/** The erasure of the user's first message, from which names of the session are made. */
 function firstErased(rows: EntryTable, requested: ReadonlyMap<string, EntryErasure>): Erasure | undefined {
   for (const [id, { erasure }] of requested) {
     const row = rows.row(id);

@@ -47,7 +47,7 @@ export interface ErasedSession {
   readonly location?: string;
   /**
    * The entries whose bodies are gone, in the order of the log: the requested ones, edits and labels of them,
-   * and with a first message of a person each session_info with a name, title or slug.
+   * and with the user's first message each session_info with a name, title or slug.
    */
   readonly erased: readonly string[];
   /** Entries that may have content of them, to be erased too if need be. */
@@ -82,7 +82,7 @@ export interface ErasureReport {
  * const sessions = memorySessionStore();
  * const session = await sessions.create({ cwd: "/work" });
  * const { id } = await session.appendMessage(userMessage("My number is 555-0100."));
- * const { remaining } = await eraseEntries(sessions, session, [id], { reason: "a request of the person" });
+ * const { remaining } = await eraseEntries(sessions, session, [id], { reason: "a request of the user" });
  * ```
  */
 export async function eraseEntries(

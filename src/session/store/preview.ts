@@ -1,4 +1,4 @@
-/** The preview of a message in a list: the words of a person, without the descriptors of attachments. */
+/** The preview of a message in a list: the user's text, without the descriptors of attachments. */
 
 import { resourceOf } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";

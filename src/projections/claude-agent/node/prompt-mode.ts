@@ -25,7 +25,7 @@ export interface PromptModeOptions {
 }
 
 /**
- * The prompt of a turn, once its attachments are resolved. Without files it is the text alone, behind the
+ * The prompt of a turn, once its attachments are resolved. Without files it is the text alone, after the
  * warning if some failed. With files it is one message of all blocks, which can be iterated again for another
  * attempt. A turn without text and attachments gives its blank text: the caller decides whether to send it.
  *
