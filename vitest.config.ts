@@ -47,6 +47,8 @@ export default defineConfig({
     setupFiles: "test/support/equal-bytes.ts",
     // What hangs is to be found, not what is slow on a machine that has other work.
     testTimeout: 20_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       // Loading the modules anew for each file would take longer than these tests.

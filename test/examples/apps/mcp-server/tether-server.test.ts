@@ -109,7 +109,7 @@ describe("tetherMcpServer", () => {
     const waiting = client.callTool({ name: "tether_read", arguments: args }, undefined, options);
     setTimeout(() => taken.abort(), 20);
     await expect(waiting).rejects.toThrow();
-    await vi.waitFor(() => expect(wait.mock.settledResults).toMatchObject([{ type: "rejected" }]));
+    await vi.waitFor(() => expect(wait.mock.settledResults).toMatchObject([{ type: "rejected" }]), 10_000);
     const next = call(client, "tether_read", { wait_ms: 30_000 });
     ring.append(assistantDone(to, "Here."));
     expect(jsonOf(await next).frames).toHaveLength(1);

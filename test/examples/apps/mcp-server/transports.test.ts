@@ -220,7 +220,7 @@ describe("startMcpHttp", () => {
       await once(response.resume(), "close");
       await setTimeout(10);
     }
-    await vi.waitFor(() => expect(open()).toBe(2));
+    await vi.waitFor(() => expect(open()).toBe(2), 10_000);
   });
 
   // @covers security:example-requests
@@ -230,7 +230,10 @@ describe("startMcpHttp", () => {
     const slow = Array.from({ length: 200 }, () => connectTo(Number(url.port), "127.0.0.1"));
     try {
       for (const socket of slow) socket.on("error", () => {}).write("POST /mcp HTTP/1.1\r\nX-Slow:");
-      await vi.waitFor(() => expect(slow.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(184));
+      await vi.waitFor(
+        () => expect(slow.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(184),
+        10_000,
+      );
       const signal = AbortSignal.timeout(5_000);
       expect(await client.ping({ signal })).toEqual({});
       expect((await ask(url, { ...bearer, ...forMcp }, initialize)).status).toBe(200);
@@ -258,7 +261,7 @@ describe("startMcpHttp", () => {
       (await ask(url, { ...bearer, ...forMcp }, '{"jsonrpc":"2.0","id":2,"method":"ping"}')).status,
     ).toBe(400);
     expect(made()).toBe(4);
-    await vi.waitFor(() => expect(open()).toBe(0));
+    await vi.waitFor(() => expect(open()).toBe(0), 10_000);
     expect((await ask(url, { ...bearer, ...forMcp }, initialize)).status).toBe(200);
   });
 });
