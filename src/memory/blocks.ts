@@ -69,7 +69,10 @@ export interface DocumentInfo {
 export interface DocumentSource {
   /** The documents that a model may load. */
   list(options?: { readonly signal?: AbortSignal | undefined }): Promise<readonly DocumentInfo[]>;
-  /** A text, or a file such as a PDF; undefined if there is no such document. */
+  /**
+   * A text, or a file such as a PDF; undefined if there is no such document. Called only with a name that
+   * `list` has.
+   */
   load(
     name: string,
     options?: { readonly signal?: AbortSignal | undefined },

@@ -24,7 +24,8 @@ import { presentValue } from "./write.js";
 export interface FactProposal {
   /**
    * `written`: the facts are in the block. `nothing`: no new fact was proposed. `tooLong`: the block has no
-   * room for them at any attempt. `failed`: the model gave no text; `error` has the reason.
+   * room for them at any attempt. `failed`: the model gave no text, or other writers came first; `error` has
+   * the reason.
    */
   readonly status: "written" | "nothing" | "tooLong" | "failed";
   /** Without those that the block had. */
@@ -143,18 +144,45 @@ async function proposeFacts(
       if (!SessileError.is(error, "SUMMARY_FAILED")) throw error;
       return { status: "failed", facts: [], error, ...usageOf() };
     }
+    try {
+      const added = await addFacts(host, block, text, { compactionId, signal });
+      if (added.status !== "tooLong") return { ...added, ...usageOf() };
+    } catch (error) {
+      // The compaction stands: the caller is told of it, and not of an error.
+      if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+      return { status: "failed", facts: [], error, ...usageOf() };
+    }
+  }
+  return { status: "tooLong", facts: [], ...usageOf() };
+}
+
+/** How often facts are compared again with a shared text that others change. */
+const maxConflicts = 8;
+
+/** Adds the facts of a text that a block does not have. @throws SessileError CONCURRENT_WRITER */
+async function addFacts(
+  host: MemoryHost,
+  block: EditableBlock,
+  text: string,
+  { compactionId, signal }: { readonly compactionId: string; readonly signal: AbortSignal | undefined },
+): Promise<Pick<FactProposal, "status" | "facts">> {
+  for (let conflicts = 0; ; conflicts++) {
+    const present = await presentOf(host, block, signal);
     const facts = newFacts(text, present.text);
-    if (facts.length === 0) return { status: "nothing", facts, ...usageOf() };
-    const { status } = await host.write({
+    if (facts.length === 0) return { status: "nothing", facts };
+    const outcome = await host.write({
       block,
       change: { action: "add", text: facts.join("\n") },
       isRead: () => true,
       origin: { by: "compaction", from: compactionId },
       signal,
     });
-    if (status === "written") return { status, facts, ...usageOf() };
+    if (outcome.status === "written") return { status: "written", facts };
+    if (outcome.status !== "changed") return { status: "tooLong", facts: [] };
+    if (conflicts < maxConflicts) continue;
+    const details = { expected: present.revision ?? "none", actual: outcome.present.revision ?? "none" };
+    throw new SessileError("CONCURRENT_WRITER", `other writers change ${block.label}`, { details });
   }
-  return { status: "tooLong", facts: [], ...usageOf() };
 }
 
 async function presentOf(

@@ -8,12 +8,14 @@ import { type ContextItem, isResource, type Resource, type StoredResource } from
 import { encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import type { DocumentSource } from "./blocks.js";
+import type { DocumentInfo, DocumentSource } from "./blocks.js";
 import { cleanLine } from "./text.js";
 import { toolNames } from "./tools.js";
 
 /** The `source` of a resource that a memory loaded. */
 const documentSource = "document";
+
+const maxName = 120;
 
 /** A document that the context shows. */
 export interface LoadedDocument {
@@ -27,7 +29,7 @@ export interface LoadedDocument {
 /** The part of a tool result for programs, in `details.memory`. */
 export interface ResultDetails {
   readonly label?: string;
-  /** The entry or version that the model was told. */
+  /** The entry or version whose whole text the result tells the model. */
   readonly shows?: string | null;
   /** The name of the document that the result holds. */
   readonly document?: string;
@@ -61,18 +63,26 @@ export function isDocument({ source, kind }: Resource): boolean {
   return source === documentSource && kind !== "link";
 }
 
-/** Loads a document and stores its bytes; undefined if the source does not have it. */
+/** Loads a document and stores its bytes; undefined if the source does not list it, or does not have it. */
 export async function loadDocument(
   source: DocumentSource,
   name: string,
   options: { readonly blobs: Pick<BlobStore, "put">; readonly signal?: AbortSignal | undefined },
 ): Promise<StoredResource | undefined> {
   const { blobs, signal } = options;
-  const loaded = await source.load(name, { signal });
+  // The model chooses the name: a source need not defend itself against paths and the like.
+  const listed = await source.list({ signal });
+  const found = listed.find((each) => each.name === name || listedName(each) === name);
+  const loaded = found && (await source.load(found.name, { signal }));
   if (loaded === undefined) return undefined;
   const bytes = typeof loaded === "string" ? encodeUtf8(loaded.toWellFormed()) : loaded;
   const resource = await ingest({ bytes, name }, { blobs, signal, source: "tool", mismatch: "file" });
   return { ...resource, source: documentSource };
+}
+
+/** The name of a document as the prompt lists it. */
+export function listedName({ name }: DocumentInfo): string {
+  return cleanLine(name, maxName);
 }
 
 /** The edits that put documents away. The results stay in the log, and another edit brings them back. */
@@ -81,7 +91,7 @@ export function unloadDrafts(documents: readonly LoadedDocument[]): readonly Ent
     type: "context_edit",
     targetId: entryId,
     replacement: {
-      content: `[The document ${cleanLine(name, 120)} was put away; ${toolNames.load} shows it again.]`,
+      content: `[The document ${listedName({ name })} was put away; ${toolNames.load} shows it again.]`,
     },
   }));
 }

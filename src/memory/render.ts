@@ -3,6 +3,7 @@ import { digest } from "../blobs/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { Block, DocumentInfo, EditableBlock } from "./blocks.js";
+import { listedName } from "./documents.js";
 import type { RecordedBlock } from "./entries.js";
 import type { StoredValue } from "./path-state.js";
 import { cleanLine, quoted } from "./text.js";
@@ -33,7 +34,6 @@ export interface BlockContents {
 
 /** Documents that a prompt lists; a longer list says how many it leaves out. */
 const maxDocuments = 200;
-const maxName = 120;
 const maxDescription = 300;
 
 /** Renders the blocks in their order. */
@@ -90,9 +90,9 @@ function documentsText(
   { label, description }: Block & { readonly kind: "documents" },
   documents: readonly DocumentInfo[],
 ): string {
-  const shown = documents.slice(0, maxDocuments).map(({ name, description: about = "" }) => {
-    const text = cleanLine(about, maxDescription);
-    return `> - ${cleanLine(name, maxName)}${text === "" ? "" : `: ${text}`}`;
+  const shown = documents.slice(0, maxDocuments).map((document) => {
+    const text = cleanLine(document.description ?? "", maxDescription);
+    return `> - ${listedName(document)}${text === "" ? "" : `: ${text}`}`;
   });
   const rest = documents.length - shown.length;
   return [

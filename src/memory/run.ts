@@ -1,15 +1,15 @@
 /** Answers to a model's calls of the tools. Each is a tool result for the caller to append. */
-import { type ContextItem, type ToolCall, type ToolResultMessage, toolResult } from "../content/index.js";
+import { type ToolCall, type ToolResultMessage, toolResult } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { Block, EditableBlock } from "./blocks.js";
 import type { ResultDetails } from "./documents.js";
-import { loadDocument, loadedDocuments, resultDetails, unloadDrafts } from "./documents.js";
+import { listedName, loadDocument, loadedDocuments, resultDetails, unloadDrafts } from "./documents.js";
 import { memoryEntry } from "./entries.js";
 import type { MemoryHost } from "./host.js";
-import { readEntries, upwards } from "./path-state.js";
+import { type MemorySession, type PathState, readEntries, upwards } from "./path-state.js";
 import { usageText } from "./render.js";
 import { searchText } from "./search.js";
-import { cleanLine, quoted } from "./text.js";
+import { quoted } from "./text.js";
 import { actions, isMemoryTool, toolNames } from "./tools.js";
 import { appendAfter, behindLeaf, presentValue, type TextChange, type WriteOutcome } from "./write.js";
 
@@ -98,25 +98,41 @@ async function setCall(
   const { session, paths } = host;
   const origin = await originOf(host, call);
   // A call that is answered again, as after a crash, is not written again.
-  const earlier = block.source === undefined ? await isWritten(host, origin.call) : false;
-  if (earlier) {
+  if (await isWritten(host, origin.call)) {
     const present = await presentValue(block, await paths.at(session.leafId), signal);
     return answerOf(block, { status: "unchanged", present });
   }
-  const isRead: Parameters<MemoryHost["write"]>[0]["isRead"] = async (present, state) => {
+  const isRead: Parameters<MemoryHost["write"]>[0]["isRead"] = async ({ revision }, state) => {
     // An addition or a replacement reads the text at the write; a rewrite needs the text shown to the model.
-    if (change.action !== "rewrite" || present.written?.data.call !== undefined) return true;
-    const shown = state.prompt?.data.blocks[block.label];
-    if (shown === undefined ? present.revision === null : shown.shows === present.revision) return true;
-    const { items } = await session.context(state.leafId);
-    return items.some((item) => wasTold(item, block.label, present.revision));
+    return change.action !== "rewrite" || isKnown(session, state, block.label, revision);
   };
   return answerOf(block, await host.write({ block, change, isRead, origin, signal }));
 }
 
-function wasTold(item: ContextItem, label: string, revision: string | null): boolean {
-  const details = resultDetails(item);
-  return details?.label === label && details.shows === revision;
+/** Whether the model was shown a value, or made it by its own writes from one that it was shown. */
+async function isKnown(
+  session: MemorySession,
+  { leafId, prompt }: PathState,
+  label: string,
+  revision: string | null,
+): Promise<boolean> {
+  const shown = prompt?.data.blocks ?? {};
+  const inPrompt = Object.hasOwn(shown, label) ? shown[label]?.shows : null;
+  const told = new Set<string | null | undefined>([inPrompt]);
+  for (const item of (await session.context(leafId)).items) {
+    const details = resultDetails(item);
+    if (details?.label === label && details.shows !== undefined) told.add(details.shows);
+  }
+  let wanted = revision;
+  for (const { id, type } of upwards(session.tree, leafId)) {
+    if (told.has(wanted) || id === prompt?.entryId) break;
+    const entry = type === "custom" ? await session.entry(id) : undefined;
+    const data = entry && memoryEntry.read(entry);
+    if (data?.label !== label || (data.version ?? id) !== wanted) continue;
+    if (data.call === undefined) break;
+    wanted = data.previous;
+  }
+  return told.has(wanted);
 }
 
 function changeOf({ action, text, old }: Readonly<Record<string, unknown>>): TextChange | undefined {
@@ -132,9 +148,9 @@ function answerOf(block: EditableBlock, outcome: WriteOutcome): Answer {
   const usage = usageText(text, maxTokens);
   switch (outcome.status) {
     case "written":
-      return { text: `Saved in ${label}. ${usage}`, details };
+      return { text: `Saved in ${label}. ${usage}`, details: { label } };
     case "unchanged":
-      return { text: `${label} has this already. ${usage}`, details };
+      return { text: `${label} has this already. ${usage}`, details: { label } };
     case "tooLong": {
       const would = `Not saved: ${label} would have ${outcome.tokens} tokens, and ${maxTokens} is the most.`;
       const next = "Shorten or remove what matters least, then try again.";
@@ -205,7 +221,7 @@ async function loadCall(
   if (isAnswer(block)) return result(call, block);
   const { label } = block;
   const name = textOf(given.name);
-  const shown = cleanLine(name, 120);
+  const shown = listedName({ name });
   const { items } = await host.session.context();
   if (loadedDocuments(items).some((loaded) => loaded.label === label && loaded.name === name))
     return result(call, { text: `${shown} is loaded already.`, details: { label } });
@@ -225,7 +241,7 @@ async function unloadCall(
   const { label } = block;
   const { session } = host;
   const name = textOf(given.name);
-  const shown = cleanLine(name, 120);
+  const shown = listedName({ name });
   return behindLeaf(session, async (leafId) => {
     const { items } = await session.context(leafId);
     const loaded = loadedDocuments(items).filter((each) => each.label === label && each.name === name);

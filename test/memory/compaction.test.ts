@@ -7,9 +7,9 @@ import {
 } from "sessile/compaction";
 import { toolCalls, toolResult, userMessage } from "sessile/content";
 import { type FactProposal, type MemoryBlock, sessionMemory } from "sessile/memory";
-import { memorySessionStore } from "sessile/session";
+import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { callOf, replyWith } from "./support.js";
+import { callOf, replyWith, sharedText } from "./support.js";
 
 const blocks: readonly MemoryBlock[] = [
   { label: "identity", text: "You are patient." },
@@ -18,11 +18,17 @@ const blocks: readonly MemoryBlock[] = [
 
 /** A long conversation whose memory was written in between, and the requests of its compaction. */
 async function compacted(
-  answer: (prompt: GeneratePrompt, asked: number) => string,
+  answer: (
+    prompt: GeneratePrompt,
+    asked: number,
+    place: { readonly store: SessionStore; readonly session: Session },
+  ) => string | Promise<string>,
   more: Partial<CompactOptions> = {},
+  own: readonly MemoryBlock[] = blocks,
 ) {
-  const session = await memorySessionStore().create({ cwd: "/" });
-  const memory = sessionMemory(session, { blocks });
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/" });
+  const memory = sessionMemory(session, { blocks: own });
   await memory.prompt();
   const call = callOf("set_memory", { label: "facts", action: "add", text: "likes Darjeeling" });
   await session.appendMessage(userMessage("I like Darjeeling."));
@@ -41,7 +47,8 @@ async function compacted(
   const proposals: FactProposal[] = [];
   const generate: Generate = async (prompt) => {
     prompts.push(prompt);
-    return { text: answer(prompt, prompts.filter(isAboutFacts).length), usage };
+    const asked = prompts.filter(isAboutFacts).length;
+    return { text: await answer(prompt, asked, { store, session }), usage };
   };
   const options: CompactOptions = {
     strategy: rollingSummary({ keepRecentTokens: 1_000 }),
@@ -107,6 +114,48 @@ describe("a compaction beside a memory", () => {
       .map(({ text }) => Number(/at most (\d+) words/.exec(text)?.[1]));
     expect(words).toEqual(words.map((_, at) => Math.floor((words[0] ?? 0) / 2 ** at)));
     expect(words[0]).toBeLessThan(60);
+  });
+
+  it("adds facts to a shared text that another session changes meanwhile, or says that it could not", async () => {
+    for (const changes of [3, 1000]) {
+      const source = sharedText();
+      const { set } = source;
+      let count = 0;
+      source.set = async function (text, expected) {
+        // Another session's fact comes between the read and the write.
+        if (text.includes("Oslo") && count++ < changes) {
+          this.text += `${this.text === "" ? "" : "\n"}fact ${count}`;
+          this.version++;
+        }
+        return set?.call(this, text, expected);
+      };
+      const own = [{ label: "facts", source }];
+      const { proposals, prompts, result } = await compacted(
+        summaryOr(() => "- lives in Oslo"),
+        {},
+        own,
+      );
+      expect(result.status).toBe("compacted");
+      expect(prompts.filter(isAboutFacts)).toHaveLength(1);
+      if (changes === 3) {
+        expect(proposals).toMatchObject([{ status: "written", facts: ["lives in Oslo"] }]);
+        expect(source.text).toBe("likes Darjeeling\nfact 1\nfact 2\nfact 3\nlives in Oslo");
+      } else
+        expect(proposals).toMatchObject([
+          { status: "failed", facts: [], error: { code: "CONCURRENT_WRITER" } },
+        ]);
+    }
+  });
+
+  it("is told, and stands, if another writer comes before the facts", async () => {
+    const { proposals, result } = await compacted(async (prompt, _, { store, session }) => {
+      if (!isAboutFacts(prompt)) return "## Goal\nTea.";
+      const other = await store.open(session, { mode: "write" });
+      await other.appendMessage(userMessage("Meanwhile."));
+      return "- lives in Oslo";
+    });
+    expect(result.status).toBe("compacted");
+    expect(proposals).toMatchObject([{ status: "failed", facts: [], error: { code: "CONCURRENT_WRITER" } }]);
   });
 
   it("stays compacted if no fact is found, or the model fails", async () => {

@@ -65,6 +65,39 @@ describe("set_memory", () => {
     expect((await asked(session, memory, "set_memory", set("rewrite", "likes milk"))).isError).toBe(false);
   });
 
+  it("does not rewrite what the model only added to, or had in part already", async () => {
+    for (const text of ["likes tea", "has this line"]) {
+      const { session, memory } = await started();
+      await memory.prompt();
+      await memory.set("facts", "written by a person\nhas this line");
+      const added = await asked(session, memory, "set_memory", set("add", text));
+      expect(added.isError).toBe(false);
+      const before = (await memory.get("facts")).text;
+      const refused = await asked(session, memory, "set_memory", set("rewrite", "likes milk"));
+      expect(refused).toMatchObject({ isError: true, details: { memory: { code: "CONCURRENT_WRITER" } } });
+      expect((await memory.get("facts")).text).toBe(before);
+    }
+  });
+
+  it("rewrites what the model made of a text that it was shown", async () => {
+    for (const block of [facts[0] as MemoryBlock, { label: "facts", source: sharedText() }]) {
+      const { session, memory } = await started({ blocks: [block] });
+      await memory.set("facts", "likes tea");
+      await memory.prompt();
+      for (const args of [set("add", "lives in Oslo"), set("replace", "milk", "tea"), set("rewrite", "one")])
+        expect((await asked(session, memory, "set_memory", args)).isError).toBe(false);
+      expect((await memory.get("facts")).text).toBe("one");
+    }
+  });
+
+  it("is for a block with the name of a member of every object, too", async () => {
+    const { session, memory } = await started({ blocks: [{ label: "x", text: "You." }] });
+    await memory.prompt();
+    const more = sessionMemory(session, { blocks: [{ label: "constructor", writable: true }] });
+    const args = { label: "constructor", action: "rewrite", text: "likes tea" };
+    expect((await asked(session, more, "set_memory", args)).isError).toBe(false);
+  });
+
   it("is not written again if it is answered again, as after a crash", async () => {
     const { session, memory } = await started();
     const calls = [callOf("set_memory", set("rewrite", "one")), callOf("set_memory", set("rewrite", "two"))];
@@ -93,6 +126,14 @@ describe("set_memory", () => {
     await session.appendMessage(replyWith(replaced));
     for (const each of [replaced, replaced]) expect((await memory.run(each))?.isError).toBe(false);
     expect(source).toMatchObject({ text: "two", version: 2 });
+    const removed = callOf("set_memory", { label: "team", action: "replace", old: "two", text: "" });
+    await session.appendMessage(replyWith(removed));
+    for (const each of [removed, removed]) expect((await memory.run(each))?.isError).toBe(false);
+    expect(source).toMatchObject({ text: "", version: 3 });
+    // Another session has the line again by now.
+    await source.set?.("two", "3");
+    expect((await memory.run(removed))?.isError).toBe(false);
+    expect(source).toMatchObject({ text: "two", version: 4 });
   });
 
   it("answers wrong arguments with an error for the model", async () => {
@@ -197,6 +238,34 @@ describe("documents", () => {
     expect(await asked(session, memory, "load_document", { name: "refunds" })).toMatchObject({
       isError: true,
     });
+  });
+});
+
+describe("a source of documents", () => {
+  const long = "d".repeat(200);
+  const asks: string[] = [];
+  const documents = {
+    list: async () => [{ name: "refunds" }, { name: long }, { name: "two\nlines" }, { name: "gone" }],
+    load: async (name: string) => {
+      asks.push(name);
+      return name === "gone" ? undefined : ({ refunds: "30 days" } as Record<string, string>)[name] || name;
+    },
+  };
+
+  it("is asked only for names that it lists, as they are listed", async () => {
+    const { session, memory } = await started({
+      blocks: [{ label: "d", documents }],
+      blobs: memoryBlobStore(),
+    });
+    const load = (name: unknown) => asked(session, memory, "load_document", { label: "d", name });
+    for (const name of ["constructor", "__proto__", "../secret", "", "Refunds", 5, "gone"])
+      expect(await load(name)).toMatchObject({ isError: true });
+    const shown = (await memory.prompt()).system.split("\n").flatMap((line) => line.split("> - ")[1] ?? []);
+    for (const name of shown.slice(0, 3)) expect(await load(name)).toMatchObject({ isError: false });
+    expect(asks).toEqual(["gone", "refunds", long, "two\nlines"]);
+    for (const name of shown.slice(0, 3))
+      await asked(session, memory, "unload_document", { label: "d", name });
+    expect(await memory.documents()).toEqual([]);
   });
 });
 
