@@ -1,11 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { collectGarbage, memoryBlobStore } from "sessile/blobs";
+import { blobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
 import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { r2BlobBackend } from "sessile/r2";
 import { deletePartition, memorySessionStore, type SessionStore, sessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
+import { MemoryBucket } from "../r2/bucket.js";
 import { canary, filesWithCanary } from "../support/canary.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
@@ -116,7 +119,11 @@ describe.each(Object.entries(blobKinds))("deletePartition with blobs in %s", (_,
     const { ref: other } = await blobs.partition("beta").put(bytesOf("one"));
     await blobs.put(bytesOf("one"));
     const report = await deletePartition(memorySessionStore(), "acme", { blobs });
-    expect(report).toMatchObject({ sessions: 0, blobs: { count: 1, bytes: bytesOf("one").length } });
+    expect(report).toMatchObject({
+      partition: "acme",
+      sessions: 0,
+      blobs: { count: 1, bytes: bytesOf("one").length },
+    });
     for (const each of [ref, trashed]) expect(await blobs.partition("acme").get(each)).toBeUndefined();
     expect(await blobs.partition("beta").get(other)).toEqual(bytesOf("one"));
     expect(await blobs.get(other)).toEqual(bytesOf("one"));
@@ -124,6 +131,48 @@ describe.each(Object.entries(blobKinds))("deletePartition with blobs in %s", (_,
     await acme.put(bytesOf("two"));
     expect(await acme.get(ref)).toEqual(bytesOf("one"));
   });
+});
+
+test("deletePartition reports what it left, and stops at a signal", async () => {
+  const { backend } = memorySessionStore();
+  const store = sessionStore({
+    create: (session) => backend.create(session),
+    open: (id, options) => backend.open(id, options),
+    async *list(query) {
+      query.skipped?.("s3", new SessileError("NO_HEADER", "no", { details: { path: "s3", lines: 1 } }));
+      yield* backend.list(query);
+    },
+    delete: (id, options) => backend.delete(id, options),
+  });
+  await fill(store);
+  const blobs = memoryBlobStore();
+  const { ref } = await blobs.partition("acme").put(bytesOf("one"));
+  const signal = AbortSignal.abort(new Error("enough"));
+  for (const options of [{ signal }, { signal, blobs }])
+    await expect(deletePartition(store, "acme", options)).rejects.toThrow("enough");
+  await expect(deletePartition(memorySessionStore(), "acme", { signal, blobs })).rejects.toThrow("enough");
+  expect(await idsIn(store, "acme")).toEqual(["one", "two"]);
+  expect(await blobs.partition("acme").stat(ref)).toBeDefined();
+  const { remaining } = await deletePartition(store, "acme");
+  expect(remaining).toEqual(["s3, which cannot be read", "blobs of the partition (see `blobs`)"]);
+});
+
+test("deletePartition of a bucket deletes staged bytes too, and counts what it deleted itself", async () => {
+  const bucket = new MemoryBucket();
+  const blobs = blobStore(r2BlobBackend({ bucket }));
+  const acme = blobs.partition("acme");
+  await acme.put(bytesOf("one"));
+  const { ref } = await acme.put(bytesOf("two"));
+  bucket.store("@acme/staging/0", bytesOf("half"));
+  bucket.store("staging/0", bytesOf("of another"));
+  const key = [...bucket.objects.keys()].find((each) => each.endsWith(ref.slice(7))) as string;
+  bucket.after = (call) => {
+    // Somebody else deletes a blob that was listed.
+    if (call === "list") bucket.objects.delete(key);
+  };
+  const report = await deletePartition(memorySessionStore(), "acme", { blobs });
+  expect(report.blobs).toEqual({ count: 1, bytes: bytesOf("one").length });
+  expect([...bucket.objects.keys()]).toEqual(["staging/0"]);
 });
 
 test("deletePartition leaves no byte of quarantined blobs and temporary files", async () => {

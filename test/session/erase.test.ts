@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { fileBlobStore } from "sessile/blobs/node";
@@ -11,6 +11,7 @@ import {
   type Session,
   type SessionEntry,
   type SessionStore,
+  sessionStore,
 } from "sessile/session";
 import { diagnoseSession, fileSessionStore, salvageSession } from "sessile/session/node";
 import { afterEach, describe, expect, test } from "vitest";
@@ -52,6 +53,21 @@ async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
   for await (const item of source) items.push(item);
   return items;
+}
+
+/** Counts the listeners of a store from now on. */
+function countListeners(store: SessionStore): () => number {
+  const on = store.on.bind(store);
+  let count = 0;
+  store.on = (...given) => {
+    const stop = on(...given);
+    count++;
+    return () => {
+      count--;
+      stop();
+    };
+  };
+  return () => count;
 }
 
 async function linesOf(session: Session): Promise<readonly string[]> {
@@ -196,6 +212,26 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     expect(second.sessions[0]?.erased).toEqual(["e0000006", "e0000007"]);
   });
 
+  test("each name goes with the first message of a person, and none with a later one", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    await session.append([
+      { type: "model_change", provider: "p", modelId: "m" },
+      ...[say("hello", "e0000001"), say("more", "e0000002"), say("last", "e0000003")],
+    ]);
+    const names = [{ name: canary }, { title: canary }, { slug: canary }];
+    const infos = await session.append(names.map((each) => ({ type: "session_info", ...each })));
+    const ids = infos.map(({ id }) => id);
+    const later = await eraseEntries(store, session, ["e0000003", "e0000002"], { reason });
+    // In the order of the log.
+    expect(later.sessions[0]?.erased).toEqual(["e0000002", "e0000003"]);
+    const first = await eraseEntries(store, session, ["e0000001"], { reason });
+    expect(first.sessions[0]?.erased).toEqual(["e0000001", ...ids]);
+    expect(await linesOf(await keep(store.open(session.id)))).not.toContainEqual(
+      expect.stringContaining(canary),
+    );
+  });
+
   // @covers security:erasure
   test("the report lists what derives from erased entries", async () => {
     const store = make();
@@ -238,6 +274,35 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     );
   });
 
+  test("a compaction derives from what it covers, a summary from the branch that was left", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const compaction = { type: "compaction", summary: "s", tokensBefore: 1 } as const;
+    const summary = (fromId: string, id: string): EntryDraft => ({
+      ...{ type: "branch_summary", summary: "s", fromId, id },
+    });
+    await session.append([say("one", "e0000001"), say("two", "e0000002")]);
+    await session.append([say("left", "e0000003"), say("left too", "e0000004")]);
+    session.branch("e0000001");
+    await session.append([say("elsewhere", "e0000005")]);
+    session.branch("e0000002");
+    await session.append([
+      summary("e0000004", "e0000006"),
+      // As pi writes it: the target of the branch, or nothing known.
+      summary("e0000002", "e0000007"),
+      summary("root", "e0000008"),
+      { ...compaction, firstKeptEntryId: "e0000001", id: "e0000009" },
+      { ...compaction, firstKeptEntryId: "e0000002", id: "e0000010" },
+    ]);
+    const derived = async (id: string) => {
+      const { sessions } = await eraseEntries(store, session, [id], { reason });
+      return sessions[0]?.derived.map(({ entryId }) => entryId);
+    };
+    expect(await derived("e0000003")).toEqual(["e0000006", "e0000007", "e0000008"]);
+    expect(await derived("e0000005")).toEqual(["e0000008"]);
+    expect(await derived("e0000001")).toEqual(["e0000010"]);
+  });
+
   test("forks are erased on request, and their forks", async () => {
     const store = make();
     const session = await keep(store.create({ cwd: "/work" }));
@@ -250,12 +315,25 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     expect(remaining.join("\n")).toContain("forks");
     expect(await linesOf(await keep(store.open(fork)))).toContainEqual(expect.stringContaining(canary));
     const report = await eraseEntries(store, session, [first?.id as string], { reason, forks: true });
-    expect(new Set(report.sessions.map(({ id }) => id))).toEqual(
-      new Set([session.id, fork.id, second.id, extract.id]),
+    expect(report.sessions.map(({ id }) => id).sort()).toEqual(
+      [session.id, fork.id, second.id, extract.id].sort(),
     );
     for (const id of [session.id, fork.id, second.id, extract.id])
       expect(await linesOf(await keep(store.open(id)))).not.toContainEqual(expect.stringContaining(canary));
     expect(await (await keep(store.open(second))).entry(own?.id as string)).toEqual(own);
+  });
+
+  test("a chain of forks is erased to its end, and the store keeps no listener", async () => {
+    const store = make();
+    const session = await keep(store.create({ cwd: "/work" }));
+    const [first] = await session.append([say(canary)]);
+    const chain = [session];
+    for (let at = 0; at < 3; at++) chain.push(await keep(store.fork(chain.at(-1) as Session)));
+    const listeners = countListeners(store);
+    const ids = [first?.id as string];
+    const report = await eraseEntries(store, session, ids, { reason, forks: true });
+    expect(report.sessions.map(({ id }) => id)).toEqual(chain.map(({ id }) => id));
+    expect(listeners()).toBe(0);
   });
 
   test("forks of a deleted fork are found", async () => {
@@ -276,7 +354,7 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     await store.delete(other.id);
     const before = await linesOf(await keep(store.open(stranger)));
     const report = await eraseEntries(store, session, [first?.id as string], { reason, forks: true });
-    expect(new Set(report.sessions.map(({ id }) => id))).toEqual(new Set([session.id, second.id, third.id]));
+    expect(report.sessions.map(({ id }) => id)).toEqual([session.id, second.id, third.id]);
     for (const id of [session.id, second.id, third.id])
       expect(await linesOf(await keep(store.open(id)))).not.toContainEqual(expect.stringContaining(canary));
     expect(await linesOf(await keep(store.open(stranger)))).toEqual(before);
@@ -311,12 +389,53 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
   });
 });
 
-test("a store whose backend cannot erase says so", async () => {
+test("a fork of an unrelated session that is there stays, even with an equal entry", async () => {
+  const store = memorySessionStore({ now: () => Date.UTC(2026, 0, 1) });
+  const [session, other] = [
+    await keep(store.create({ cwd: "/work" })),
+    await keep(store.create({ cwd: "/work" })),
+  ];
+  for (const each of [session, other]) await each.append([say("the same", "e0000001")]);
+  const stranger = await keep(store.fork(other));
+  const { sessions } = await eraseEntries(store, session, ["e0000001"], { reason, forks: true });
+  expect(sessions.map(({ id }) => id)).toEqual([session.id]);
+  expect(await textsOf(await keep(store.open(stranger.id)))).toEqual(["the same"]);
+});
+
+test("a session without a parent in the store that cannot be opened is reported", async () => {
   const { backend } = memorySessionStore();
-  const { sessionStore } = await import("sessile/session");
+  let unreadable: string | undefined;
+  const store: SessionStore = sessionStore({
+    ...backend,
+    create: (session) => backend.create(session),
+    open: async (id, options) => {
+      if (id !== unreadable) return backend.open(id, options);
+      throw new SessileError("STORAGE_FAILED", "no", { details: { operation: "", path: "", errno: "EIO" } });
+    },
+    list: (query) => backend.list(query),
+    delete: (id, options) => backend.delete(id, options),
+  });
+  const session = await keep(store.create({ cwd: "/work" }));
+  const [first] = await session.append([say(canary)]);
+  const fork = await keep(store.fork(session));
+  const orphan = await keep(store.fork(fork));
+  await store.delete(fork.id);
+  unreadable = orphan.id;
+  const { sessions, remaining } = await eraseEntries(store, session, [first?.id as string], {
+    reason,
+    forks: true,
+  });
+  expect(sessions).toHaveLength(1);
+  expect(remaining).toContain(`${orphan.id}, which cannot be read`);
+});
+
+test("a store whose backend cannot erase says so at the first attempt", async () => {
+  const { backend } = memorySessionStore();
+  let writers = 0;
   const store: SessionStore = sessionStore({
     create: (session) => backend.create(session),
     async open(id, options) {
+      if (options.mode === "write") writers++;
       const log = await backend.open(id, options);
       return log && (Object.assign(log, { erase: undefined }) as typeof log);
     },
@@ -328,6 +447,7 @@ test("a store whose backend cannot erase says so", async () => {
   await expect(eraseEntries(store, session, [first?.id as string], { reason })).rejects.toThrow(
     "this backend cannot erase",
   );
+  expect(writers).toBe(1);
 });
 
 describe("files", () => {
@@ -342,9 +462,26 @@ describe("files", () => {
       writeFileSync(`${path}${suffix}`, canary);
     writeFileSync(join(dirname(path), "other.txt"), "of somebody else");
     const { sessions } = await eraseEntries(store, session, [first?.id as string], { reason });
-    expect(sessions[0]?.removed).toHaveLength(3);
+    expect(sessions[0]).toMatchObject({ location: path, removed: { length: 3 } });
     expect(filesWithCanary(dir)).toEqual([]);
     expect(readdirSync(dirname(path)).sort()).toEqual([path.split("/").at(-1), "other.txt"].sort());
+  });
+
+  test("forks are found by the name of a parent whose directory has moved, and no others", async () => {
+    const now = () => Date.UTC(2026, 0, 1);
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir, now });
+    const [session, other] = [await store.create({ cwd: "/work" }), await store.create({ cwd: "/work" })];
+    for (const each of [session, other]) await each.append([say(canary, "e0000001")]);
+    const [fork, stranger] = [await store.fork(session), await store.fork(other)];
+    for (const each of [session, other, fork, stranger]) await each.close();
+    const moved = join(temporaryDirectory(), "moved");
+    renameSync(dir, moved);
+    const here = fileSessionStore({ dir: moved, now });
+    const { sessions } = await eraseEntries(here, session.id, ["e0000001"], { reason, forks: true });
+    expect(sessions.map(({ id }) => id)).toEqual([session.id, fork.id]);
+    const left = [other, stranger].map(({ location }) => (location as string).replace(dir, moved));
+    expect([...filesWithCanary(moved)].sort()).toEqual(left.sort());
   });
 
   test("an old version is migrated, and its copy goes", async () => {
@@ -389,9 +526,11 @@ describe("files", () => {
     await session.append([say("one", "e0000001")]);
     await session.close();
     const path = session.location as string;
-    writeFileSync(path, `${readFileSync(path, "utf8")}not JSON\n`);
+    const damaged = `not JSON {"type":"message","id":"e0000001"\n`;
+    writeFileSync(path, readFileSync(path, "utf8") + damaged);
     const { remaining } = await eraseEntries(store, session, ["e0000001"], { reason });
     expect(remaining.join("\n")).toContain("1 damaged lines");
+    expect(readFileSync(path, "utf8").endsWith(damaged)).toBe(true);
   });
 
   test("diagnose and salvage know tombstones", async () => {
@@ -439,6 +578,33 @@ describe("files", () => {
     const last = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
     expect(last.blobs?.deleted).toEqual(shared.blobs?.kept);
     expect(await all(blobs.list())).toEqual([]);
+  });
+
+  test("a session whose file cannot be listed keeps its blobs, and one that is deleted meanwhile does not", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+    const store = fileSessionStore({ dir: join(dir, "sessions"), blobs });
+    const session = await keep(store.create({ cwd: "/work" }));
+    const { ref } = await blobs.put(new TextEncoder().encode("bytes"));
+    await session.append([say(`see ${ref}`, "e0000001"), say(`see ${ref}`, "e0000002")]);
+    const broken = join(dirname(session.location as string), "broken.jsonl");
+    writeFileSync(broken, `not a header\n{"ref":"${ref}"}\n`);
+    await eraseEntries(store, session, ["e0000001"], { reason });
+    const { blobs: kept, remaining } = await eraseEntries(store, session, ["e0000002"], { reason, blobs });
+    expect(kept).toEqual({ deleted: [], kept: [ref] });
+    expect(remaining.join("\n")).toContain("broken.jsonl");
+    const { ref: other } = await blobs.put(new TextEncoder().encode("others"));
+    rmSync(broken);
+    await session.refresh();
+    await session.append([say(`see ${other}`, "e0000003")]);
+    const gone = await keep(store.create({ cwd: "/work" }));
+    await gone.append([say(`see ${other}`)]);
+    const listeners = countListeners(store);
+    const open = store.backend.open.bind(store.backend);
+    store.backend.open = async (id, options) => (id === gone.id ? undefined : open(id, options));
+    const report = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
+    expect(report.blobs).toEqual({ deleted: [other], kept: [] });
+    expect(listeners()).toBe(0);
   });
 
   test("a session that cannot be read keeps its blobs", async () => {
