@@ -389,6 +389,116 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
   });
 });
 
+test("a tombstone keeps what the tree, the pairs and the sums need, and nothing else", async () => {
+  const numbers = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };
+  const cost = { input: 0.1, output: 0.2, cacheRead: 0.3, cacheWrite: 0.4, total: 1 };
+  const usage = { ...numbers, cost };
+  const noted = { ...numbers, note: canary, cost: { ...cost, note: canary } };
+  const model = { provider: "p", modelId: "m" };
+  const text = { type: "text", text: canary } as const;
+  const erasedText = { type: "text", text: "[erased]" };
+  const bare = { type: "toolCall", id: "c1", name: "t", arguments: {}, namespace: "n" };
+  const made = { ...bare, arguments: { canary }, thoughtSignature: canary };
+  const by = { role: "assistant", api: "a", provider: "p", model: "m", stopReason: "stop" };
+  const result = { role: "toolResult", toolCallId: "c1", toolName: "t", isError: true };
+  const shell = { role: "bashExecution", exitCode: 1, cancelled: false, truncated: true };
+  const target = { targetId: "e0000000" };
+  const message = (before: object, after: object) => [
+    { type: "message", message: { ...before, timestamp: 1 } },
+    { message: { ...after, timestamp: 1 } },
+  ];
+  const edit = (content: unknown, kept: unknown) => [
+    { type: "context_edit", ...target, replacement: { content } },
+    { ...target, replacement: { content: kept } },
+  ];
+  const part = (before: object, after: object) => [
+    { type: "part_update", ...target, index: 1, part: before },
+    { ...target, index: 1, part: after },
+  ];
+  const kept = (type: string, rest: object, gone: object = {}) => [{ type, ...rest, ...gone }, rest];
+  const summary = { summary: "[erased]", usage, fromHook: true };
+  const table = [
+    message({ role: "user", content: [text] }, { role: "user", content: "[erased]" }),
+    message({ role: "system", content: canary }, { role: "system", content: "[erased]" }),
+    message(
+      { ...by, content: [text, made], usage: noted, errorMessage: canary },
+      { ...by, content: [erasedText, bare], usage },
+    ),
+    message({ ...by, content: [made] }, { ...by, content: [bare] }),
+    message(
+      { ...result, content: [text], details: { canary }, usage: noted },
+      { ...result, content: [erasedText], usage },
+    ),
+    message(
+      { ...shell, command: canary, output: canary, fullOutputPath: canary },
+      { ...shell, command: "[erased]", output: "" },
+    ),
+    message(
+      { role: "custom", customType: "x", content: canary, display: true, details: canary },
+      { role: "custom", customType: "x", content: "[erased]", display: true },
+    ),
+    kept("thinking_level_change", { thinkingLevel: "high" }, { note: canary }),
+    kept("model_change", model, { note: canary }),
+    kept(
+      "compaction",
+      { ...summary, firstKeptEntryId: "e0000000", tokensBefore: 5, strategy: "s", model },
+      { summary: canary, details: { canary }, usage: noted, model: { ...model, note: canary } },
+    ),
+    kept(
+      "branch_summary",
+      { fromId: "root", ...summary },
+      { summary: canary, usage: noted, details: canary },
+    ),
+    kept("custom", { customType: "x" }, { data: canary }),
+    kept(
+      "custom_message",
+      { customType: "x", content: "[erased]", display: false },
+      { content: canary, details: canary },
+    ),
+    kept("label", target, { label: canary }),
+    kept(
+      "session_info",
+      { archivedAt: "2026-01-01T00:00:00.000Z" },
+      { title: canary, share: { url: canary } },
+    ),
+    kept("usage", { kind: "k", provider: "p", model: "m", usage }, { usage: noted, note: canary }),
+    edit(canary, "[erased]"),
+    edit([text, made], [erasedText, bare]),
+    edit([made], [bare]),
+    part(text, erasedText),
+    part(made, bare),
+    [
+      { type: "message_update", ...target, message: { role: "user", content: canary, timestamp: 1 } },
+      { ...target, message: { role: "user", content: "[erased]", timestamp: 1 } },
+    ],
+    kept("context_pin", { ...target, pinned: true }, { note: canary }),
+    kept("revert", { ...target, partId: "p", undone: true }, { snapshot: canary, diff: canary }),
+    kept("resource_view", { resourceId: "r" }, { reason: canary }),
+    kept("resource_observation", { resourceId: "r", text: "[erased]" }, { text: canary }),
+  ] as readonly (readonly [object, object])[];
+  const entries = table.map(([given], at) => ({
+    ...given,
+    id: `e00001${String(at).padStart(2, "0")}`,
+    parentId: at === 0 ? null : `e00001${String(at - 1).padStart(2, "0")}`,
+    timestamp: "2026-01-01T00:00:00.000Z",
+  })) as unknown as SessionEntry[];
+  const dir = temporaryDirectory();
+  writeFileSync(join(dir, "any.jsonl"), sessionOf(entries, { header: { ...plainHeader, id: "any" } }).text);
+  const store = fileSessionStore({ dir });
+  await eraseEntries(
+    store,
+    "any",
+    entries.map(({ id }) => id),
+    { reason },
+  );
+  const bodies = (await linesOf(await keep(store.open("any")))).map((line) => {
+    const { type: _, id, parentId: _p, timestamp: _t, erased, crc: _c, ...body } = JSON.parse(line);
+    expect(erased).toMatchObject({ reason });
+    return [id, body];
+  });
+  expect(bodies).toEqual(table.map(([, body], at) => [entries[at]?.id, body]));
+});
+
 test("a fork of an unrelated session that is there stays, even with an equal entry", async () => {
   const store = memorySessionStore({ now: () => Date.UTC(2026, 0, 1) });
   const [session, other] = [
@@ -516,6 +626,7 @@ describe("files", () => {
     expect(report.remaining.join("\n")).not.toContain("damaged");
     const again = await keep(store.open(session.id));
     expect((await again.entry("e0000003"))?.type).toBe("unknown");
+    expect(again.tree.node("e0000003")).toMatchObject({ type: "message", role: "user" });
     expect(await again.entry("e0000002")).toMatchObject({ message: { content: "two" } });
   });
 
