@@ -475,7 +475,7 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
     kept("revert", { ...target, partId: "p", undone: true }, { snapshot: canary, diff: canary }),
     kept("resource_view", { resourceId: "r" }, { reason: canary }),
     kept("resource_observation", { resourceId: "r", text: "[erased]" }, { text: canary }),
-  ] as readonly (readonly [object, object])[];
+  ] as unknown as readonly (readonly [object, object])[];
   const entries = table.map(([given], at) => ({
     ...given,
     id: `e00001${String(at).padStart(2, "0")}`,
