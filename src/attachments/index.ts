@@ -1,5 +1,5 @@
 /**
- * Attachments: storing them, naming them in a session, and deciding what each request shows of them.
+ * Attachments: storing them, naming them in a session, and deciding how each request shows them.
  *
  * @module attachments
  */

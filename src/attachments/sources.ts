@@ -1,4 +1,4 @@
-/** The sources that `ingest` takes, and what is recorded of their senders' claims. */
+/** The sources that `ingest` accepts, and the claims of their senders that are recorded. */
 import type { StoredResource } from "../content/index.js";
 
 /** Bytes, such as `readLocalFile` returns, with the sender's claims about them. */

@@ -19,7 +19,7 @@ export interface ResourceViewDraft {
   readonly reason?: string;
 }
 
-/** An entry for `session.append` that records what a model saw in a resource. */
+/** An entry for `session.append` with a model's observation of a resource. */
 export interface ResourceObservationDraft {
   readonly type: "resource_observation";
   readonly resourceId: string;
@@ -40,7 +40,7 @@ export function resourceView(resourceId: string, reason?: string): ResourceViewD
   return reason === undefined || reason === "" ? draft : { ...draft, reason };
 }
 
-/** Records what a model saw in a resource. It applies to its own branch only, so each fork has its own. */
+/** Records a model's observation of a resource. It applies to its own branch only. */
 export function resourceObservation(resourceId: string, text: string): ResourceObservationDraft {
   return {
     type: "resource_observation",

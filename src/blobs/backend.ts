@@ -127,8 +127,8 @@ export interface BlobBackend {
   /** The same storage for another partition, isolated from this one. */
   partition(name: string): BlobBackend;
   /**
-   * Deletes everything of this named partition, also what is no blob, such as a quarantine. Returns what may
-   * still hold content of it, for people. Absent if the other methods delete all.
+   * Deletes everything of this named partition, also files that are no blobs, such as a quarantine. Returns
+   * what may still hold content of it, for people. Absent if the other methods delete all.
    */
   clear?(): Promise<readonly string[]>;
   /** Removes temporary files of crashed writers from before this time. Absent if there are none. */

@@ -68,7 +68,7 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
     },
     async restore(ref) {
       const kept = trashed.get(ref);
-      // What was put again since is at least as good.
+      // A blob that was put again since is at least as good.
       if (kept !== undefined && !stored.has(ref)) stored.set(ref, { bytes: kept.bytes, at: now() });
       return trashed.delete(ref);
     },

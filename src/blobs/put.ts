@@ -10,7 +10,7 @@ import { type Quota, type Reservation, unlimited } from "./quota.js";
 import type { DigestAlgorithm } from "./ref.js";
 import type { PutOptions } from "./types.js";
 
-/** Where a put goes, and what it keeps to. */
+/** The backend of a put, and its limits. */
 export interface PutTarget {
   readonly backend: BlobBackend;
   readonly hash: HashFunction;
@@ -132,7 +132,7 @@ class Put {
       try {
         this.#intake.hash(piece);
       } finally {
-        // In any case: what is under way must not outlive the writer.
+        // In any case: a pending write must not outlive the writer.
         await written;
       }
       this.#fed += piece.length;

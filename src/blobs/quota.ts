@@ -124,7 +124,7 @@ export class Quota {
   async #take(reservation: BlobReservation, more: number): Promise<void> {
     const partition = this.#partition;
     let room = await this.#reserve(reservation);
-    // A process does not see what others delete.
+    // A process does not see the deletions of others.
     if (!room.reserved && room.used !== undefined && this.#ofProcess !== undefined) {
       await this.#count();
       room = await this.#reserve(reservation);

@@ -1,7 +1,7 @@
 import type { BlobRef } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 
-/** What names a blob: SHA-256, or BLAKE3 of 256 bits. */
+/** The algorithm of a ref: SHA-256, or BLAKE3 of 256 bits. */
 export type DigestAlgorithm = "sha256" | "blake3";
 
 const refPattern = /^(sha256|blake3):[0-9a-f]{64}$/;

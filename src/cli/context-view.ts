@@ -87,7 +87,7 @@ export async function contextViewAt(session: Session, at: string | null): Promis
   };
 }
 
-/** Prints what is not in the context and why, then the messages in whole. */
+/** Prints the entries that are not in the context and why, then the messages in full. */
 export async function printContext(view: ContextView, session: Session, out: Output): Promise<void> {
   const { at, model, tokens, compactions, edits, others, items } = view;
   const name = model === null ? "" : `, ${out.clean(`${model.provider} ${model.modelId}`)}`;

@@ -11,7 +11,7 @@ import { Worker } from "node:worker_threads";
 const minFiles = 1_000;
 const threads = 4;
 
-/** Reads the first 16 KiB and the last 64 KiB of each file of a list. Each thread reads a part of the files. */
+/** Reads the first 16 KiB and the last 64 KiB of each file. Each thread reads a part of the files. */
 const program = `
 const { closeSync, fstatSync, openSync, readSync } = require("node:fs");
 const { workerData } = require("node:worker_threads");
@@ -24,7 +24,7 @@ for (const path of workerData) {
     if (size > 16384) readSync(file, buffer, 0, 65536, Math.max(0, size - 65536));
     closeSync(file);
   } catch {
-    // The list tells what is wrong with the file.
+    // The list reports the error of the file.
   }
 }`;
 

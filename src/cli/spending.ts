@@ -18,7 +18,7 @@ export interface Spent {
   unpriced: number;
 }
 
-/** What calls are summed by. */
+/** The groups by which calls are summed. */
 export const groupings = ["model", "day", "project"] as const;
 export type Grouping = (typeof groupings)[number];
 

@@ -45,7 +45,7 @@ async function readFamily(
   const files = [path];
   const ids = new Set(startedIds(main));
   const beside = ids.size === 0 ? [] : await readdir(dirname(path));
-  // A set visits what is added while it is walked, and a cycle once.
+  // Iteration over a set includes members added meanwhile, and visits a cycle once.
   for (const id of ids) {
     const name = beside.find((each) => each === `${id}.jsonl` || each.endsWith(`_${id}.jsonl`));
     if (id === main.header?.id) continue;

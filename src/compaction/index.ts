@@ -1,5 +1,5 @@
 /**
- * Compaction: decides when a context is too long, what of it stays and what a summary replaces, and writes
+ * Compaction: decides when a context is too long, which entries stay, which a summary replaces, and writes
  * the summary without losing anything. Planning is pure; the model is injected.
  *
  * @module compaction

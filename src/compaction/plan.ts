@@ -21,7 +21,7 @@ import { allCoveredResources } from "./summary-footer.js";
 import { contextLimit, contextTokens, memoizeEstimate, summaryReserve } from "./triggers.js";
 
 /**
- * Plans the compaction of a context: what a summary covers and what stays. Undefined if there is nothing to
+ * Plans the compaction of a context: the covered items and the kept ones. Undefined if there is nothing to
  * do. Pure, and linear in the context.
  *
  * Whatever the strategy chooses, tool pairs stay whole, and so do calls that wait for a result, pinned items

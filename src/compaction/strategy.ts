@@ -1,5 +1,5 @@
 /**
- * The port of a compaction strategy: what it is given, and what it returns. A strategy is pure; `compact`
+ * The port of a compaction strategy: its input and its choice. A strategy is pure; `compact`
  * asks the model, verifies and writes.
  */
 import type { Context, ContextItem, ContextMessage } from "../content/index.js";
@@ -87,7 +87,7 @@ export interface CompactionStrategy {
   limit?(window: number): number;
   /** Whether to compact the context now. Must be false for the result of a compaction. */
   shouldCompact(context: Context, budget: CompactionBudget): boolean;
-  /** Chooses what to keep and what to summarise; undefined if there is nothing to do. */
+  /** Chooses the items to keep and to summarise; undefined if there is nothing to do. */
   choose(context: Context, budget: CompactionBudget): CompactionChoice | undefined;
   /**
    * Joins the texts of the parts, in their order, into one summary. Default: with a horizontal rule between

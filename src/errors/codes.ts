@@ -111,7 +111,7 @@ export interface ErrorDetails {
     /** Of the text that was not written. */
     readonly tokens: number;
     readonly maxTokens: number;
-    /** What a write may add to the present text. */
+    /** The tokens that a write may add to the present text. */
     readonly left: number;
   };
   /** The bytes exceed the remaining quota of the store; nothing was stored. */

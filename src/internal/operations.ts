@@ -14,7 +14,7 @@ export interface StoreOperation {
   readonly code?: string;
 }
 
-/** Called after each operation. What it throws or rejects with is ignored. */
+/** Called after each operation. Its errors and rejections are ignored. */
 export type OnOperation = (operation: StoreOperation) => void;
 
 /** Runs an operation, and reports it if there is a hook. */

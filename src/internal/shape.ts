@@ -24,7 +24,7 @@ export interface OptionalShape<T = unknown> extends Shape<T> {
   readonly isOptional: true;
 }
 
-/** What a {@link Shape} is made of. */
+/** The specification that a {@link Shape} is built from. */
 export type ShapeSpec =
   | { readonly kind: "anything" }
   /** A check by hand: no schema can be derived. */

@@ -71,7 +71,7 @@ export class SessionEntries implements EntryBuilder {
     if (known !== undefined) return known;
     const { recordId, part = "" } = place;
     const parentId = this.#parentOf(place);
-    // A later import of a file that has grown gives what changed, and all after it, other ids.
+    // A later import of a grown file gives other ids to the changed entries and all after them.
     const id = this.#newId(recordId, part, place.id, () => [parentId ?? "", contentOf(draft)]);
     const entry = this.#placed(draft, id, parentId, place.timestamp);
     this.#entries.push(entry);

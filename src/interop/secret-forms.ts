@@ -9,7 +9,7 @@ const dashes = "-----";
 const header = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** The end of a line: as it is, or as JSON has it. */
 const lineEnd = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
-/** Longer than a line of PEM with what an output puts before it. */
+/** Longer than a line of PEM with the prefix of an output, such as a line number. */
 const maxLine = 4200;
 /** Before a line in an output: a number, a sign of a diff or quote, a comment. */
 const lineStart = /^(?:\s{0,16}\d{1,7}(?:→|\t|[:|] ?))?[\s+>#*|"'`]{0,16}/;

@@ -1,5 +1,5 @@
 /**
- * A session's context as a valid request for any provider, with what was lost on the way named.
+ * A session's context as a valid request for any provider, and a list of the losses.
  *
  * @module projections
  */

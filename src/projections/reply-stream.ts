@@ -30,7 +30,7 @@ export type ReplySource<E> = AsyncIterable<E | Uint8Array | string> | ReadableSt
 
 /** Options of every reply stream. */
 export interface ReplyStreamOptions {
-  /** Ends the stream; the message is then what came so far, with `stopReason: "aborted"`. */
+  /** Ends the stream; the message then has all parts so far, with `stopReason: "aborted"`. */
   readonly signal?: AbortSignal;
 }
 
@@ -49,7 +49,7 @@ export interface ReplyStreamOptions {
 export interface ReplyStream extends AsyncIterable<ReplyDelta> {
   /**
    * The assistant message, once the stream ended; reads the stream if it is not iterated. Never rejects: a
-   * stream that was aborted or cut gives what came so far with `stopReason: "aborted"`, one that failed with
+   * stream that was aborted or cut gives all parts so far with `stopReason: "aborted"`, one that failed with
    * `"error"`. Tool calls whose arguments did not arrive whole are left out, so that none of them is ever
    * pending.
    */

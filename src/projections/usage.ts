@@ -2,7 +2,7 @@ import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
 
-/** What a request costs, estimated. Tokens but for the last two. */
+/** The estimated cost of a request: tokens, except for the last two. */
 export interface ProjectionUsage {
   /** Of text, arguments and documents that go as text. */
   readonly text: number;
@@ -10,7 +10,7 @@ export interface ProjectionUsage {
   /** Of documents that go as such. */
   readonly documents: number;
   readonly total: number;
-  /** Bytes of what is attached, as stored. */
+  /** Stored bytes of the attachments. */
   readonly bytes: number;
   readonly imageCount: number;
 }

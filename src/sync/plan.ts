@@ -1,4 +1,4 @@
-/** What each of two logs of one session lacks of the other, and the lines that make both show the same. */
+/** Compares two logs of one session: the lines that each lacks, and those that make both show the same. */
 
 import { encodeUtf8 } from "../internal/bytes.js";
 import { crc32Hex } from "../internal/crc32.js";

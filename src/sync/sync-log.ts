@@ -1,4 +1,4 @@
-/** The union of two logs of one session: each gets what it lacks of the other. */
+/** The union of two logs of one session: each gets the lines that it lacks. */
 
 import { SessileError } from "../errors/index.js";
 import { sleep } from "../internal/abort.js";

@@ -41,8 +41,8 @@ export interface ClaudeAgentStore {
   /**
    * Appends entries, all or none; no entries make no transcript. A repeated append adds only the entries
    * without a uuid again.
-   * @throws SessileError INVALID_ENTRY naming what cannot be stored; SESSION_LOCKED after 20 s; nothing was
-   *   written
+   * @throws SessileError INVALID_ENTRY naming the member that cannot be stored; SESSION_LOCKED after 20 s;
+   *   nothing was written
    */
   append(key: ClaudeSessionKey, entries: ClaudeEntry[]): Promise<void>;
   /**

@@ -21,7 +21,7 @@ export interface IndexedWrite extends Latest {
   readonly index: number;
 }
 
-/** What a session has of a thread. */
+/** The checkpoints and writes of a thread in a session. */
 export class ThreadIndex {
   /** By namespace and checkpoint id. Of entries with the same key the highest count is in force. */
   readonly #checkpoints = new Map<string, Map<string, Latest>>();

@@ -149,7 +149,7 @@ export class Values {
     return { type: value.type, value: await this.#parcels.make(JSON.parse(value.text), "value") };
   }
 
-  /** A list in full, or what it adds to the base. */
+  /** A list in full, or the items that it adds to the base. */
   async #listData(
     session: Session | undefined,
     items: readonly string[],

@@ -71,7 +71,7 @@ function copied(transaction: object): object {
   let copy: unknown;
   try {
     copy = copyValue(transaction, "transaction", new Set());
-    // Refuses what has no copy at all, such as a proxy.
+    // Refuses values that cannot be copied at all, such as a proxy.
     structuredClone(transaction);
   } catch (error) {
     if (SessileError.is(error, "INVALID_ENTRY")) throw error;

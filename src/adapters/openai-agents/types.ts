@@ -23,7 +23,7 @@ export interface OpenAiAgentsSession<Item> {
   getItems(limit?: number): Promise<Item[]>;
   /**
    * Appends copies of the items, all or none.
-   * @throws SessileError INVALID_ENTRY naming what cannot be stored; nothing was written
+   * @throws SessileError INVALID_ENTRY naming the member that cannot be stored; nothing was written
    */
   addItems(items: Item[]): Promise<void>;
   /** Removes the newest item from the history, and returns it. It stays in the log. */

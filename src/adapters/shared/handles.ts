@@ -1,7 +1,6 @@
 /**
- * The open sessions of an adapter. Operations on one session run one after the other, and each begins with
- * what other processes wrote. An append that another writer came before is planned again from what is there
- * then.
+ * The open sessions of an adapter. Operations on one session run one after the other, and each
+ * begins by reading what other processes wrote. After a conflict an append is planned again on the new state.
  */
 
 import { SessileError } from "../../errors/index.js";
@@ -25,7 +24,7 @@ export interface SessionPlace {
   readonly id?: string;
 }
 
-/** The entries to append, made from what the session has. */
+/** The entries to append, made from the state of the session. */
 export interface AppendPlan<T> {
   /** A draft whose id the session has is left out: it is an append that succeeded before. */
   readonly drafts: readonly EntryDraft[];

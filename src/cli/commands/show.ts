@@ -159,7 +159,7 @@ async function printEntry(entry: SessionEntry | UnknownEntry, out: Output): Prom
   await printMessage(entry.message.role, entry.id, messageLines(entry.message), out);
 }
 
-/** A turn: a user message and what follows it up to the next one. */
+/** A turn: a user message and all entries up to the next one. */
 async function showTurn(session: Session, turn: number, out: Output): Promise<void> {
   const turns: (SessionEntry | UnknownEntry)[][] = [];
   for (const entry of await session.path()) {

@@ -1,4 +1,4 @@
-/** `stats`: what sessions did and cost. */
+/** `stats`: calls, tokens and costs of sessions. */
 
 import { readFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
@@ -37,7 +37,7 @@ interface Sums {
 interface Branch {
   /** The part of the prompts that came from the cache. */
   readonly cacheHits: readonly { readonly turn: number; readonly prompt: number; readonly cached: number }[];
-  /** Estimated tokens of the context at the leaf, by what fills it. */
+  /** Estimated tokens of the context at the leaf, by kind of content. */
   readonly context: ReadonlyMap<string, number>;
   /** Those of subagents too. */
   readonly files: readonly Pick<FileRecord, "path" | "operations" | "gone">[];
@@ -176,7 +176,7 @@ function pathIn(cwd: string, path: string): string {
   return inside === "" || inside.startsWith("..") || isAbsolute(inside) ? path : inside;
 }
 
-/** A message by what fills it: its text, and each of its other blocks. */
+/** The kinds of content of a message: its text, and each of its other blocks. */
 function* partsOf(message: ContextMessage): Generator<readonly [string, ContextMessage]> {
   const own =
     message.role === "toolResult" ? `result of ${message.toolName}` : (names[message.role] ?? message.role);

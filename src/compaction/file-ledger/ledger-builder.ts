@@ -1,4 +1,4 @@
-/** Replays the operations of a context in order and records what became of each file. */
+/** Replays the operations of a context in order and records the state of each file. */
 import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
 import { type FileAction, type FileLedger, type FileRecord, type StoredStep, storedStep } from "./details.js";
 import { nestedSteps, type OperationStep, stepsOfCall } from "./operations.js";
@@ -20,7 +20,7 @@ export interface FileLedgerOptions {
 }
 
 /**
- * Lists what the calls of a context did to which files, in order, on top of the records in the `details` of
+ * Lists the file operations of the calls of a context, in order, on top of the records in the `details` of
  * its summaries. A call that failed did nothing; a call without a result is `unconfirmed`. Calls that a tool
  * made itself, which pi records in the `nestedCalls` of its result, count like other calls. Deleting or
  * moving a directory applies to the files below it.

@@ -1,4 +1,4 @@
-/** What events tell of tool calls: exit codes, errors, changed files. And the usage of replies. */
+/** Outcomes of tool calls from events: exit codes, errors, changed files. Also the usage of replies. */
 
 import type { Usage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";

@@ -1,4 +1,4 @@
-/** What the first and last bytes of a file tell of a session: its id, directory, title and parent. */
+/** Describes a session by the first and last bytes of its file: its id, directory, title and parent. */
 
 import { parseCutJson } from "../shared/cut-json.js";
 import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";

@@ -136,7 +136,7 @@ function withRelated(
   return [...sessions.values()].map(({ session, base }) => {
     const started = children.get(session.id) ?? [];
     if (started.length === 0 && base === undefined) return session;
-    // A set visits what is added while it is walked, and a cycle once.
+    // Iteration over a set includes members added meanwhile, and visits a cycle once.
     const bases = new Set<string>();
     for (let id = base; id !== undefined && !bases.has(id); id = sessions.get(id)?.base) bases.add(id);
     const related = new Set([session.id]);
@@ -190,7 +190,7 @@ function foundOf({
   };
 }
 
-/** What other files of a home tell of its sessions: names of threads, directories of projects. */
+/** Facts on sessions from other files of a home: names of threads, directories of projects. */
 async function moreOf(
   format: ForeignFormatName,
   home: string,

@@ -1,4 +1,4 @@
-/** The files of a found session, for an import, and the import of what was appended to them. */
+/** The files of a found session, for an import, and the incremental import of lines appended later. */
 
 import { join } from "node:path";
 import { SessileError } from "../../errors/index.js";

@@ -13,7 +13,7 @@ const prunedText = "[Old tool result content cleared]";
 /** Entries whose output is pruned, with the time: opencode keeps such an output, and does not send it. */
 export const prunedAt = new WeakMap<SessionEntry, string>();
 
-/** The entries of the path as the context shows them: without what an edit omits, and what belongs to it. */
+/** The entries of the path as the context shows them: without omitted ones and those that belong to them. */
 export function editedEntries(source: WriteSource): readonly SessionEntry[] {
   const edits = new Map<string, SessionEntry & { readonly type: "context_edit" }>();
   for (const entry of source.path) if (entry.type === "context_edit") edits.set(entry.targetId, entry);
@@ -42,7 +42,7 @@ function editedEntry(
   entry: SessionEntry,
   { replacement, timestamp }: { readonly replacement: Replacement; readonly timestamp: string },
 ): SessionEntry | undefined {
-  // Without its summary a compaction still ends what is before it.
+  // Without its summary a compaction still hides all entries before it.
   if (replacement === null) return entry.type === "compaction" ? { ...entry, summary: "" } : undefined;
   const { content } = replacement;
   if (entry.type === "custom_message") return validOr(entry, { ...entry, content } as SessionEntry);

@@ -3,8 +3,8 @@
 import type { SessionEntry } from "../../session/index.js";
 
 /**
- * What a compaction keeps, for the way back: there a result stands directly after its call, and an entry
- * without a home is gone, so that the kept range begins at the next other one.
+ * The tail that a compaction keeps, for an import back: there a result directly follows its call, and an
+ * entry without a home is gone, so that the kept range begins at the next other one.
  */
 export function keptMark(
   path: readonly SessionEntry[],

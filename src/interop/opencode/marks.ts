@@ -1,6 +1,7 @@
 /**
- * What an export writes into a file for the way back: ids of sessions and entries, and the members of entries
- * that opencode has no place for. Metadata of texts, calls and results, which opencode keeps as it is.
+ * The metadata that an export adds for an import back: ids of sessions and entries, and the members of
+ * entries that opencode has no place for. Metadata of texts, calls and results, which opencode keeps as it
+ * is.
  */
 
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
@@ -11,7 +12,7 @@ export interface EntryMark {
   readonly entry: string;
   /** The part represents the entry, and its message is built from these members. */
   readonly draft?: ForeignObject | undefined;
-  /** The message repeats what a compaction keeps. */
+  /** The message repeats an entry that a compaction keeps. */
   readonly kept: boolean;
   readonly members: ForeignObject;
 }

@@ -16,7 +16,7 @@ export function partIdOf(part: ForeignObject): string {
   return textOf(part.id) ?? digestOf(JSON.stringify(part)).slice(0, 16);
 }
 
-/** Whether a reply is a summary that opencode puts in place of what is before it. */
+/** Whether a reply is a summary that replaces all messages before it. */
 export function isSummary({ role, summary, finish, error }: ForeignObject): boolean {
   return role === "assistant" && summary === true && Boolean(finish) && !error;
 }

@@ -311,7 +311,7 @@ export class SessionReader {
     });
   }
 
-  /** Adds the edits of outputs that were pruned before a time, so that what follows has them on its path. */
+  /** Adds the edits of outputs that were pruned before a time to the path of later entries. */
   #addPruned(before: number): void {
     for (let next = this.#pruned[this.#nextPruned]; next !== undefined && next.at < before; ) {
       if (!this.#addEdit(next)) this.#latePruned.push(next);

@@ -57,7 +57,7 @@ function familyOf(
     list.push(session);
   }
   const family = new Map([[root.id, root]]);
-  // A map visits what is added while it is walked.
+  // Iteration over a map includes keys added meanwhile.
   for (const id of family.keys()) for (const child of children.get(id) ?? []) family.set(child.id, child);
   return family;
 }
@@ -123,7 +123,7 @@ function addState(builder: EntryBuilder, info: ForeignObject): void {
   builder.add({ type: "session_info", ...fields }, { recordId: "session", part: JSON.stringify(fields) });
 }
 
-/** What was undone is still stored, until the next prompt deletes it. */
+/** Undone messages are still stored, until the next prompt deletes them. */
 function addRevert(builder: EntryBuilder, reader: SessionReader, info: ForeignObject): void {
   const revert = objectOf(info.revert);
   const messageId = textOf(revert?.messageID);

@@ -183,7 +183,7 @@ export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultM
   const details =
     mark?.members.details ?? (Object.keys(shownDetails).length === 0 ? undefined : shownDetails);
   const shown = status === "completed" ? textOf(state.output) : undefined;
-  // What a stopped command had printed is its result (1.18).
+  // The output of a stopped command is its result (1.18).
   const printed = metadata.interrupted === true ? textOf(metadata.output) : undefined;
   const text = shown ?? printed ?? textOf(error) ?? "";
   const attachments = status === "completed" ? arrayOf(state.attachments) : [];

@@ -17,7 +17,7 @@ export interface UserRun {
   readonly part: string | number;
 }
 
-/** What happened to a part. */
+/** The outcome of a part. */
 export interface PartOutcome {
   readonly record: ForeignRecord;
   readonly outcome: "mapped" | "unmapped";

@@ -64,7 +64,7 @@ export class MessageWriter {
     this.#indexes = new Map(source.path.map(({ id }, at) => [id, at]));
   }
 
-  /** The messages of the whole path. After the last compaction what it keeps is repeated. */
+  /** The messages of the whole path. The tail that the last compaction keeps is repeated after it. */
   async write(): Promise<readonly DraftMessage[]> {
     const entries = editedEntries(this.#source);
     const last = entries.findLastIndex(({ type }) => type === "compaction");

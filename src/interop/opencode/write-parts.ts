@@ -116,7 +116,7 @@ function textOf(block: TextBlock | ImageBlock): string {
   return block.type === "text" ? block.text : `[image, ${block.mimeType}]`;
 }
 
-/** What opencode puts into a request: not texts, which it reads itself when they are attached. */
+/** The types that opencode puts into a request: not texts, which it reads when they are attached. */
 function isSent(mediaType: string): boolean {
   return mediaType.startsWith("image/") || mediaType === "application/pdf";
 }

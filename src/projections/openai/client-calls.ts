@@ -25,7 +25,7 @@ export type OpenaiClientCall =
     }
   | {
       type: "local_shell_call";
-      /** Absent in what Codex stores, though the official client's type requires it. */
+      /** Absent in files of Codex, though the official client's type requires it. */
       id: string;
       call_id: string;
       action: { type: "exec"; command: string[]; env: Record<string, string> };

@@ -256,7 +256,7 @@ export interface SessionBackend {
    */
   search?(query: SearchIndexQuery): AsyncIterable<SearchCandidates>;
   /**
-   * Deletes everything of a named partition: its sessions, also unreadable ones, and what is beside them.
+   * Deletes everything of a named partition: its sessions, also unreadable ones, and their sidecar files.
    * Returns the number of sessions, and what may still hold content of them, for people. Optional: without
    * it, they are deleted one by one.
    */

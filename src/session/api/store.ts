@@ -217,7 +217,7 @@ export interface SessionStore {
   list(query?: SessionQuery): AsyncIterable<SessionSummary>;
   /**
    * Yields entries whose text matches, newest first: the text of messages, calls and results, summaries,
-   * names and labels, never base64. Only text in force is found: what an edit removed or replaced is not.
+   * names and labels, never base64. Only text in force is found, not text that an edit removed or replaced.
    * Answered by an index if the backend has one; else all lines are read. An index and a scan find the same.
    * A text without words finds nothing.
    * @throws TypeError, RangeError for invalid options

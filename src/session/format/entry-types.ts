@@ -43,7 +43,7 @@ export interface EntryTypeSpec {
    * context.
    */
   readonly references?: readonly string[];
-  /** Changes what contexts show of an earlier message. */
+  /** Changes how contexts show an earlier message. */
   readonly edits?: true;
   /** Depends on or changes earlier entries: after it, a context is built from its start. */
   readonly changesEarlier?: true;

@@ -1,5 +1,5 @@
 /**
- * The terms of an index: what it keeps of a line, and what it is asked. An index finds candidates only, so
+ * The terms that an index keeps of a line, and those of a query. An index finds candidates only, so
  * :that terms may be less specific than the words:: a candidate may not match, and no line that matches is
  * missed.
  */

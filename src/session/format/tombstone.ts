@@ -114,7 +114,7 @@ function defined(entry: object): SessionEntry {
 
 type Bodies = { readonly [T in keyof EntryMap]: (entry: EntryMap[T]) => EntryMap[T] };
 
-/** What remains of the fields of each type. */
+/** The fields of each type that a tombstone keeps. */
 const bodies: Bodies = {
   message: ({ message }) => ({ message: erasedMessage(message) }),
   thinking_level_change: ({ thinkingLevel }) => ({ thinkingLevel }),

@@ -6,7 +6,7 @@ import type { LineReplacement } from "../api/backend.js";
 
 const chunkBytes = 1 << 20;
 
-/** What outlives the erasure of a file, for people. */
+/** Places where erased content may remain, for people. */
 export const remainingOfFiles: readonly string[] = [
   "freed blocks of the disk until they are written again",
   "snapshots and backups of the file system",

@@ -43,7 +43,7 @@ const remedy =
   'append again with conflict "branch" or "follow" (a label, session_info or usage: "rebase"), ' +
   "or call branch(details.leafId) first";
 
-/** The error of a conflict: who appended what, both leaves, and the remedy. */
+/** The error of a conflict: the other writer, its entries, both leaves, and the remedy. */
 export function conflictError(
   cause: SessileError<"CONCURRENT_WRITER">,
   { rows: added, restarted }: RemoteChanges,

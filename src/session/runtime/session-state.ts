@@ -1,4 +1,4 @@
-/** The state of an open session: what was read, the leaf, and what this handle appended. */
+/** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";

@@ -31,7 +31,7 @@ export interface EntryErasure {
   readonly part: ErasedPart;
 }
 
-/** What an erasure does to one log. */
+/** The changes of an erasure to one log. */
 export interface ErasurePlan {
   readonly changes: readonly LineReplacement[];
   /** Ids of the entries whose bodies are erased: also those that edit, label or name the requested ones. */

@@ -19,7 +19,7 @@ import { openLog } from "./store.js";
 
 /** Options of {@link eraseEntries}. */
 export interface EraseOptions {
-  /** Recorded in the tombstones. Must not repeat what is erased. */
+  /** Recorded in the tombstones. Must not repeat erased content. */
   readonly reason: string;
   /** @default the unnamed partition */
   readonly partition?: string;

@@ -219,7 +219,7 @@ export interface CopyTarget {
 
 /**
  * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
- * shows what was written.
+ * shows the written lines.
  */
 export async function copySession(
   source: LiveSession,

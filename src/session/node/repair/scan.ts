@@ -13,7 +13,7 @@ import { entryTableOf } from "../../tree/session-tree.js";
 import { type ReadLineOptions, readLines } from "../read-lines.js";
 import { type ConcatenatedLine, splitConcatenatedLines } from "./split-concatenated-lines.js";
 
-/** A diagnostic of a line, or of the whole file, with what it costs. */
+/** A diagnostic of a line, or of the whole file, and whether an entry is lost. */
 export interface ScanProblem extends Diagnostic {
   /** The length of the line; absent for the whole file. */
   readonly bytes?: number;
