@@ -51,7 +51,7 @@ export function refFrom(hash: HashFunction, hasher: Hasher): BlobRef {
  * The name of bytes: their digest.
  *
  * @param hash an algorithm, default `sha256`, or an implementation of one
- * @throws TypeError for bytes that are none, or an unknown algorithm
+ * @throws TypeError if `bytes` is not a Uint8Array, or the algorithm is unknown
  * @example
  * ```ts
  * digest(new Uint8Array()); // "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -40,7 +40,7 @@ export interface Parsed {
 /** Exit codes: 0 fine, 1 found something, 2 wrong use, 3 could not read or write. */
 export type ExitCode = 0 | 1 | 2 | 3;
 
-/** The world of a command: nothing else is read or written. */
+/** The environment of a command: it reads and writes nothing else. */
 export interface CommandContext {
   readonly out: Output;
   /** Aborts on Ctrl-C. */
@@ -55,13 +55,13 @@ export interface CommandContext {
 export interface CommandRow {
   readonly name: string;
   readonly summary: string;
-  /** Loads the modules of the command: only a call of it waits for them. */
+  /** Loads the modules of the command, which only its own calls need. */
   load(): Promise<CommandBody>;
 }
 
 /** The rest of a command. */
 export interface CommandBody {
-  /** Sentences of the help and of the reference page, one after the other. */
+  /** Sentences of the help and of the reference page, in order. */
   readonly description: readonly string[];
   /** When the exit code is 1: `if …`. Absent for a command that finds nothing. */
   readonly finds?: string;

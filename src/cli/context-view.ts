@@ -124,7 +124,7 @@ function lineOf(id: string, entry: Entry | undefined, out: Output): string {
   return truncated(out.clean(`${id} ${kind}: ${text}`), Math.min(out.columns, 200) - 2);
 }
 
-/** A message in whole, block by block. */
+/** A message in full, block by block. */
 export async function printMessage(
   kind: string,
   id: string | undefined,

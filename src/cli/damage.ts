@@ -30,14 +30,14 @@ export function damagedRecords({ findings }: InteropReport): number {
   return findings.filter(({ code }) => code === "unreadable" || code === "tooLong").length;
 }
 
-/** Tells how many lines of a session are damaged, if any are. */
+/** Reports the number of damaged lines of a session, if there are any. */
 export function noteDamage(path: string, damaged: number, out: Output): void {
   if (damaged === 0) return;
   const lines = damaged === 1 ? "1 line is damaged" : `${damaged} lines are damaged`;
   out.warn({ code: "damaged", message: `${path}: ${lines}; sessile diagnose shows which`, path, damaged });
 }
 
-/** A file of this library's own session, read in whole. */
+/** A file of this library's own session, read in full. */
 export interface ReadSession extends ParsedSession {
   readonly header: NonNullable<ParsedSession["header"]>;
   readonly damaged: number;

@@ -70,7 +70,7 @@ export function messageLine(message: ContextMessage): string {
   return `${tool}${failed}${calls.join("")}${messageText(message)}`;
 }
 
-/** A message in whole, block by block. */
+/** A message in full, block by block. */
 export function messageLines(
   message: ContextMessage,
 ): readonly { readonly title?: string; readonly text: string }[] {

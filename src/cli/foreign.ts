@@ -17,12 +17,12 @@ import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./s
 export interface ReadOptions {
   readonly blobs: BlobStore;
   readonly keep: "blob" | "none";
-  /** Tells nothing of damaged lines. */
+  /** Does not report damaged lines. */
   readonly isQuiet?: boolean;
 }
 
 const agents: readonly ForeignFormatName[] = ["claude-code", "codex", "gemini", "opencode", "pi"];
-/** Of which the package has a format. pi's files are this library's own. */
+/** Agents with a format of the package. pi's files are this library's own. */
 const isForeign = (format: ForeignFormatName) => format !== "pi" && format !== "sessile";
 
 /** The sessions of all known agents in their homes. */
@@ -138,7 +138,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
     const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
-    // Files of several sessions are there only together with the others that the discovery found.
+    // Only the discovery finds sessions of several files.
     const isRow = database !== undefined && found.id !== found.paths[0];
     const isOne = !isRow && found.paths.length === 1;
     const hasChildren = found.format === "claude-code" || found.format === "gemini";
@@ -159,7 +159,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   return { agent: found.format, path, files, currentFiles, read, open: openAll };
 }
 
-/** The start of a database, which tells the format. */
+/** The start of a database, by which the format is detected. */
 async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
   const file = await open(path);
   try {
@@ -170,7 +170,7 @@ async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignF
   }
 }
 
-/** Tells of lines that are damaged, and of files that this version of Node cannot read. */
+/** Reports damaged lines, and files that this version of Node cannot read. */
 function noteFindings(path: string, report: InteropReport, out: Output): void {
   noteDamage(path, damagedRecords(report), out);
   for (const { code, text } of report.findings)

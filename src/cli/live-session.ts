@@ -22,7 +22,7 @@ interface Change {
   readonly from: number;
 }
 
-/** The files of subagents in other places are looked for so often. */
+/** The interval of searches for files of subagents in other folders. */
 const locateMs = 5000;
 
 /** The session as it was read last. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The executable: the process as the world of a program. */
+/** The executable: the process as the environment of the program. */
 
 import { readFileSync } from "node:fs";
 import { commands } from "./commands/index.js";
@@ -16,7 +16,7 @@ const interrupt = new AbortController();
 const interruptedCode = 130;
 
 process.on("SIGINT", () => {
-  // The second one ends a command that does not listen.
+  // A second signal ends a command that ignores the first.
   if (interrupt.signal.aborted) process.exit(interruptedCode);
   interrupt.abort();
 });

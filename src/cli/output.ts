@@ -34,7 +34,7 @@ const minColumns = 40;
 /** Work that takes longer than this shows its progress. */
 const progressAfterMs = 500;
 const progressEveryMs = 100;
-/** A command that tells nothing for so long shows its time. */
+/** A command without output for so long shows its elapsed time. */
 const tickMs = 1000;
 
 export interface OutputOptions {

@@ -19,7 +19,7 @@ import { commandHelp, overview } from "./help.js";
 import { hintOf } from "./nearest.js";
 import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
 
-/** The process, or a stand-in for tests. */
+/** The process, or a fake of it in tests. */
 export interface World {
   readonly stdout: TextStream;
   readonly stderr: TextStream;

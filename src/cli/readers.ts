@@ -112,7 +112,7 @@ export function decompressor(): Pick<ImportOptions, "decompress"> {
   return { decompress: (bytes, maxOutputLength) => decompressSync(bytes, { maxOutputLength }) };
 }
 
-/** Findings that tell why a session has no entry. Without one of them it has none yet. */
+/** Findings that explain why a session has no entry. Without one of them it is simply empty. */
 const nothingRead = new Set(["needsReader", "unreadable", "tooLong", "newer", "guessed"]);
 
 /**

@@ -102,7 +102,7 @@ function addTo(spent: Spent, { usage }: Call, cost: number | undefined): void {
 }
 
 function nameOf({ model }: Call, session: Session, by: Grouping): string {
-  // The model that answered is the one that is paid for.
+  // The price is that of the model that replied.
   if (by === "model") return model.responseModel ?? model.model;
   if (by === "project") return session.header.cwd;
   const date = new Date(model.timestamp ?? Number.NaN);

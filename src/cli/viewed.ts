@@ -19,7 +19,7 @@ export interface Viewed {
   readonly lacksChildren: boolean;
 }
 
-/** Reads a session in whole. */
+/** Reads a session in full. */
 export async function readViewed(
   { path, read }: NamedSession,
   parsed: Parsed,

@@ -29,7 +29,7 @@ export class BlobCopies {
 
   /**
    * Copies every blob that these lines name, or renews its lease in the target. A blob that is missing or
-   * corrupt in the source is reported and passed over: the entry is no worse than there.
+   * corrupt in the source is reported and skipped: the copy has the same gap.
    */
   async copy(lines: readonly Uint8Array[]): Promise<void> {
     const wanted = new Map<BlobRef, Uint8Array>();
@@ -79,7 +79,7 @@ function mediaTypeIn(line: Uint8Array, ref: BlobRef): string | undefined {
       return value;
     });
   } catch {
-    // A damaged line names its blobs all the same.
+    // The blobs of a damaged line are copied too.
   }
   return found;
 }

@@ -17,7 +17,7 @@ import { type CopiedLine, LineReader } from "./log-lines.js";
 import type { ChosenSession } from "./options.js";
 import type { Tally } from "./report.js";
 
-/** The surroundings of a copy. */
+/** The arguments of a copy. */
 export interface CopyContext {
   readonly to: SessionBackend;
   readonly blobs: BlobCopies | undefined;
@@ -69,7 +69,7 @@ export async function copyLog(
       if (isTorn) throw otherLines(id);
       const { done, value: line } = await lines.next();
       if (done !== true && isEqual(line.bytes, bytes)) await context.blobs?.copy([bytes]);
-      // The target has the whole source, and more: somebody works there already.
+      // The target has the whole source and more: another writer appended to it.
       else if (done === true || line.isTail) return undefined;
       // An append that was torn was never acknowledged, and is no part of the source.
       else if (isTerminatedTornLine(bytes)) isTorn = true;

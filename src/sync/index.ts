@@ -1,5 +1,5 @@
 /**
- * Moving sessions between stores, and merging copies of one session that both went on.
+ * Moving sessions between stores, and merging copies of one session that have diverged.
  *
  * @module sync
  */

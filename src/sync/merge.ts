@@ -32,7 +32,7 @@ export interface MergedSession {
 }
 
 /**
- * Merges two copies of a session that both went on: the union of their entries, each line byte for byte. The
+ * Merges two diverged copies of a session: the union of their entries, each line byte for byte. The
  * result does not depend on the order of `a` and `b`. Lines of one copy come first, unchanged and in its
  * order. The leaf is that of the newer copy.
  *

@@ -28,7 +28,7 @@ export interface SyncOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A session to be looked at. */
+/** A session to be copied or synced. */
 export interface ChosenSession {
   readonly partition: string;
   readonly id: string;

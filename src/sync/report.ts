@@ -14,7 +14,7 @@ export interface SkippedSession {
 
 /** The result of {@link copySessions}. */
 export interface CopyReport {
-  /** Sessions that were looked at, without the skipped ones. */
+  /** Sessions that were examined, without the skipped ones. */
   readonly sessions: number;
   /** Those of them that got lines. */
   readonly changed: number;
@@ -59,7 +59,7 @@ export function locationOf(location: string | undefined): { readonly location?: 
   return location === undefined ? {} : { location };
 }
 
-/** A report that is being made. */
+/** A report under construction. */
 export class Tally {
   sessions = 0;
   changed = 0;

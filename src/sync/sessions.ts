@@ -56,7 +56,7 @@ export async function copySessions(
 
 /**
  * Brings the entries that either store lacks to it, for every session of both. Entries are immutable and have
- * ids, so that two copies of a session merge by union: if both went on, both have both branches. Afterwards
+ * ids, so that two copies of a session merge by union: if both were continued, both have both branches. Afterwards
  * the trees, labels, session_info and leaf are the same; lines may be in another order, parents first.
  *
  * Idempotent, and safe while others write to either store. Deletions are not propagated: a deleted session or
@@ -102,7 +102,7 @@ export async function syncSessions(
   return tally.syncReport();
 }
 
-/** The surroundings of {@link syncSession}. */
+/** The arguments of {@link syncSession}. */
 interface BothStores {
   readonly a: SessionStore;
   readonly b: SessionStore;

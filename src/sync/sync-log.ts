@@ -24,7 +24,7 @@ export interface SyncSide {
   readonly blobs: BlobCopies | undefined;
 }
 
-/** The surroundings of a sync. */
+/** The arguments of a sync. */
 export interface SyncContext {
   readonly tally: Tally;
   readonly signal: AbortSignal | undefined;

@@ -155,7 +155,7 @@ function toolCallUpdate(toolCallId: string, call: ToolCall, view: ToolCallView):
  * id.
  */
 class OpenCalls {
-  /** Results to come, by the id of their calls. */
+  /** Pending results, by the id of their calls. */
   readonly #results = new Map<string, number>();
   readonly #open = new Map<string, { toolCallId: string }[]>();
   readonly #used = new Set<string>();

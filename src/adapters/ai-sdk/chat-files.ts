@@ -14,7 +14,7 @@ import { dataUrlHead, type FilePart, isFilePart, partsOf } from "./ui-message.js
 /** A file of a chat that is in the blob store. */
 export interface ChatFile {
   readonly chatId: string;
-  /** The name of the bytes. Part of an address, it also tells a request for the file which one is meant. */
+  /** The name of the bytes. In an address it also identifies the file of a request. */
   readonly ref: BlobRef;
   /** As the part states it; not checked against the bytes. */
   readonly mediaType: string;

@@ -84,8 +84,8 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /** The id of the chat's last message as `after` and `leafId` take it; null for an empty chat. */
   leafId(chatId: string): Promise<string | null>;
   /**
-   * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest end
-   * after the version: `load` it to show that branch, and `save` the result to go on there. Empty for an
+   * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest leaf
+   * below the version: `load` it to show that branch, and `save` the result to continue it. Empty for an
    * unknown message.
    */
   versions(

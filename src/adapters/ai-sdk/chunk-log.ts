@@ -1,6 +1,6 @@
-/** The chunks of a running reply, for any number of readers that come at any time. */
+/** The chunks of a running reply, for any number of readers that join at any time. */
 
-/** Keeps chunks in order. A reader gets all of them from the first one on, and then those to come. */
+/** Keeps chunks in order. A reader gets all of them from the first one on, then new ones as they arrive. */
 export class ChunkLog<C> {
   readonly #chunks: C[] = [];
   readonly #waiting = new Set<() => void>();
@@ -19,7 +19,7 @@ export class ChunkLog<C> {
     this.#wake();
   }
 
-  /** A reader that stops or reads slowly does not hold up the others. */
+  /** A reader that stops or reads slowly does not block the others. */
   read(): ReadableStream<C> {
     let at = 0;
     let isCancelled = false;

@@ -78,7 +78,7 @@ class ReplyFollower {
     this.#options = options;
   }
 
-  /** Events are handled one after the other, since an address may take its time. */
+  /** Handles events one after the other, since the address of a file may be asynchronous. */
   queue(act: () => Promise<void>): void {
     this.#work = this.#work.then(act).catch((error: unknown) => {
       this.#push({ type: "error", errorText: error instanceof Error ? error.message : String(error) });
@@ -215,7 +215,7 @@ class ReplyFollower {
       this.#open = this.#startPart(type);
     } else {
       this.#streamed.shift();
-      // The page has a part that was closed before as it was published.
+      // A part that was closed earlier is on the page as it was published.
       if (this.#open !== streamed) return;
     }
     const rest =

@@ -42,7 +42,7 @@ export interface GraphCheckpoint {
 /** A write of a task: the task, the channel, the value. */
 export type PendingWrite = [taskId: string, channel: string, value: unknown];
 
-/** A checkpoint with its surroundings. */
+/** A checkpoint with its config, metadata, parent and writes. */
 export interface CheckpointTuple {
   readonly config: RunConfig;
   readonly checkpoint: GraphCheckpoint;

@@ -182,7 +182,7 @@ export class Values {
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
     const texts = items.map((id) => textOf(this.#known.get(id)));
-    // A history of long lists waits for no item that is known.
+    // Items that are cached are not awaited, which matters in a history of long lists.
     const missing = items.flatMap((id, at) => (texts[at] === undefined ? [{ id, at }] : []));
     const read = mapConcurrent(missing, maxConcurrentReads, async ({ id, at }) => {
       texts[at] = textOf(await this.#read(session, id));

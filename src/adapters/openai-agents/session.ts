@@ -214,7 +214,7 @@ function branchOf(items: readonly StoredItem[], wanted: readonly Parcel[]): Chan
   const changed = items[first];
   if (changed === undefined) return { drafts: [] };
   const added = drafts(wanted.slice(first));
-  // Without another item nothing but the leaf moves.
+  // Without a new item only the leaf moves.
   if (added.length === 0) return { drafts: [{ type: "leaf", targetId: changed.parentId }] };
   return { drafts: added, parent: changed.parentId };
 }

@@ -127,7 +127,7 @@ function unsupported(path: string, expected: string): SessileError<"INVALID_ENTR
   return invalid(path, expected, "items contain invalid or unsupported data");
 }
 
-/** The words are those of the SDK's own session, which its users may match. */
+/** The message is that of the SDK's own session, which its users may match. */
 function invalid(
   path: string,
   expected: string,

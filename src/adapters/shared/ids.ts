@@ -1,5 +1,5 @@
 /**
- * Ids of entries, and digests of values. Where a framework has an id that means "the same again", the id of
+ * Ids of entries, and digests of values. If a framework has an id that identifies a repeated append, the id of
  * the entry is made of it, so that a repeated append writes nothing, also in another process and after a
  * crash.
  */

@@ -141,7 +141,7 @@ export function isParcel(data: unknown): data is Parcel {
   return data.out === undefined || (Array.isArray(data.out) && data.out.every(Array.isArray));
 }
 
-/** The way to a member, last step first. A list for each member would cost as much as the copy. */
+/** The path to a member, last step first. A list for each member would cost as much as the copy. */
 interface Step {
   readonly key: string | number;
   readonly up: Step | undefined;

@@ -72,7 +72,7 @@ async function isSound(
   return verdict === "sound";
 }
 
-/** Codes of records that are lost. The others tell what an import changes. */
+/** Codes of records that are lost. The others report changes by the import. */
 const lossCodes = new Set([
   ...["unreadable", "tooLong", "needsReader", "missingParent", "missingBase", "missingChild"],
   ...["orphanResult", "duplicateResult"],

@@ -96,7 +96,7 @@ function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecr
       throw new UsageError(`--rule: ${(error as Error).message}`);
     }
   });
-  // An expression of one's own is one more rule; a name chooses.
+  // An expression is an additional rule; a name selects a known one.
   return given.some((rule) => typeof rule === "string") ? given : [...commonSecrets, home, ...given];
 }
 

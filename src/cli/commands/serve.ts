@@ -98,7 +98,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
 }
 
 /**
- * Another name for this address is an attack by DNS, and another origin is a page of somebody else.
+ * Another Host is an attack by DNS rebinding, and another Origin is a page of another site.
  * @see https://fetch.spec.whatwg.org/#origin-header
  */
 function isFromHere({ headers, socket }: IncomingMessage): boolean {
@@ -135,7 +135,7 @@ async function sendEvents(
     if (viewed !== undefined && changed.length > 0) {
       const { blobs } = viewed;
       const event = await viewerEvent(changed, { version, ...(blobs && { blobs }) });
-      // A page that does not read waits for itself alone.
+      // A slow page delays only itself.
       if (!response.write(event)) await Promise.race([once(response, "drain"), once(response, "close")]);
     }
     sent = version;

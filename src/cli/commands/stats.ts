@@ -164,7 +164,7 @@ async function branchOf({ session, children }: OpenedSession): Promise<Branch> {
   return { cacheHits: hits.filter(({ prompt }) => prompt > 0), context, files: [...files.values()] };
 }
 
-/** The files of the whole branch: a compaction takes messages out of the context, and undoes no work. */
+/** The files of the whole branch, also those of messages that a compaction replaced. */
 async function filesOf(session: Session): Promise<readonly FileRecord[]> {
   const messages: ContextMessage[] = [];
   for (const entry of await session.path()) if (entry.type === "message") messages.push(entry.message);

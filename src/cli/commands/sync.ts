@@ -1,4 +1,4 @@
-/** `merge` and `sync`: copies of sessions that both went on, brought together. */
+/** `merge` and `sync`: the union of two copies of a session or a store that have diverged. */
 
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -289,7 +289,7 @@ export class SessionReader {
     const draft: DraftEntry = {
       type: "compaction",
       summary: texts.join("\n\n"),
-      // The id of a message is none of an entry: nothing is kept.
+      // A message id is not an entry id: nothing is kept.
       firstKeptEntryId: first ?? asked,
       tokensBefore: this.#tokens,
       ...own,

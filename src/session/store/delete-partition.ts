@@ -23,7 +23,7 @@ export interface PartitionDeletion {
  *
  * @param options.blobs the store whose partition of this name is deleted too
  * @throws SessileError STORAGE_FAILED, SESSION_LOCKED; a part may be deleted
- * @throws TypeError for a name that is none; the unnamed partition is not deleted
+ * @throws TypeError for an invalid name, and for the unnamed partition, which is never deleted
  * @example
  * ```ts
  * const sessions = memorySessionStore();
