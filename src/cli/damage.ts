@@ -44,7 +44,7 @@ export interface ReadSession extends ParsedSession {
 }
 
 /**
- * Reads a session file in whole.
+ * Reads a session file in full.
  * @throws SessileError EMPTY, NO_HEADER
  */
 export async function readOwn(path: string, { signal, out }: CommandContext): Promise<ReadSession> {

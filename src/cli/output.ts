@@ -1,6 +1,6 @@
 /**
  * The streams of a command: data on standard output, progress and errors on standard error. A broken pipe is
- * the wish of the reader to see no more, and no error.
+ * no error: the reader needs no more output.
  */
 
 import { SessileError } from "../errors/index.js";

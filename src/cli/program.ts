@@ -20,7 +20,7 @@ import { hintOf } from "./nearest.js";
 import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a fake of it in tests. */
-export interface World {
+export interface Environment {
   readonly stdout: TextStream;
   readonly stderr: TextStream;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -38,7 +38,7 @@ export interface Program {
 export async function runProgram(
   program: Program,
   words: readonly string[],
-  world: World,
+  world: Environment,
 ): Promise<ExitCode> {
   const out = new Output({ ...world, json: words.includes("--json"), now: () => world.now() });
   try {
@@ -53,7 +53,12 @@ export async function runProgram(
   }
 }
 
-async function run(program: Program, words: readonly string[], world: World, out: Output): Promise<ExitCode> {
+async function run(
+  program: Program,
+  words: readonly string[],
+  world: Environment,
+  out: Output,
+): Promise<ExitCode> {
   const [first] = words;
   if (first === "--version" || first === "-V") {
     await out.line(program.version);

@@ -58,8 +58,8 @@ function loadRead(source: ExportableSession, leafId: string | null = source.leaf
   return { header, tree, leafId, path: tree.path(leafId).map(({ id }) => read(id)), roots };
 }
 
-/** Entries that no other agent has a home for. */
-const homeless = new Set([
+/** Types of entries that no other format represents: findings report them. */
+const unmappedTypes = new Set([
   "label",
   "context_pin",
   "resource_view",
@@ -81,7 +81,7 @@ export function writeSource(
   return {
     header: session.header,
     path: path.map((entry) =>
-      homeless.has(entry.type) || entry.type === "leaf" ? placeholderOf(entry) : entry,
+      unmappedTypes.has(entry.type) || entry.type === "leaf" ? placeholderOf(entry) : entry,
     ),
     leafId: session.leafId,
     children,
@@ -100,7 +100,7 @@ function reportOmissions(session: LoadedSession, edited: readonly string[], repo
     const type = entry.type === "unknown" ? entry.entryType : entry.type;
     const name = entry.type === "custom" ? `custom ${entry.customType}` : type;
     const isOut =
-      entry.type === "unknown" || homeless.has(type) || (entry.type === "custom" && !isOwn(entry));
+      entry.type === "unknown" || unmappedTypes.has(type) || (entry.type === "custom" && !isOwn(entry));
     report.count(type, { mapped: !isOut, kept: false });
     if (!isOut) continue;
     const group = groups.get(name) ?? { count: 0, first: entry.id };

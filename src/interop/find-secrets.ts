@@ -4,7 +4,7 @@
  * it, and views are searched in views.
  */
 
-import { percentDecoded, undisguised, unescaped } from "./secret-escapes.js";
+import { percentDecoded, unescaped, withoutDisguises } from "./secret-escapes.js";
 import type { SecretRule } from "./secret-rules.js";
 
 /** A place in a text that a rule found. */
@@ -55,7 +55,7 @@ function* search(
     for (const [start, end] of rules[rule]?.find(text) ?? []) yield { start, end, rule };
   }
   if (depth === maxDepth || text.length < minText) return;
-  const shown = undisguised(text);
+  const shown = withoutDisguises(text);
   for (const plain of shown === undefined ? [unescaped(text), percentDecoded(text)] : [shown]) {
     if (plain === undefined) continue;
     for (const { start, end, rule } of search(plain.text, rules, candidates, depth + 1)) {

@@ -33,7 +33,7 @@ const reference = /&(?:#0{0,8}(\d{1,5})|#[xX]0{0,8}([0-9a-fA-F]{1,4})|(amp|lt|gt
 const named: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** The text without sequences of terminals and invisible characters; else without references of HTML. */
-export function undisguised(text: string): PlainText | undefined {
+export function withoutDisguises(text: string): PlainText | undefined {
   const seen = substituted(text, unseen, () => "");
   if (seen !== undefined || !text.includes("&")) return seen;
   return substituted(text, reference, ([, decimal, hex, name = ""]) => {

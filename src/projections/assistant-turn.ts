@@ -25,7 +25,7 @@ export function assistantParts(
   reader: BlockReader,
   options: SelectOptions,
 ): readonly PendingAssistantPart[] {
-  const said = new AssistantReader(standingOf(message, options), reader, options);
+  const said = new AssistantReader(replyOriginOf(message, options), reader, options);
   const parts = message.content.flatMap((block, index) => {
     const part = said.part(block, { ...origin, block: index });
     return part === undefined ? [] : [part];
@@ -39,29 +39,29 @@ export function assistantParts(
  * Whether the target accepts the signatures and opaque blocks of a message: `own` if it does. A reply that
  * was cut off keeps only its text, because its signatures cover a whole that the provider never finished.
  */
-type Standing = "own" | "cut" | "untaken" | "foreign";
+type ReplyOrigin = "own" | "cut" | "unsupported" | "foreign";
 
-function standingOf(message: AssistantMessage, { model, rules }: SelectOptions): Standing {
+function replyOriginOf(message: AssistantMessage, { model, rules }: SelectOptions): ReplyOrigin {
   if (!isOwn(message, model)) return "foreign";
-  if (rules.takesReasoning === false) return "untaken";
+  if (rules.takesReasoning === false) return "unsupported";
   return message.stopReason === "aborted" || message.stopReason === "error" ? "cut" : "own";
 }
 
-const whyNot: Readonly<Record<Exclude<Standing, "own">, string>> = {
+const dropReasons: Readonly<Record<Exclude<ReplyOrigin, "own">, string>> = {
   cut: "of a turn that was cut off",
-  untaken: "which the target does not take back",
+  unsupported: "which the target does not take back",
   foreign: "of another model or account",
 };
 
 /** Converts the blocks of one message. */
 class AssistantReader {
-  readonly #standing: Standing;
+  readonly #replyOrigin: ReplyOrigin;
   readonly #reader: BlockReader;
   readonly #options: SelectOptions;
   readonly #callIds = new Set<string>();
 
-  constructor(standing: Standing, reader: BlockReader, options: SelectOptions) {
-    this.#standing = standing;
+  constructor(replyOrigin: ReplyOrigin, reader: BlockReader, options: SelectOptions) {
+    this.#replyOrigin = replyOrigin;
     this.#reader = reader;
     this.#options = options;
   }
@@ -92,8 +92,8 @@ class AssistantReader {
   #reasoning(block: ThinkingBlock, origin: Origin): ReasoningPart | undefined {
     const { thinking: text, thinkingSignature: signature = "", redacted = false } = block;
     if (isBlank(text) && signature === "") return undefined;
-    if (this.#standing !== "own") {
-      this.#drop(origin, "reasoning", this.#blamed(), `reasoning ${whyNot[this.#standing]}`);
+    if (this.#replyOrigin !== "own") {
+      this.#drop(origin, "reasoning", this.#blamed(), `reasoning ${dropReasons[this.#replyOrigin]}`);
     } else if (signature === "") {
       this.#drop(origin, "reasoning", "history", "reasoning without a signature");
     } else if (!this.#isIntact([text, signature])) {
@@ -104,8 +104,13 @@ class AssistantReader {
   }
 
   #opaque({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {
-    if (this.#standing !== "own") {
-      this.#drop(origin, "opaque", this.#blamed(), `a provider's own block ${whyNot[this.#standing]}`);
+    if (this.#replyOrigin !== "own") {
+      this.#drop(
+        origin,
+        "opaque",
+        this.#blamed(),
+        `a provider's own block ${dropReasons[this.#replyOrigin]}`,
+      );
     } else if (!this.#isIntact(data)) {
       this.#drop(origin, "opaque", "history", "a provider's own block that is no well-formed JSON");
     } else return { type: "opaque", data, origin };
@@ -129,7 +134,7 @@ class AssistantReader {
     const signed = this.#signed(block.thoughtSignature, origin);
     const first = this.#callIds.size === 0;
     this.#callIds.add(id);
-    const own = this.#standing === "own";
+    const own = this.#replyOrigin === "own";
     const { namespace } = block;
     const kept = own && namespace !== undefined && this.#isIntact(namespace);
     if (own && namespace !== undefined && !kept) {
@@ -155,7 +160,7 @@ class AssistantReader {
   }
 
   #signed(signature: string | undefined, origin: Origin): { readonly signature?: string } {
-    if (this.#standing !== "own" || signature === undefined) return {};
+    if (this.#replyOrigin !== "own" || signature === undefined) return {};
     if (this.#isIntact(signature)) return { signature };
     this.#drop(origin, "reasoning", "history", "a signature that is not well-formed");
     return {};
@@ -167,7 +172,7 @@ class AssistantReader {
   }
 
   #blamed(): "history" | "target" {
-    return this.#standing === "cut" ? "history" : "target";
+    return this.#replyOrigin === "cut" ? "history" : "target";
   }
 
   #drop(origin: Origin, code: "reasoning" | "opaque", by: "history" | "target", reason: string): void {

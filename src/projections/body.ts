@@ -37,12 +37,12 @@ export function toBody(
 ): RequestBody {
   // If the value was never read, it is unchanged, and its large strings are not needed.
   const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
-  const { value, standIns } = outlined[outlineOf]?.() ?? {
+  const { value, placeholders } = outlined[outlineOf]?.() ?? {
     value: projection.value,
-    standIns: new Base64Placeholders(),
+    placeholders: new Base64Placeholders(),
   };
   const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
-  const { texts, spliced } = standIns.cut(jsonOf(whole, payloadsOf(projection.request), standIns));
+  const { texts, spliced } = placeholders.cut(jsonOf(whole, payloadsOf(projection.request), placeholders));
   const frame = texts.map(encodeUtf8);
   const digits = spliced.reduce((sum, { length }) => sum + base64Length(length), 0);
   const size = frame.reduce((sum, { length }) => sum + length, digits);
@@ -97,10 +97,10 @@ function payloadsOf({ turns }: NeutralRequest): Payloads {
 }
 
 /** The JSON of a value, with placeholders for bytes and for strings with known base64. */
-function jsonOf(value: object, payloads: Payloads, standIns: Base64Placeholders): string {
+function jsonOf(value: object, payloads: Payloads, placeholders: Base64Placeholders): string {
   return JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
     const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
-    return payload === undefined ? field : payload.prefix + standIns.for(payload.bytes);
+    return payload === undefined ? field : payload.prefix + placeholders.for(payload.bytes);
   });
 }
 

@@ -132,11 +132,11 @@ export class Base64Placeholders {
 /** Runs `make` with placeholders in place of the parts' base64, so that its result has no large strings. */
 export function withBase64Placeholders<T>(
   parts: readonly MediaPart[],
-  standIns: Base64Placeholders,
+  placeholders: Base64Placeholders,
   make: () => T,
 ): T {
   const replaceable = parts.filter((part): part is OverridablePart => base64Override in part);
-  for (const part of replaceable) part[base64Override](standIns.for(part.bytes));
+  for (const part of replaceable) part[base64Override](placeholders.for(part.bytes));
   try {
     return make();
   } finally {
@@ -147,7 +147,7 @@ export function withBase64Placeholders<T>(
 /** A value with placeholders. */
 export interface Outline {
   readonly value: object;
-  readonly standIns: Base64Placeholders;
+  readonly placeholders: Base64Placeholders;
 }
 
 /**

@@ -90,7 +90,7 @@ function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): C
   const id = ids.idFor(call.storedId);
   const sent = call.own || rules.callId?.ownOnly !== true;
   if (sent && id !== call.storedId && !ids.isWithin(call.storedId, id)) {
-    const reason = ids.whyNot(call.storedId, id);
+    const reason = ids.differenceReason(call.storedId, id);
     losses.add(call.origin, { code: "callId", by: "target", reason, instead: id });
   }
   return { ...call, id };
@@ -224,7 +224,7 @@ export class CallIds {
   }
 
   /** All reasons why the assigned id differs from the stored one. */
-  whyNot(storedId: string, id: string): string {
+  differenceReason(storedId: string, id: string): string {
     const own = this.#own(storedId);
     const reasons: string[] = [];
     if (own === "") reasons.push("it is empty");

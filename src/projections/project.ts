@@ -155,8 +155,8 @@ function lazyValue<V>(
     const value = render(reportLoss);
     return { value: () => value, outline: () => undefined };
   }
-  const standIns = new Base64Placeholders();
-  const outline = withBase64Placeholders(media, standIns, () => render(reportLoss));
+  const placeholders = new Base64Placeholders();
+  const outline = withBase64Placeholders(media, placeholders, () => render(reportLoss));
   let made: { readonly value: V } | undefined;
   return {
     value: () => {
@@ -165,7 +165,7 @@ function lazyValue<V>(
     },
     outline: () =>
       made === undefined && typeof outline === "object" && outline !== null
-        ? { value: outline, standIns }
+        ? { value: outline, placeholders }
         : undefined,
   };
 }

@@ -67,7 +67,7 @@ export async function mergeSessions(
   if (entryId !== undefined) throw collision(entryId);
   const added = { a: plan.toSecond.length, b: plan.toFirst.length };
   const differing = plan.differing.map(([row]) => one.index.rows.id(row)).sort();
-  const isFirst = (await fewerDamaged(one, two, plan)) ?? (await standsFirst(one, two, plan));
+  const isFirst = (await fewerDamaged(one, two, plan)) ?? (await comesFirst(one, two, plan));
   const [first, second] = isFirst ? [one, two] : [two, one];
   const pairs = plan.differing.map(([row, other]) =>
     isFirst ? ([row, other] as const) : ([other, row] as const),
@@ -156,7 +156,7 @@ function batchOf(bytes: Uint8Array): LogBatch {
  * Whether the first copy's lines come first. A copy that has all entries of the other does; else the one
  * whose last entry is older, so that the file ends with the newest. Never depends on the order of the copies.
  */
-async function standsFirst(one: Copy, two: Copy, plan: SyncPlan): Promise<boolean> {
+async function comesFirst(one: Copy, two: Copy, plan: SyncPlan): Promise<boolean> {
   if ((plan.toFirst.length === 0) !== (plan.toSecond.length === 0)) return plan.toFirst.length === 0;
   const [last, other] = await Promise.all([one, two].map(({ index }) => index.lastRow(() => true)));
   const order =

@@ -79,7 +79,7 @@ describe.each(rules)("CallIds by %s rule", (_, rule) => {
           const made = ids.idFor(id);
           if (made === id || ids.isWithin(id, made)) continue;
           const own = of(id);
-          const why = ids.whyNot(id, made);
+          const why = ids.differenceReason(id, made);
           const isSpelt = own === "" || (allowed.test(own) && own.isWellFormed());
           const fits = isSpelt && own.length <= maxLength && own.length >= minLength && own !== "";
           expect(why).not.toBe("");

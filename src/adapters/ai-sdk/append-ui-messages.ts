@@ -45,12 +45,12 @@ export async function appendUIMessages(
   const seen = before.findLast((id) => versions.has(id));
   const end = seen === undefined ? session.leafId : endOf(session, versions.get(seen)?.at(-1) as string);
   const behind = latest === undefined ? end : parentOf(session, latest);
-  const written = await appendBehind(session, behind, drafts, options.signal);
+  const written = await appendAfter(session, behind, drafts, options.signal);
   return { leafId: session.leafId, written: written.length };
 }
 
 /** Appends after an entry. After a failure the leaf is where it was. */
-async function appendBehind(
+async function appendAfter(
   session: Session,
   behind: string | null,
   drafts: readonly EntryDraft[],
@@ -200,7 +200,7 @@ async function appendResults(
     (draft) =>
       draft.type === "message" && draft.message.role === "toolResult" && open.has(draft.message.toolCallId),
   );
-  if (results.length > 0) await appendBehind(session, leafId, results, options.signal);
+  if (results.length > 0) await appendAfter(session, leafId, results, options.signal);
   else session.branch(leafId);
   return { leafId: session.leafId, written: results.length };
 }

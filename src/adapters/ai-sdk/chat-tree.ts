@@ -37,7 +37,7 @@ function messageAtOrBefore({ tree }: Session, id: string | null): string | null 
 }
 
 /** The last message of the branch of the leaf; null if there is none. */
-export function tipOf(session: Session | undefined): string | null {
+export function leafMessageOf(session: Session | undefined): string | null {
   return session === undefined ? null : messageAtOrBefore(session, session.leafId);
 }
 
@@ -71,7 +71,7 @@ export function siblingsOf(session: Session, id: string): readonly string[] {
 }
 
 /** The last message of the newest branch through a message. */
-export function endBehind(session: Session, id: string): string {
+export function newestEndOf(session: Session, id: string): string {
   for (const leaf of session.leaves())
     if (session.tree.path(leaf.id).some((node) => node.id === id))
       return messageAtOrBefore(session, leaf.id) ?? id;

@@ -23,14 +23,14 @@ import {
 } from "./chat-files.js";
 import {
   chatConflict,
-  endBehind,
   isMessageId,
+  leafMessageOf,
   messageEntryId,
   messagesUpTo,
+  newestEndOf,
   type StoredMessage,
   siblingsOf,
   stored,
-  tipOf,
 } from "./chat-tree.js";
 import { RunningReplies } from "./chunk-log.js";
 import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
@@ -223,7 +223,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
         ? await addressesIn(session, chatId)
         : noFiles;
-    const tip = tipOf(session);
+    const tip = leafMessageOf(session);
     let leafId: string | null = null;
     // The entry after which the first new message is appended.
     let parent: string | null = null;
@@ -262,7 +262,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   return {
     async load(chatId, options = {}) {
       return handles.read(placeOf(chatId), async (session) => {
-        const { leafId = tipOf(session) } = options;
+        const { leafId = leafMessageOf(session) } = options;
         const messages: M[] = [];
         for (const { message } of await messagesUpTo(session, leafId))
           messages.push(await opened(message, chatId, options));
@@ -283,7 +283,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     },
 
     async leafId(chatId) {
-      return handles.read(placeOf(chatId), async (session) => tipOf(session));
+      return handles.read(placeOf(chatId), async (session) => leafMessageOf(session));
     },
 
     async versions(chatId, messageId, options = {}) {
@@ -294,7 +294,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         for (const sibling of siblingsOf(session, id)) {
           const message = await messageAt(session, sibling);
           if (message === undefined) continue;
-          const leafId = endBehind(session, sibling);
+          const leafId = newestEndOf(session, sibling);
           found.push({ leafId, message: await opened(message.message, chatId, options) });
         }
         return found;
@@ -323,7 +323,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
 
   /** The entry of a message: the newest on the branch of the leaf, else the newest of all. */
   async function entryOf(session: Session, messageId: string): Promise<string | undefined> {
-    const tip = tipOf(session);
+    const tip = leafMessageOf(session);
     const current = tip === null ? [] : session.tree.path(tip).map(({ id }) => id);
     const all = Array.from(session.tree.walk(), ({ node }) => node.id);
     for (const id of [...current.reverse(), ...all.reverse()])

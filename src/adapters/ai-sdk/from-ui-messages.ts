@@ -59,8 +59,9 @@ export async function fromUIMessages(
     const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
     used.add(entryId);
     // After another reply it would be a step of that one.
-    const isApart = valid.role === "assistant" && messages[at - 1]?.role !== "user";
-    for (const draft of await draftsOf(valid, entryId, { ...options, path, isApart })) drafts.push(draft);
+    const isOwnMessage = valid.role === "assistant" && messages[at - 1]?.role !== "user";
+    for (const draft of await draftsOf(valid, entryId, { ...options, path, isOwnMessage }))
+      drafts.push(draft);
   }
   return drafts;
 }
@@ -75,7 +76,7 @@ function freshId(isTaken: (id: string) => boolean): string {
 interface Place extends FromUIMessagesOptions {
   readonly path: string;
   /** Whether the message needs a note to be one of its own. */
-  readonly isApart: boolean;
+  readonly isOwnMessage: boolean;
 }
 
 /** A message as JSON has it. */
@@ -128,7 +129,8 @@ async function draftsOf(
     ...(metadata === undefined ? {} : { metadata }),
     ...(changes.length === 0 ? {} : { parts: changes }),
   };
-  const isPlain = id === entryId && Object.keys(note).length === 2 && role !== "system" && !place.isApart;
+  const isPlain =
+    id === entryId && Object.keys(note).length === 2 && role !== "system" && !place.isOwnMessage;
   return isPlain ? drafts : [uiNote.draft(note), ...drafts];
 }
 
@@ -150,7 +152,7 @@ async function shownAs(
 /** The attachments of a message by the indexes of their parts; data URLs are stored together. */
 async function storedFiles(
   parts: readonly UiPart[],
-  { resource, model: _, has: __, isApart: ___, path, ...options }: Place,
+  { resource, model: _, has: __, isOwnMessage: ___, path, ...options }: Place,
 ): Promise<ReadonlyMap<number, { readonly resource: Resource; readonly url: string }>> {
   const found = new Map<number, { readonly resource: Resource; readonly url: string }>();
   const added: { at: number; url: string; name?: string }[] = [];

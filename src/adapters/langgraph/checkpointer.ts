@@ -203,7 +203,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           session && last && canonicalText(await readCheckpoint(session, last)) === canonicalText(data);
         if (!isStored)
           drafts.push({ ...checkpointEntry.draft(data), id: index.nextCheckpoint(namespace, id) });
-        const behind = parentEntry === undefined ? rootOf(session) : index.placeBehind(parentEntry);
+        const behind = parentEntry === undefined ? rootOf(session) : index.parentFor(parentEntry);
         return { drafts, behind };
       });
       return { configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: id } };
@@ -241,7 +241,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           drafts.push({ ...writeEntry.draft(data), id: index.nextWrite(namespace, id, taskId, at) });
         }
         const checkpoint = index.checkpoint(namespace, id);
-        return { drafts, behind: checkpoint === undefined ? undefined : index.placeBehind(checkpoint) };
+        return { drafts, behind: checkpoint === undefined ? undefined : index.parentFor(checkpoint) };
       });
     }
 

@@ -99,7 +99,7 @@ export class ThreadIndex {
   }
 
   /** The entry to append after, so that `checkpoint` is the nearest one above; undefined for the leaf. */
-  placeBehind(checkpoint: string): string | undefined {
+  parentFor(checkpoint: string): string | undefined {
     return checkpoint === this.#leafCheckpoint ? undefined : checkpoint;
   }
 

@@ -19,7 +19,7 @@ const rollbackMinor = 98;
 export async function appendCodex(source: AppendSource): Promise<WrittenSession | undefined> {
   const { original, from, added } = source;
   const head = headOf(source);
-  const turns = turnsBehind(original.entries, original.leafId, from);
+  const turns = turnsAfter(original.entries, original.leafId, from);
   if (head === undefined || turns === undefined) return undefined;
   if (turns > 0 && !canRollBack(head, source)) return undefined;
   const lines = new RolloutLines({ threadId: original.header.id, ...head.form });
@@ -96,7 +96,7 @@ function lastRecord(bytes: Uint8Array): ForeignObject | undefined {
 }
 
 /** The turns between an entry and the leaf; undefined if the entry is not before the start of a turn. */
-function turnsBehind(
+function turnsAfter(
   entries: readonly SessionEntry[],
   leafId: string | null,
   from: string | null,

@@ -105,7 +105,7 @@ export class StepWriter {
     const items = this.#items.reply(step);
     for (const [at, item] of items.entries()) {
       this.#lines.showReply(entryId, item, at, time);
-      this.#lines.item(item, time, at === 0 ? { entry: entryId, ...makerOf(message) } : undefined);
+      this.#lines.item(item, time, at === 0 ? { entry: entryId, ...providerOfReply(message) } : undefined);
     }
     if (message.usage !== undefined && items.length > 0) this.#tokenCount(message.usage, time);
     await this.#results(results, items);
@@ -218,7 +218,7 @@ export class StepWriter {
 const efforts: ReadonlySet<string> = new Set(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
 /** The provider of a reply that came over another protocol. */
-function makerOf(message: AssistantMessage): Readonly<Record<string, unknown>> {
+function providerOfReply(message: AssistantMessage): Readonly<Record<string, unknown>> {
   const { provider, model, api } = message;
   return isResponses(message) ? {} : { provider, model, ...(api === undefined ? {} : { api }) };
 }

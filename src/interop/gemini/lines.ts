@@ -7,7 +7,7 @@ import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteRules, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
-import { isEnvironment, isResponseInWords, type Part, shownText, withGuard } from "./parts.js";
+import { isEnvironment, isTextResponse, type Part, shownText, withGuard } from "./parts.js";
 
 /** The names and ids that the Gemini API accepts. */
 export const geminiRules: WriteRules = {
@@ -86,8 +86,8 @@ export class ChatRecords {
     const text = shownText(parts);
     const isOwn =
       (customType === "sessile.initial_context" && isEnvironment(text)) ||
-      (customType === "sessile.function_response" && isResponseInWords(text));
-    const own = isResponseInWords(text) && isOwn ? text : isOwn ? parts : withGuard(parts);
+      (customType === "sessile.function_response" && isTextResponse(text));
+    const own = isTextResponse(text) && isOwn ? text : isOwn ? parts : withGuard(parts);
     const custom = customType === undefined ? {} : { customType, ...(display ? { display } : {}) };
     const sessile = { entry: entryId, ...custom };
     return this.#record(entryId, time, { type: "user", content: own, sessile });

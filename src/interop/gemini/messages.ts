@@ -10,7 +10,7 @@ import {
   isCommand,
   isEnvironment,
   isFailure,
-  isResponseInWords,
+  isTextResponse,
   partsOf,
   responsesOf,
   resultBlocks,
@@ -129,7 +129,7 @@ export class Conversation {
     const custom = textOf(objectOf(sessile)?.customType);
     const customType = isEnvironment(text)
       ? "sessile.initial_context"
-      : isResponseInWords(content)
+      : isTextResponse(content)
         ? "sessile.function_response"
         : custom;
     const { responses, others } = responsesOf(parts);

@@ -40,7 +40,7 @@ export function isCommand(text: string): boolean {
  * Version 0.26 records function responses a second time, as these words. They are sent to the model, but are
  * none of the user's.
  */
-export function isResponseInWords(content: unknown): boolean {
+export function isTextResponse(content: unknown): boolean {
   return typeof content === "string" && /^(?:\[Function Response: [^\]]*\](?:<[^<>]*>)*)+$/.test(content);
 }
 

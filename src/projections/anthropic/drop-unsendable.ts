@@ -117,7 +117,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
   };
   turns.forEach((turn, index) => {
     if (turn.role === "user") {
-      if (turn.parts.length > 0 || turn.results.some(showsBehind)) dropOpen(index);
+      if (turn.parts.length > 0 || turn.results.some(followsResults)) dropOpen(index);
       return;
     }
     for (const part of turn.parts) {
@@ -134,7 +134,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
 }
 
 /** Whether part of a result has to follow the results: a failed result is text only. */
-function showsBehind({ isError, parts }: ResultPart): boolean {
+function followsResults({ isError, parts }: ResultPart): boolean {
   return isError && parts.some(({ type }) => type !== "text");
 }
 

@@ -94,7 +94,7 @@ export function lineWithRoom(
   line: string,
   state: Pick<SessionState, "log" | "settings">,
 ): Uint8Array {
-  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, state))}\n`);
+  return encodeUtf8(`${line}${" ".repeat(paddingAfter(header, line, state))}\n`);
 }
 
 const spareBytes = 64;
@@ -104,7 +104,7 @@ const spareBytes = 64;
  * A copy adds `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a
  * line.
  */
-function roomBehind(
+function paddingAfter(
   header: SessionHeader,
   line: string,
   { log, settings }: Pick<SessionState, "log" | "settings">,

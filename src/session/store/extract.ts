@@ -55,7 +55,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     const version = stated === 1 && raw !== undefined && idOfLine(raw) === id ? formatVersion : stated;
     if (raw !== undefined && version >= formatVersion && idOfLine(raw) !== id) throw gone(session, id);
     if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
-      lines.push(withLineFeed(damagedBehind(raw, parentId)));
+      lines.push(withLineFeed(withParentOnly(raw, parentId)));
       parentId = id;
       continue;
     }
@@ -157,7 +157,7 @@ function rechained(
 }
 
 /** A line with a damaged body and another parent: its canonical prefix is all that is known. */
-function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
+function withParentOnly(raw: Uint8Array, parentId: string | null): Uint8Array {
   const head = parseEntryPrefix(raw);
   if (head === undefined) return raw;
   const stored = head.parentId === null ? null : entryIdOf(head.parentId);
