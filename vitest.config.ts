@@ -76,8 +76,8 @@ export default defineConfig({
           name: "adapters",
           include: [frameworks],
           globals: true,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       // One agent at a time; the first run of a version installs it.
