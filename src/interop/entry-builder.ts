@@ -79,7 +79,7 @@ export class SessionEntries implements EntryBuilder {
     return id;
   }
 
-  /** Adds a line without a home, on a branch of such lines. */
+  /** Adds an unmapped line, on a branch of such lines. */
   addLine(data: { readonly file: string; readonly line: number; readonly text: string }): void {
     const recordId = `${data.file}\0${data.line}`;
     if (this.idOf(recordId, "line") !== undefined) return;

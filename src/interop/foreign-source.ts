@@ -180,7 +180,7 @@ export class Source implements ForeignSource {
     return redact === undefined || redact(id) === id ? id : uuidOf(format, id);
   }
 
-  /** Reports the records without a home: one finding a type. */
+  /** Reports the unmapped records: one finding a type. */
   finish(): void {
     for (const [type, { count, first }] of this.#unmapped) {
       this.find({

@@ -70,7 +70,7 @@ function newestForeign({ roots }: LoadedSession, agent: string) {
 }
 
 /**
- * The session in the agent's own files: the very bytes if no entry with a home was added, else the format's
+ * The session in the agent's own files: the original bytes if no mapped entry was added, else the format's
  * lines after them. Undefined if it has to be written anew.
  */
 export async function returned(
@@ -101,7 +101,7 @@ export async function returned(
   return written;
 }
 
-/** Entries that no agent has a home for: state of programs, and removed messages. */
+/** Entries without a counterpart in any format: state of programs, and removed messages. */
 function isState(entry: SessionEntry): boolean {
   return (
     entry.type === "custom" && (entry.customType === removedType || entry.customType.startsWith("sessile."))

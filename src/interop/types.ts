@@ -30,7 +30,7 @@ export interface DetectedSession {
 
 /** Findings of an import. See docs/reference/interop.md. */
 export type ImportFindingCode =
-  | "unmapped" // records without a home: one finding a type
+  | "unmapped" // records without a counterpart: one finding a type
   | "unreadable" // a line or file that is not JSON or not UTF-8
   | "tooLong" // a line over the limit
   | "superseded" // an older state of a record that was written again
@@ -48,7 +48,7 @@ export type ImportFindingCode =
 /** Findings of an export. See docs/reference/interop.md. */
 export type ExportFindingCode =
   | "branch" // left out: not on the path
-  | "entry" // left out: no home in the format
+  | "entry" // left out: no counterpart in the format
   | "edited" // a context_edit was carried out
   | "reasoning" // left out: of another maker, or unsigned
   | "opaque" // left out: of another maker
@@ -111,7 +111,7 @@ export interface ImportOptions {
   readonly session?: string;
   /**
    * The original: `blob` keeps the files' bytes as blobs, so that an export can return them; `lines` keeps
-   * records without a home as entries. @default "blob" with `blobs`, else "lines"; "none" with `redact`
+   * unmapped records as entries. @default "blob" with `blobs`, else "lines"; "none" with `redact`
    */
   readonly keep?: "blob" | "lines" | "none";
   /** Whether the other harness's instructions are in context. @default false */
@@ -292,7 +292,7 @@ export interface WriteSource {
   /**
    * The path from the root to the leaf, oldest first. Updates and edits are carried out. A custom entry
    * :`sessile.removed` replaces each entry that is left out and reported, with its id:: messages that an edit
-   * removed, and entries without a home, such as labels, pins, views, observations, usage, reverts.
+   * removed, and entries without a counterpart, such as labels, pins, views, observations, usage, reverts.
    */
   readonly path: readonly SessionEntry[];
   readonly leafId: string | null;

@@ -202,7 +202,7 @@ export class ChatRecords {
     return { id, timestamp: isoOf(time), sessile: { entry: entryId }, ...value };
   }
 
-  /** Reports entries without a home in the format, once a kind. */
+  /** Reports entries without a counterpart in the format, once a kind. */
   #omit(text: string, entryId: string): void {
     if (this.#reported.has(text)) return;
     this.#reported.add(text);

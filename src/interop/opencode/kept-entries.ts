@@ -4,7 +4,7 @@ import type { SessionEntry } from "../../session/index.js";
 
 /**
  * The tail that a compaction keeps, for an import back: there a result directly follows its call, and an
- * entry without a home is gone, so that the kept range begins at the next other one.
+ * unmapped entry is absent, so that the kept range begins at the next other one.
  */
 export function keptMark(
   path: readonly SessionEntry[],
