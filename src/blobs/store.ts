@@ -5,10 +5,10 @@ import { integerOption } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
 import { nameArgument } from "../internal/ids.js";
 import type { StoreOperation } from "../internal/operations.js";
+import { type OnOperation, observed, observedItems } from "../internal/operations.js";
 import { accounted } from "./accounting.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";
-import { observedBlobStore } from "./observed-store.js";
 import { type PutTarget, putBlob } from "./put.js";
 import { Quota, type QuotaTarget } from "./quota.js";
 import type { BlobQuotas } from "./quotas.js";
@@ -190,4 +190,48 @@ class BackedBlobStore implements BlobStore {
 
 async function* refsOf(blobs: AsyncIterable<BlobStat>): AsyncGenerator<BlobRef, void, undefined> {
   for await (const { ref } of blobs) yield ref;
+}
+
+/** A blob store that reports each of its methods, once. */
+export function observedBlobStore(store: BlobStore, hook: OnOperation): BlobStore {
+  return {
+    put: (source, options) =>
+      observed(
+        hook,
+        "put",
+        () => store.put(source, options),
+        ({ size }) => size,
+      ),
+    get: (ref, options) =>
+      observed(
+        hook,
+        "get",
+        () => store.get(ref, options),
+        (bytes) => bytes?.length,
+      ),
+    async stream(ref, options) {
+      let chunks: AsyncIterable<Uint8Array> | undefined;
+      // A stream that began is reported at its end.
+      const unlessBegun: OnOperation = (operation) => chunks ?? hook(operation);
+      await observed(unlessBegun, "stream", async () => {
+        chunks = await store.stream(ref, options);
+      });
+      return chunks && observedItems(hook, "stream", chunks, ({ length }) => length);
+    },
+    stat: (ref) => observed(hook, "stat", () => store.stat(ref)),
+    locate: (ref) => observed(hook, "locate", () => store.locate(ref)),
+    touch: (ref) => observed(hook, "touch", () => store.touch(ref)),
+    list: (options) => observedItems(hook, "list", store.list(options)),
+    delete: (ref) => observed(hook, "delete", () => store.delete(ref)),
+    verify: (options) =>
+      observed(
+        hook,
+        "verify",
+        () => store.verify(options),
+        ({ checked }) => checked.bytes,
+      ),
+    // The inner store has the hook in its options, so that this one reports too.
+    partition: (name) => store.partition(name),
+    backend: store.backend,
+  };
 }

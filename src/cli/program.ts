@@ -15,8 +15,7 @@ import {
   type Parsed,
   UsageError,
 } from "./command.js";
-import { commandHelp, overview } from "./help.js";
-import { hintOf } from "./nearest.js";
+import { commandHelp, hintOf, overview } from "./help.js";
 import { codeOf, Output, PipeClosed, type TextStream } from "./output.js";
 
 /** The process, or a fake of it in tests. */

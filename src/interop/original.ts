@@ -5,7 +5,7 @@ import type { SessionEntry } from "../session/index.js";
 import { removedType } from "./edited-path.js";
 import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
-import { isFileName } from "./shared/file-names.js";
+import { isFileName } from "./shared/ids.js";
 import { objectOf, textOf } from "./shared/values.js";
 import type {
   ExportableSession,

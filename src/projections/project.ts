@@ -10,13 +10,12 @@ import { breakpointParts } from "./cache-breakpoints.js";
 import { enforceLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
 import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
-import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./losses.js";
 import { Base64Placeholders, type Outline, outlineOf, withBase64Placeholders } from "./media-part.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import type { NeutralRequest, Part, PendingAttachment, PendingTurn, PendingUserPart } from "./request.js";
-import { mediaIn, selectMessages } from "./select-messages.js";
+import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
 import type { RenderTools, Target } from "./target.js";
 import { type ProjectionUsage, requestUsage } from "./usage.js";
 

@@ -14,8 +14,7 @@ import {
   noRow,
   stripBom,
 } from "../session/internal.js";
-import { readBatches } from "./log-lines.js";
-import { reading } from "./read-failures.js";
+import { readBatches, reading } from "./log-lines.js";
 
 /** An entry of which the last one in the log counts, wherever it is in the tree. */
 export type LastCounts = Extract<SessionEntry, { readonly type: "label" | "session_info" | "leaf" }>;

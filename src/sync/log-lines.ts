@@ -1,9 +1,8 @@
-/** The lines of a log for a copy, byte for byte. */
+/** The lines of a log for a copy, byte for byte, and the failures of their reads. */
 
 import { SessileError } from "../errors/index.js";
 import type { LinePlace, LogBatch, LogPosition, SessionLog } from "../session/index.js";
 import { eachLine } from "../session/internal.js";
-import { reading } from "./read-failures.js";
 
 /** A stored line. */
 export interface CopiedLine {
@@ -80,4 +79,22 @@ export class LineReader {
 function replaced(id: string): SessileError {
   const message = `the log of session ${SessileError.printable(id)} was replaced: copy it again`;
   return new SessileError("LOG_CHANGED", message, { details: { id } });
+}
+
+/** Errors of reads: they concern one session, while errors of writes concern the store. */
+const failures = new WeakSet<object>();
+
+/** Whether an error is from {@link reading}. */
+export function isReadFailure(error: object): boolean {
+  return failures.has(error);
+}
+
+/** Passes on a promise, and remembers its error as one of a read. */
+export async function reading<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (typeof error === "object" && error !== null) failures.add(error);
+    throw error;
+  }
 }

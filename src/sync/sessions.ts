@@ -4,6 +4,7 @@ import { SessileError } from "../errors/index.js";
 import type { SessionLog, SessionStore } from "../session/index.js";
 import { BlobCopies } from "./blob-copies.js";
 import { copyLog } from "./copy-log.js";
+import { isReadFailure, reading } from "./log-lines.js";
 import {
   type ChosenSession,
   checkOptions,
@@ -11,7 +12,6 @@ import {
   partitionsOf,
   type SyncOptions,
 } from "./options.js";
-import { isReadFailure, reading } from "./read-failures.js";
 import { type CopyReport, locationOf, type SyncReport, Tally } from "./report.js";
 import { syncLogs } from "./sync-log.js";
 

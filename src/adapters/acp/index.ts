@@ -4,5 +4,5 @@
  * @module adapters/acp
  */
 export { type AcpReplayOptions, acpReplay, type ToolCallView } from "./replay.js";
-export { type AcpSessionInfo, acpSessionInfo } from "./session-info.js";
 export type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
+export { type AcpSessionInfo, acpSessionInfo } from "./updates.js";

@@ -1,8 +1,9 @@
 /**
- * The updates of the Agent Client Protocol that a replay sends, as far as they are used. Tests hold them
- * against the types of `@agentclientprotocol/sdk` 2.4.0.
+ * The shapes of the Agent Client Protocol: updates of a replay, and rows of `session/list`. Tests compare them
+ * with the types of `@agentclientprotocol/sdk` 2.4.0.
  */
 
+import type { SessionSummary } from "../../session/index.js";
 /** A content block. */
 export type AcpContent =
   | { type: "text"; text: string }
@@ -56,3 +57,22 @@ export type AcpUpdate =
       content?: AcpToolContent[];
       rawOutput?: unknown;
     };
+
+/** A session as a client lists it. */
+export type AcpSessionInfo = {
+  sessionId: string;
+  cwd: string;
+  title?: string;
+  /** ISO 8601. */
+  updatedAt: string;
+};
+
+/**
+ * A session of a store's list as a row of `session/list`. The title is the session's title or name, else the
+ * start of the first message. The reply's `nextCursor` is the `cursor` of the last summary.
+ */
+export function acpSessionInfo(summary: SessionSummary): AcpSessionInfo {
+  const { id, cwd, modified, firstMessage } = summary;
+  const title = summary.title || summary.name || firstMessage;
+  return { sessionId: id, cwd, ...(title ? { title } : {}), updatedAt: modified };
+}

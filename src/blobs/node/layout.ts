@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
+import { knownMediaTypes, mediaTypeInfo } from "../../internal/media-types.js";
 import type { BlobStat } from "../backend.js";
-import { extensionOf, knownExtensions } from "../extension.js";
 import type { HashFunction } from "../hash.js";
 import { type DigestAlgorithm, partsOf, refOf } from "../ref.js";
 import type { StoreDirectory } from "./store-directory.js";
@@ -116,4 +116,20 @@ export async function* listBlobs(
       yield { ref, size: stat.size, touchedAt: stat.mtimeMs };
     }
   }
+}
+
+const unknownExtension = "bin";
+
+/** Every extension that {@link extensionOf} gives, the likeliest first. */
+export const knownExtensions: readonly string[] = /* @__PURE__ */ [
+  ...knownMediaTypes.map(({ extensions }) => extensions[0]),
+  unknownExtension,
+];
+
+/**
+ * The extension of a media type's files, for layouts that show it, without the dot; `bin` for one that is
+ * unknown or not given. Parameters and case do not matter.
+ */
+export function extensionOf(mediaType: string | undefined): string {
+  return mediaTypeInfo(mediaType ?? "")?.extensions[0] ?? unknownExtension;
 }

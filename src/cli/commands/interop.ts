@@ -3,6 +3,7 @@
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileBlobStore } from "../../blobs/node/index.js";
+import type { InteropReport } from "../../interop/index.js";
 import { exportSession, type ForeignFormat } from "../../interop/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
 import {
@@ -19,7 +20,7 @@ import {
 import { readOwn } from "../damage.js";
 import { formats } from "../formats.js";
 import { writeNewFile } from "../new-file.js";
-import { printReport } from "../report.js";
+import { type Output, table } from "../output.js";
 import { locate, openNamed } from "../sources.js";
 import { idOf } from "./show.js";
 
@@ -140,4 +141,25 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   } finally {
     await opened.close();
   }
+}
+
+export async function printReport({ counts, findings, exact }: InteropReport, out: Output): Promise<void> {
+  const rows = Object.entries(counts).map(([type, { read, mapped, kept }]) => [
+    out.clean(type),
+    String(read),
+    String(mapped),
+    String(kept),
+  ]);
+  const columns = [
+    { title: "record" },
+    { title: "read", align: "right" },
+    { title: "entries", align: "right" },
+    { title: "kept as is", align: "right" },
+  ] as const;
+  if (rows.length > 0) await out.line(...table(columns, rows, out.columns));
+  for (const { code, file, line, entryId, text } of findings) {
+    const place = [file, line, entryId].filter((part) => part !== undefined).join(" ");
+    await out.line(`${out.style("yellow", code)} ${out.clean(`${place === "" ? "" : `${place}: `}${text}`)}`);
+  }
+  if (findings.length === 0) await out.line(out.style("green", exact ? "every byte is kept" : "no loss"));
 }

@@ -20,7 +20,7 @@ import {
   UsageError,
 } from "../command.js";
 import { damagedRecords, readOwn } from "../damage.js";
-import { hintOf } from "../nearest.js";
+import { hintOf } from "../help.js";
 import { writeNewFile } from "../new-file.js";
 import { locate } from "../sources.js";
 

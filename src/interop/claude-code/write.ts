@@ -1,8 +1,7 @@
 /** Writes a session anew: its transcript, and those of its subagents in a folder with their descriptions. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
-import { fileNameOf } from "../shared/file-names.js";
-import { digestOf, uuidOf } from "../shared/ids.js";
+import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { objectOf, textOf } from "../shared/values.js";
 import { stepsOf } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";

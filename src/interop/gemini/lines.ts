@@ -1,8 +1,7 @@
 /** Steps of a session as records of a chat, as each version of the agent reads them after a resume. */
 
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall, Usage } from "../../content/index.js";
-import { isFileName } from "../shared/file-names.js";
-import { uuidOf } from "../shared/ids.js";
+import { isFileName, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteRules, WriteStep } from "../shared/write-steps.js";

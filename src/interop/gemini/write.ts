@@ -1,8 +1,7 @@
 /** Writes a session as a chat of Gemini CLI, in the JSON Lines of version 0.39 and later. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
-import { fileNameOf } from "../shared/file-names.js";
-import { digestOf, uuidOf } from "../shared/ids.js";
+import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
