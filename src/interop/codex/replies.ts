@@ -46,7 +46,7 @@ export function readReply(
   items: readonly ForeignObject[],
   maker: { readonly provider: string; readonly model: string },
   timestamp: number,
-  mark?: ForeignObject,
+  annotation?: ForeignObject,
 ): { readonly message: AssistantMessage; readonly calls: ReadonlyMap<string, ReadCall> } {
   const output = items.flatMap((item) => itemsOf(plainItem(item)));
   const message = readOpenaiResponsesReply(
@@ -63,16 +63,16 @@ export function readReply(
     const call = named.get(callId) ?? named.get(`${callId}|${textOf(item.id) ?? ""}`);
     if (call !== undefined) calls.set(callId, { storedId: call.id, name: call.name });
   }
-  return { message: { ...madeBy(message, mark), timestamp }, calls };
+  return { message: { ...madeBy(message, annotation), timestamp }, calls };
 }
 
 /** A reply that this library wrote names its provider if that has another protocol. */
-function madeBy(message: AssistantMessage, mark: ForeignObject | undefined): AssistantMessage {
-  const provider = textOf(mark?.provider);
-  const model = textOf(mark?.model);
+function madeBy(message: AssistantMessage, annotation: ForeignObject | undefined): AssistantMessage {
+  const provider = textOf(annotation?.provider);
+  const model = textOf(annotation?.model);
   if (provider === undefined || model === undefined) return message;
   const { api: _api, ...rest } = message;
-  const api = textOf(mark?.api);
+  const api = textOf(annotation?.api);
   return { ...rest, provider, model, ...(api === undefined ? {} : { api }) };
 }
 

@@ -22,7 +22,7 @@ export interface RolloutLine {
   readonly recordId: string;
   readonly record: ForeignRecord;
   /** The members of this library, in lines that it wrote: ids and types. */
-  readonly mark: ForeignObject | undefined;
+  readonly annotation: ForeignObject | undefined;
 }
 
 /** The facts in the first `session_meta` of a rollout. */
@@ -134,7 +134,7 @@ function lineOf(record: ForeignRecord, next: number): RolloutLine {
     ordinal: numberOf(value.ordinal) ?? next,
     recordId: String(line),
     record,
-    mark: objectOf(value.sessile),
+    annotation: objectOf(value.sessile),
   };
 }
 

@@ -26,7 +26,7 @@ export interface ItemLine {
   readonly place: DraftPlace & { readonly timestamp: number };
   readonly record: ForeignRecord;
   /** The members of this library in a line that it wrote. */
-  readonly mark: ForeignObject | undefined;
+  readonly annotation: ForeignObject | undefined;
   readonly behind?: boolean;
 }
 
@@ -48,11 +48,11 @@ export class ThreadItems {
   }
   firstUserTime: number | undefined;
   hasReplies = false;
-  #open: (Pick<ItemLine, "place" | "mark"> & { readonly items: ForeignObject[] }) | undefined;
+  #open: (Pick<ItemLine, "place" | "annotation"> & { readonly items: ForeignObject[] }) | undefined;
   readonly #calls = new Map<string, ReadCall>();
   readonly #results = new Map<
     string,
-    { readonly draft: MessageDraft; readonly output: unknown; readonly mark: ForeignObject | undefined }
+    { readonly draft: MessageDraft; readonly output: unknown; readonly annotation: ForeignObject | undefined }
   >();
   readonly outcomes = new Map<string, Outcome>();
   /** Threads of subagents that calls started. */
@@ -99,7 +99,7 @@ export class ThreadItems {
     if (open === undefined) return;
     this.#open = undefined;
     const maker = { provider: this.provider, model: this.model };
-    const { message, calls } = readReply(open.items, maker, open.place.timestamp, open.mark);
+    const { message, calls } = readReply(open.items, maker, open.place.timestamp, open.annotation);
     if (message.content.length === 0) return;
     for (const [callId, call] of calls) this.#calls.set(callId, call);
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, open.place);
@@ -126,9 +126,10 @@ export class ThreadItems {
   /** Completes the results by the outcomes in events, which may come later. */
   finish(): void {
     this.endReply();
-    for (const [callId, { draft, output, mark }] of this.#results) {
+    for (const [callId, { draft, output, annotation }] of this.#results) {
       const outcome = this.outcomes.get(callId);
-      const isError = mark === undefined ? (outcome?.isError ?? outputFailed(output)) : mark.isError === true;
+      const isError =
+        annotation === undefined ? (outcome?.isError ?? outputFailed(output)) : annotation.isError === true;
       const details = outcome?.details ?? {};
       changeMessage(draft, { isError, ...(Object.keys(details).length === 0 ? {} : { details }) });
     }
@@ -142,18 +143,18 @@ export class ThreadItems {
     this.#source.find({ code, file: record.file, line: record.line, text });
   }
 
-  #ownItem({ item, place, mark }: ItemLine): true {
-    this.#open ??= { items: [], place, mark };
+  #ownItem({ item, place, annotation }: ItemLine): true {
+    this.#open ??= { items: [], place, annotation };
     this.#open.items.push(item);
     return true;
   }
 
   #userMessage(line: ItemLine): void {
-    const { item, place, behind, mark } = line;
+    const { item, place, behind, annotation } = line;
     this.usage.separate();
-    const customType = textOf(mark?.customType);
+    const customType = textOf(annotation?.customType);
     if (customType !== undefined) {
-      this.#harness(line, customType, asContent(blocksOf(item.content)), 0, mark?.display === true);
+      this.#harness(line, customType, asContent(blocksOf(item.content)), 0, annotation?.display === true);
       return;
     }
     const drafts: Draft[] = [];
@@ -203,7 +204,7 @@ export class ThreadItems {
   }
 
   #output(line: ItemLine): boolean {
-    const { item, place, mark } = line;
+    const { item, place, annotation } = line;
     const callId = textOf(item.call_id) ?? textOf(item.id) ?? "";
     const call = this.#calls.get(callId);
     if (call === undefined) {
@@ -229,7 +230,7 @@ export class ThreadItems {
     };
     const draft: MessageDraft = this.#timeline.add({ type: "message", message }, place);
     this.#state.close();
-    this.#results.set(callId, { draft, output, mark });
+    this.#results.set(callId, { draft, output, annotation });
     this.#state.see(item, draft);
     const told = this.outcomes.get(callId)?.threads[0];
     const sessionId = told ?? (call.name === "spawn_agent" ? spawnedThread(output) : undefined);

@@ -129,13 +129,13 @@ export class ThreadReader {
     }
   }
 
-  #place({ recordId, mark }: RolloutLine, part?: string) {
-    const place = { recordId: this.#prefix + recordId, timestamp: this.#time, id: textOf(mark?.entry) };
+  #place({ recordId, annotation }: RolloutLine, part?: string) {
+    const place = { recordId: this.#prefix + recordId, timestamp: this.#time, id: textOf(annotation?.entry) };
     return part === undefined ? place : { ...place, part };
   }
 
   #itemLine(line: RolloutLine): ItemLine {
-    return { item: line.payload, place: this.#place(line), record: line.record, mark: line.mark };
+    return { item: line.payload, place: this.#place(line), record: line.record, annotation: line.annotation };
   }
 
   #isNewer({ record: { file, line } }: RolloutLine, type: string): void {
@@ -273,7 +273,7 @@ export class ThreadReader {
         summary,
         // An own id keeps nothing: entries that stay are named one by one.
         firstKeptEntryId: "",
-        tokensBefore: numberOf(line.mark?.tokensBefore) ?? tokensBefore,
+        tokensBefore: numberOf(line.annotation?.tokensBefore) ?? tokensBefore,
         strategy: "codex",
         ...(retained.length === 0 ? {} : { retain: [...new Set(retained.map(idOf))] }),
         ...(usage === undefined ? {} : { usage }),
@@ -291,7 +291,7 @@ export class ThreadReader {
           item,
           place: { ...place, id: undefined, part: `history.${at}` },
           record,
-          mark: undefined,
+          annotation: undefined,
           behind: true,
         });
     }

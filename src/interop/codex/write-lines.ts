@@ -6,7 +6,7 @@ import { type ForeignObject, objectOf } from "../shared/values.js";
 import type { CodexItem } from "./write-items.js";
 
 /** Members for this library beside the payload, which Codex ignores: ids and types for the way back. */
-export type LineMark = Readonly<Record<string, unknown>> & { readonly entry: string };
+export type LineAnnotation = Readonly<Record<string, unknown>> & { readonly entry: string };
 
 /** The form of the lines. */
 export interface LineForm {
@@ -26,21 +26,21 @@ export class RolloutLines {
   }
 
   /** Adds a line. */
-  add(type: string, payload: ForeignObject, time: number, mark?: LineMark): void {
+  add(type: string, payload: ForeignObject, time: number, annotation?: LineAnnotation): void {
     const { ordinal } = this.#form;
     const line = {
       timestamp: new Date(time).toISOString(),
       ...(ordinal === undefined ? {} : { ordinal: ordinal + this.#lines.length }),
       type,
       payload,
-      ...(mark === undefined ? {} : { sessile: mark }),
+      ...(annotation === undefined ? {} : { sessile: annotation }),
     };
     this.#lines.push(`${JSON.stringify(line)}\n`);
   }
 
   /** Adds an item of the conversation. */
-  item(item: CodexItem, time: number, mark?: LineMark): void {
-    this.add("response_item", item, time, mark);
+  item(item: CodexItem, time: number, annotation?: LineAnnotation): void {
+    this.add("response_item", item, time, annotation);
   }
 
   /** Begins a turn, in threads that number their lines: they show turns by these events. */

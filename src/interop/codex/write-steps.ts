@@ -6,7 +6,7 @@ import { stepsOf, type WriteResult, type WriteStep } from "../shared/write-steps
 import type { WriteSource } from "../types.js";
 import { summaryPrefix } from "./compacted.js";
 import { type CodexItem, type ItemStep, ItemWriter, isResponses } from "./write-items.js";
-import type { LineMark, RolloutLines } from "./write-lines.js";
+import type { LineAnnotation, RolloutLines } from "./write-lines.js";
 
 /** A session as steps, with the writer of their items. */
 export interface CodexSteps {
@@ -89,13 +89,13 @@ export class StepWriter {
     const { entryId, time, customType, display } = step;
     const [item] = await this.#items.user(step);
     if (item === undefined) return;
-    const mark: LineMark =
+    const annotation: LineAnnotation =
       customType === undefined ? { entry: entryId } : { entry: entryId, customType, display };
     if (customType === undefined) {
       this.#lines.beginTurn(entryId, time);
       this.#lines.showUser(entryId, item, time);
     }
-    this.#lines.item(item, time, mark);
+    this.#lines.item(item, time, annotation);
   }
 
   async #reply(step: ItemStep & { readonly kind: "reply" }): Promise<void> {
@@ -128,8 +128,8 @@ export class StepWriter {
   async #results(results: readonly WriteResult[], items: readonly CodexItem[]): Promise<void> {
     for (const result of results) {
       const item = await this.#items.result(result, items);
-      const mark = { entry: result.entryId, ...(result.isError ? { isError: true } : {}) };
-      this.#lines.item(item, result.time, result.interrupted === true ? undefined : mark);
+      const annotation = { entry: result.entryId, ...(result.isError ? { isError: true } : {}) };
+      this.#lines.item(item, result.time, result.interrupted === true ? undefined : annotation);
     }
   }
 
@@ -146,8 +146,8 @@ export class StepWriter {
       for (const item of items) history.push(item);
       for (const result of each.results) history.push(await this.#items.result(result, items));
     }
-    const mark = { entry: entryId, tokensBefore: entry.tokensBefore };
-    this.#lines.add("compacted", { message, replacement_history: history }, time, mark);
+    const annotation = { entry: entryId, tokensBefore: entry.tokensBefore };
+    this.#lines.add("compacted", { message, replacement_history: history }, time, annotation);
   }
 
   #other(entry: SessionEntry, time: number): void {
@@ -182,7 +182,7 @@ export class StepWriter {
     return this.#source.modelFor({ provider, model }) ?? (isResponses(message) ? model : undefined);
   }
 
-  #turnContext(model: string, time: number, mark: LineMark | undefined): void {
+  #turnContext(model: string, time: number, annotation: LineAnnotation | undefined): void {
     const { effort } = this.#state;
     this.#state.model = model;
     const payload = {
@@ -194,7 +194,7 @@ export class StepWriter {
       ...(effort === undefined ? {} : { effort }),
       summary: "auto",
     };
-    this.#lines.add("turn_context", payload, time, mark);
+    this.#lines.add("turn_context", payload, time, annotation);
   }
 
   #tokenCount(usage: Usage, time: number): void {

@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../session/index.js";
  * The tail that a compaction keeps, for an import back: there a result directly follows its call, and an
  * unmapped entry is absent, so that the kept range begins at the next other one.
  */
-export function keptMark(
+export function keptAnnotation(
   path: readonly SessionEntry[],
   indexes: ReadonlyMap<string, number>,
   { id, firstKeptEntryId, retain = [] }: SessionEntry & { readonly type: "compaction" },

@@ -3,11 +3,17 @@
 import { digestOf, sessionIdOf } from "../shared/ids.js";
 import { type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
-import { markOf, messageMark, sessionMark } from "./marks.js";
-import { isSummary, isUnsent, keptOf, kindOf, partIdOf } from "./message-kinds.js";
+import { annotatedSessionId, annotationOf, keptOf, messageAnnotation } from "./annotations.js";
 import { replyOf, stepsOf, toolOutcome, usageOf } from "./reply.js";
-import type { StoredMessage, StoredSession } from "./stored-sessions.js";
-import { markedDraft, userRuns } from "./user-parts.js";
+import {
+  isSummary,
+  isUnsent,
+  kindOf,
+  partIdOf,
+  type StoredMessage,
+  type StoredSession,
+} from "./stored-sessions.js";
+import { annotatedDraft, userRuns } from "./user-parts.js";
 
 export interface SessionReaderInit {
   readonly source: ForeignSource;
@@ -72,8 +78,8 @@ export class SessionReader {
       const created = numberOf(objectOf(info.value.time)?.created);
       if (created !== undefined) this.#addPruned(created);
       this.#places.set(id, { message, before: this.#builder.last });
-      const mark = messageMark(message);
-      if (mark?.kept === true && this.#builder.has(mark.entry)) {
+      const annotation = messageAnnotation(message);
+      if (annotation?.kept === true && this.#builder.has(annotation.entry)) {
         for (const record of [info, ...parts]) this.#source.count(kindOf(record.value), "mapped");
       } else if (role === "user") this.#addUser(message, id, created);
       else if (role === "assistant") this.#addAssistant(message, this.#recordId(message, index), id, created);
@@ -148,7 +154,7 @@ export class SessionReader {
   #addUser(message: StoredMessage, id: string, created: unknown): void {
     const { info, parts } = message;
     const summary = this.#summaries.get(id);
-    const mark = messageMark(message);
+    const annotation = messageAnnotation(message);
     const model = objectOf(info.value.model);
     const runs = userRuns(parts, summary !== undefined);
     this.#source.count("user", runs.length > 0 || summary !== undefined ? "mapped" : "unmapped", info);
@@ -156,13 +162,14 @@ export class SessionReader {
       this.#source.count(kindOf(record.value), outcome, record);
       if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
     }
-    const whole = mark?.draft === undefined ? undefined : markedDraft(mark.draft, runs.content);
+    const whole =
+      annotation?.draft === undefined ? undefined : annotatedDraft(annotation.draft, runs.content);
     const place = { id, recordId: id, time: created };
     if (whole !== undefined) {
-      this.#add(whole, { ...place, part: 0, entry: mark?.entry });
+      this.#add(whole, { ...place, part: 0, entry: annotation?.entry });
       return;
     }
-    let isMarked = false;
+    let isAnnotated = false;
     for (const { customType, content, part } of runs) {
       if (customType !== undefined) {
         this.#add({ type: "custom_message", customType, content, display: false }, { ...place, part });
@@ -181,8 +188,8 @@ export class SessionReader {
           timestamp: this.#builder.time(created),
         },
       };
-      this.#add(draft, { ...place, part, entry: isMarked ? undefined : mark?.entry });
-      isMarked = true;
+      this.#add(draft, { ...place, part, entry: isAnnotated ? undefined : annotation?.entry });
+      isAnnotated = true;
     }
   }
 
@@ -212,21 +219,21 @@ export class SessionReader {
       calls.add(callId);
       return true;
     });
-    let isMarked = false;
-    const mark = messageMark(message);
+    let isAnnotated = false;
+    const annotation = messageAnnotation(message);
     for (const [index, step] of steps.entries()) {
       for (const { record, outcome, isNew } of step.records) {
         this.#source.count(kindOf(record.value), outcome, record);
         if (isNew) this.#findNewer(message, `a part of type ${kindOf(record.value)}`);
       }
       const timestamp = this.#builder.time(created);
-      const reply = replyOf(message, step, steps.length, timestamp, mark);
+      const reply = replyOf(message, step, steps.length, timestamp, annotation);
       if (reply !== undefined) {
         this.#add(
           { type: "message", message: reply },
-          { ...place, part: index, entry: isMarked ? undefined : mark?.entry },
+          { ...place, part: index, entry: isAnnotated ? undefined : annotation?.entry },
         );
-        isMarked = true;
+        isAnnotated = true;
       }
       for (const record of step.tools) this.#addOutcome(record.value, place);
     }
@@ -244,7 +251,7 @@ export class SessionReader {
     const ended = numberOf(time?.end) ?? numberOf(time?.start) ?? place.time;
     const message = toolOutcome(part, this.#builder.time(ended));
     const partId = partIdOf(part);
-    const entry = markOf(state.metadata)?.entry;
+    const entry = annotationOf(state.metadata)?.entry;
     if (message !== undefined)
       this.#add({ type: "message", message }, { ...place, part: `${partId} result`, time: ended, entry });
     const child = textOf(objectOf(state.metadata)?.sessionId);
@@ -255,7 +262,7 @@ export class SessionReader {
       this.#source.find({ code: "missingChild", text: `session ${child} of a task is not in the files` });
       return;
     }
-    const foreignId = sessionMark(child, session.info, session.messages()) ?? child;
+    const foreignId = annotatedSessionId(child, session.info, session.messages()) ?? child;
     const data = { toolCallId: textOf(part.callID) ?? partId, sessionId: sessionIdOf("opencode", foreignId) };
     this.#add(
       { type: "custom", customType: "sessile.subagent", data },
@@ -281,8 +288,8 @@ export class SessionReader {
       const text = `a compaction keeps all from message ${tail}, which is not before it`;
       this.#source.find({ code: "missingParent", file: info.file, line: info.line, text });
     }
-    const mark = request === undefined ? undefined : messageMark(request);
-    const own = mark === undefined ? {} : keptOf(mark, this.#builder);
+    const annotation = request === undefined ? undefined : messageAnnotation(request);
+    const own = annotation === undefined ? {} : keptOf(annotation, this.#builder);
     const provider = textOf(info.value.providerID);
     const modelId = textOf(info.value.modelID);
     const usage = usageOf(info.value.tokens, info.value.cost);
@@ -297,7 +304,7 @@ export class SessionReader {
       ...(provider === undefined || modelId === undefined ? {} : { model: { provider, modelId } }),
     };
     const known = this.#places.get(asked);
-    const id = this.#add(draft, { ...place, part: "compaction", entry: mark?.entry });
+    const id = this.#add(draft, { ...place, part: "compaction", entry: annotation?.entry });
     if (known !== undefined) known.first ??= id;
   }
 

@@ -2,7 +2,7 @@
 
 import { arrayOf, countOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
-import { sessionMark } from "./marks.js";
+import { annotatedSessionId } from "./annotations.js";
 import { SessionReader } from "./read-session.js";
 import { type StoredSession, storedSessions } from "./stored-sessions.js";
 
@@ -72,7 +72,7 @@ function readSession(
   const { info, parentId } = session;
   const messages = session.messages();
   const builder = source.session({
-    id: sessionMark(session.id, info, messages) ?? session.id,
+    id: annotatedSessionId(session.id, info, messages) ?? session.id,
     cwd: textOf(info.directory),
     timestamp: objectOf(info.time)?.created,
     agentVersion: textOf(info.version),

@@ -9,7 +9,7 @@ import type {
 } from "../../content/index.js";
 import { arrayOf, countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord } from "../types.js";
-import { type EntryMark, markOf } from "./marks.js";
+import { annotationOf, type EntryAnnotation } from "./annotations.js";
 import { apiOf, isRedacted, signatureOf } from "./signatures.js";
 import type { StoredMessage } from "./stored-sessions.js";
 import { fileBlock, type PartOutcome } from "./user-parts.js";
@@ -70,7 +70,7 @@ export function replyOf(
   { parts, finish }: Step,
   steps: number,
   timestamp: number,
-  mark: EntryMark | undefined,
+  annotation: EntryAnnotation | undefined,
 ): AssistantMessage | undefined {
   const { value } = info;
   const provider = textOf(value.providerID) ?? "unknown";
@@ -81,7 +81,8 @@ export function replyOf(
   const counted = steps > 1 && finish !== undefined ? finish : value;
   const usage = usageOf(counted.tokens, counted.cost);
   const mode = textOf(value.mode);
-  const errorMessage = textOf(objectOf(objectOf(value.error)?.data)?.message) ?? textOf(mark?.members.error);
+  const errorMessage =
+    textOf(objectOf(objectOf(value.error)?.data)?.message) ?? textOf(annotation?.members.error);
   const hasCalls = content.some(({ type }) => type === "toolCall");
   return {
     role: "assistant",
@@ -178,10 +179,10 @@ export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultM
   const { status, error } = state;
   if (status !== "completed" && status !== "error") return undefined;
   const metadata = objectOf(state.metadata) ?? {};
-  const mark = markOf(metadata);
+  const annotation = annotationOf(metadata);
   const { sessile: _own, ...shownDetails } = metadata;
   const details =
-    mark?.members.details ?? (Object.keys(shownDetails).length === 0 ? undefined : shownDetails);
+    annotation?.members.details ?? (Object.keys(shownDetails).length === 0 ? undefined : shownDetails);
   const shown = status === "completed" ? textOf(state.output) : undefined;
   // The output of a stopped command is its result (1.18).
   const printed = metadata.interrupted === true ? textOf(metadata.output) : undefined;
@@ -192,14 +193,14 @@ export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultM
     const block = file && fileBlock(file);
     return block === undefined ? [] : [block];
   });
-  const texts = splitText(text, mark?.members.lengths, files.length);
+  const texts = splitText(text, annotation?.members.lengths, files.length);
   return {
     role: "toolResult",
     toolCallId: textOf(part.callID) ?? "",
     toolName: textOf(part.tool) ?? "",
     content: [...texts, ...files],
     ...(details === undefined ? {} : { details }),
-    isError: status === "error" || mark?.members.isError === true,
+    isError: status === "error" || annotation?.members.isError === true,
     timestamp,
   };
 }

@@ -1,5 +1,9 @@
-/** The sessions in the files of opencode: an exchange file, folders of JSON files, or a database. */
+/**
+ * The sessions in the files of opencode: an exchange file, folders of JSON files, or a database; and the
+ * kinds of their messages and parts.
+ */
 
+import { digestOf } from "../shared/ids.js";
 import { arrayOf, type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource, SqliteReader } from "../types.js";
 
@@ -221,4 +225,27 @@ function rowMessages(
       const info = recordOf(row);
       return info === undefined ? [] : [{ info, parts: parts.get(textOf(row.id) ?? "") ?? [] }];
     });
+}
+
+/** A record's type, for the counts. */
+export function kindOf(value: ForeignObject): string {
+  return textOf(value.type) ?? textOf(value.role) ?? "part";
+}
+
+/** The id of a part; for one without an id a digest of it. */
+export function partIdOf(part: ForeignObject): string {
+  return textOf(part.id) ?? digestOf(JSON.stringify(part)).slice(0, 16);
+}
+
+/** Whether a reply is a summary that replaces all messages before it. */
+export function isSummary({ role, summary, finish, error }: ForeignObject): boolean {
+  return role === "assistant" && summary === true && Boolean(finish) && !error;
+}
+
+/** Whether opencode leaves a reply out: it failed, or it was stopped before it had said anything. */
+export function isUnsent({ info, parts }: StoredMessage): boolean {
+  const error = objectOf(info.value.error);
+  if (error === undefined) return false;
+  const said = parts.some(({ value }) => value.type !== "step-start" && value.type !== "reasoning");
+  return error.name !== "MessageAbortedError" || !said;
 }

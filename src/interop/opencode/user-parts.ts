@@ -4,7 +4,7 @@ import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { type ForeignObject, textOf } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord } from "../types.js";
-import { markOf } from "./marks.js";
+import { annotationOf } from "./annotations.js";
 
 type Content = string | readonly (TextBlock | ImageBlock)[];
 
@@ -53,8 +53,12 @@ export function userRuns(parts: readonly ForeignRecord[], isCompacted: boolean):
     const read = isCompacted && value.type !== "compaction" ? undefined : blockOf(value);
     const isOwn = value.type === "compaction" && isCompacted;
     const isNew = !isKnown(value) && !isOwn;
-    const isMark = value.ignored === true && markOf(value.metadata) !== undefined;
-    records.push({ record, outcome: read !== undefined || isOwn || isMark ? "mapped" : "unmapped", isNew });
+    const isAnnotation = value.ignored === true && annotationOf(value.metadata) !== undefined;
+    records.push({
+      record,
+      outcome: read !== undefined || isOwn || isAnnotation ? "mapped" : "unmapped",
+      isNew,
+    });
     if (read === undefined || isOwn) continue;
     const last = runs.at(-1);
     if (last !== undefined && last.customType === read.customType) last.blocks.push(read.block);
@@ -115,7 +119,7 @@ export function fileBlock({ mime, url, filename }: ForeignObject): TextBlock | I
 }
 
 /** An entry of another type than a user message, restored from the metadata of an export by Sessile. */
-export function markedDraft(
+export function annotatedDraft(
   draft: ForeignObject,
   blocks: readonly (TextBlock | ImageBlock)[],
 ): DraftEntry | undefined {

@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../session/index.js";
 import { millisecondsOf } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
 import { editedEntries } from "./edits.js";
-import { keptEntries, keptMark } from "./kept-entries.js";
+import { keptAnnotation, keptEntries } from "./kept-entries.js";
 import { askedModels, type Model, modelOf, unknownModel } from "./models.js";
 import { type DraftPart, PartWriter } from "./write-parts.js";
 import { ToolParts } from "./write-tools.js";
@@ -146,15 +146,15 @@ export class MessageWriter {
     members: { readonly kept: boolean; readonly draft?: object; readonly name?: string },
   ): void {
     const { kept, ...more } = members;
-    const mark = { entry: entry.id, ...(kept ? { kept } : {}), ...more };
+    const annotation = { entry: entry.id, ...(kept ? { kept } : {}), ...more };
     const model = this.#asked.get(entry.id) ?? unknownModel;
-    this.#push(entry, { role: "user", agent: "build", model }, withMark(parts, mark));
+    this.#push(entry, { role: "user", agent: "build", model }, withAnnotation(parts, annotation));
     this.#lastQuestion = this.#messages.at(-1)?.key;
   }
 
   async #addReply(entry: MessageEntry, message: AssistantMessage, kept: boolean): Promise<void> {
     const { errorMessage, stopReason } = message;
-    const mark = {
+    const annotation = {
       entry: entry.id,
       ...(kept ? { kept } : {}),
       ...(errorMessage === undefined || stopReason === "aborted" ? {} : { error: errorMessage }),
@@ -169,20 +169,20 @@ export class MessageWriter {
         ? { error: { name: "MessageAbortedError", data: { message: errorMessage ?? "aborted" } } }
         : {};
     const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
-    const marked = withMark(parts, mark, this.#hasMarkable(parts));
-    this.#push(entry, info, marked);
-    this.#tools.open(marked, this.#time, entry.id);
+    const annotated = withAnnotation(parts, annotation, this.#hasAnnotatable(parts));
+    this.#push(entry, info, annotated);
+    this.#tools.open(annotated, this.#time, entry.id);
   }
 
-  /** A reply of reasoning alone has its mark there: an added text would be sent. */
-  #hasMarkable(parts: readonly DraftPart[]): readonly string[] {
+  /** A reply of reasoning alone has its annotation there: an added text would be sent. */
+  #hasAnnotatable(parts: readonly DraftPart[]): readonly string[] {
     return parts.some(({ type }) => type !== "reasoning") ? ["text", "tool"] : ["reasoning"];
   }
 
   #addCompaction(entry: SessionEntry & { readonly type: "compaction" }): void {
     const { summary, tokensBefore, usage, model } = entry;
-    const mark = { entry: entry.id, ...this.#keptBy(entry), tokensBefore };
-    const parts = withMark([{ type: "compaction", auto: false }], mark);
+    const annotation = { entry: entry.id, ...this.#keptBy(entry), tokensBefore };
+    const parts = withAnnotation([{ type: "compaction", auto: false }], annotation);
     const asked = this.#asked.get(entry.id) ?? unknownModel;
     this.#push(entry, { role: "user", agent: "build", model: asked }, parts);
     this.#lastQuestion = this.#messages.at(-1)?.key;
@@ -199,7 +199,7 @@ export class MessageWriter {
   }
 
   #keptBy(entry: SessionEntry & { readonly type: "compaction" }) {
-    return keptMark(this.#source.path, this.#indexes, entry, this.#written);
+    return keptAnnotation(this.#source.path, this.#indexes, entry, this.#written);
   }
 
   #replyInfo(
@@ -301,10 +301,10 @@ function commandText(message: Message & { readonly role: "bashExecution" }): str
   return `The user ran a command:\n\n<command>\n$ ${command}\n${output}${end}\n</command>`;
 }
 
-/** Puts a mark on the first part that can have one, else on a part of its own that no model is sent. */
-function withMark(
+/** Puts a annotation on the first part that can have one, else on a part of its own that no model is sent. */
+function withAnnotation(
   parts: readonly DraftPart[],
-  mark: object,
+  annotation: object,
   types: readonly string[] = ["text"],
 ): readonly DraftPart[] {
   const at = parts.findIndex(({ type }) => types.includes(type));
@@ -313,10 +313,10 @@ function withMark(
     if (types.includes("reasoning")) return parts;
     return [
       ...parts,
-      { type: "text", text: "", synthetic: true, ignored: true, metadata: { sessile: mark } },
+      { type: "text", text: "", synthetic: true, ignored: true, metadata: { sessile: annotation } },
     ];
   }
   const { sessile } = part.metadata ?? {};
-  const metadata = { ...part.metadata, sessile: { ...(sessile as object | undefined), ...mark } };
+  const metadata = { ...part.metadata, sessile: { ...(sessile as object | undefined), ...annotation } };
   return parts.with(at, { ...part, metadata });
 }

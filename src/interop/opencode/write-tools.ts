@@ -87,7 +87,7 @@ export class ToolParts {
     const output = texts.join("\n");
     const { details, isError } = message;
     const isKnown = this.#isOwn && isRecord(details);
-    const mark = {
+    const annotation = {
       entry: entry.id,
       ...(texts.length > 1 ? { lengths: texts.map(({ length }) => length) } : {}),
       ...(isKnown || details === undefined ? {} : { details }),
@@ -95,7 +95,7 @@ export class ToolParts {
     const pruned = millisecondsOf(prunedAt.get(entry));
     const end = Math.max(call.start, millisecondsOf(entry.timestamp) ?? call.start);
     const time = { start: call.start, end };
-    const metadata = { ...(isKnown ? details : {}), sessile: mark };
+    const metadata = { ...(isKnown ? details : {}), sessile: annotation };
     // The state of an error has no files.
     if (isError && attachments.length === 0 && pruned === undefined) {
       call.part.state = { status: "error", input: call.input, error: output, metadata, time };
@@ -106,7 +106,7 @@ export class ToolParts {
       input: call.input,
       output,
       title: "",
-      metadata: isError ? { ...metadata, sessile: { ...mark, isError } } : metadata,
+      metadata: isError ? { ...metadata, sessile: { ...annotation, isError } } : metadata,
       time: pruned === undefined ? time : { ...time, compacted: Math.max(1, pruned) },
       ...(attachments.length === 0 ? {} : { attachments }),
     };

@@ -113,8 +113,8 @@ function numbered(
     });
     const placed = parts.map((part, at) => {
       // 1.2 drops the metadata of the session.
-      const marked = index === 0 ? withSession(part, { session, of: sessionID }) : part;
-      const own = { ...marked, ...place(at) };
+      const annotated = index === 0 ? withSession(part, { session, of: sessionID }) : part;
+      const own = { ...annotated, ...place(at) };
       const files = attachmentsOf(part.state);
       if (files === undefined) return own;
       const attachments = files.map((file, each) => ({ ...file, ...place(`${at} ${each}`) }));
@@ -129,8 +129,8 @@ function attachmentsOf(state: unknown): readonly object[] | undefined {
   return (state as { readonly attachments?: readonly object[] } | undefined)?.attachments;
 }
 
-function withSession(part: DraftMessage["parts"][number], mark: object): DraftMessage["parts"][number] {
+function withSession(part: DraftMessage["parts"][number], annotation: object): DraftMessage["parts"][number] {
   const { metadata } = part;
   if (metadata?.sessile === undefined) return part;
-  return { ...part, metadata: { ...metadata, sessile: { ...(metadata.sessile as object), ...mark } } };
+  return { ...part, metadata: { ...metadata, sessile: { ...(metadata.sessile as object), ...annotation } } };
 }
