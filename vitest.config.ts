@@ -32,6 +32,7 @@ const system = [
 const properties = [
   "test/blobs/shared-quotas.test.ts",
   "test/compaction/sequences.test.ts",
+  "test/databases/search-property.test.ts",
   "test/interop/{growth,import-own,pairs,soup}.test.ts",
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",

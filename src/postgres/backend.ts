@@ -84,6 +84,8 @@ class PostgresBackend implements SessionBackend, PostgresTables {
   /** Runs lists, and the reads of sessions that are opened to read. */
   readonly #replica: Database;
   #durability: Promise<Durability> | undefined;
+  /** Only with replicas. */
+  readonly primary?: SessionBackend;
   /** Only with an index: without one, a search reads the lines. */
   readonly search?: NonNullable<SessionBackend["search"]>;
 
@@ -105,6 +107,10 @@ class PostgresBackend implements SessionBackend, PostgresTables {
         maxBatchBytes,
       ),
     };
+    if (read !== undefined) {
+      const { read: _, ...own } = options;
+      this.primary = new PostgresBackend(own);
+    }
     if (search) this.search = (query) => searchTerms(this.#tables.sql, this.#replica, query);
   }
 
@@ -171,8 +177,12 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     const { database, sql } = this.#tables;
     const operation = { name: "delete", path: partition };
     let sessions = 0;
-    for (let count = maxPage; count === maxPage; sessions += count)
-      count = (await database.query(operation, sql.deleteSome, [partition, maxPage])).length;
+    // Another caller may delete the same sessions.
+    for (let isLast = false; !isLast; ) {
+      const [row] = await database.query(operation, sql.deleteSome, [partition, maxPage]);
+      sessions += Number(row?.deleted);
+      isLast = Number(row?.picked) < maxPage;
+    }
     return { sessions, remaining: [...remainingInDatabase, "the row of the partition in the table quota"] };
   }
 

@@ -295,10 +295,12 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     delete: `delete from ${session}
       where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
 
-    /** partition, the number at most */
-    deleteSome: `delete from ${session} s
-      using (select id from ${session} where partition = $1 limit $2::integer) as picked
-      where s.partition = $1 and s.id = picked.id returning s.id`,
+    /** partition, the number at most: sessions that were there, and those of them that this call deleted */
+    deleteSome: `with picked as (select id from ${session} where partition = $1 limit $2::integer),
+      deleted as (
+        delete from ${session} s using picked where s.partition = $1 and s.id = picked.id returning s.id
+      )
+      select (select count(*) from picked)::integer as picked, (select count(*) from deleted)::integer as deleted`,
 
     /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (

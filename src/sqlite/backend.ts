@@ -7,6 +7,7 @@ import type { SessionBackend, StoredSession, StoredSessionQuery } from "../sessi
 import { changesOf } from "./changes.js";
 import { Database } from "./database.js";
 import type { SqliteDriver, SqliteRow } from "./driver.js";
+import { remainingInDatabase } from "./erasure.js";
 import { bytesOf, cwdKey, endsLine, maxBatchBytes } from "./lines.js";
 import { SqliteLog } from "./log.js";
 import type { LogSession, LogTables } from "./log-reader.js";
@@ -125,12 +126,12 @@ class SqliteBackend implements SessionBackend, SqliteTables {
     if (found === undefined) return false;
     const key = [partition, id, found.epoch];
     const operation = { name: "delete", path: id };
-    const terms = await database.query(operation, sql.hasTerms, []);
     // A session that was found, and is gone after a lost delete, was deleted by it.
     let isLost = false;
     return database.retrying(
       operation,
       async () => {
+        const terms = await database.run(sql.hasTerms, []);
         const deleted = await database.transaction([
           ...(terms.length === 0 ? [] : [{ sql: sql.deleteTermsOf, params: [...key, ...key] }]),
           { sql: sql.deleteRows, params: [...key, ...key] },
@@ -143,6 +144,22 @@ class SqliteBackend implements SessionBackend, SqliteTables {
         isLost = true;
       },
     );
+  }
+
+  async deletePartition(partition: string) {
+    const { database, sql } = this.#tables;
+    let sessions = 0;
+    for (let found = maxPage; found > 0; ) {
+      found = 0;
+      for await (const { id } of this.list({ partition })) {
+        found++;
+        if (await this.delete(id, { partition })) sessions++;
+      }
+    }
+    const operation = { name: "delete", path: partition };
+    const terms = await database.query(operation, sql.hasTerms, []);
+    if (terms.length > 0) await database.query(operation, sql.optimize, []);
+    return { sessions, remaining: remainingInDatabase };
   }
 
   async migrate(): Promise<void> {

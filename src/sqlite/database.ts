@@ -130,6 +130,7 @@ function codeOf(error: unknown): string | undefined {
   const named = /\bSQLITE_[A-Z_]+/.exec(message)?.[0];
   if (named !== undefined) return named;
   if (/\bdatabase (?:table |schema )?is locked\b/.test(message)) return "SQLITE_BUSY";
+  if (/\bdisk I\/O error\b/.test(message)) return "SQLITE_IOERR";
   return typeof code === "string" && code !== "" ? code : undefined;
 }
 

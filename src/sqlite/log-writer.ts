@@ -47,6 +47,21 @@ export class LogWriter {
     return found.length === 0 ? [] : [{ sql: sql.deleteTerms, params: [...condition, ...condition] }];
   }
 
+  /** Deletes the terms of an index that another program has made since the last look. */
+  async forgetTerms(): Promise<void> {
+    const { database, sql } = this.#log.tables;
+    const { key } = this.#log;
+    const operation = this.#log.operation("look into the index of");
+    if ((await database.query(operation, sql.hasTerms, [])).length === 0) return;
+    await database.retrying(operation, () =>
+      database.transaction([
+        { sql: sql.deleteTermsOf, params: [...key, ...key] },
+        { sql: sql.optimize, params: [] },
+        { sql: sql.forgetTerms, params: key },
+      ]),
+    );
+  }
+
   /**
    * Runs a write until its outcome is known: done, refused, or neither within the time for attempts.
    * @param expected the head before the write, and the offset of its first row

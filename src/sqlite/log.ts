@@ -129,6 +129,7 @@ export class SqliteLog implements SessionLog, IndexedLog {
       ...(termDeletions.length === 0 ? [] : [{ sql: sql.optimize, params: [] }]),
       { sql: sql.erase, params: [end, ...shown, ...condition] },
     ]);
+    if (termDeletions.length === 0) await this.#writer.forgetTerms();
     if (this.#tables.search) await tryIndexLog(sql, database, this);
     return { position: this.#reader.position(end), removed, remaining: remainingInDatabase };
   }

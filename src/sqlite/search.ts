@@ -71,25 +71,17 @@ export async function* searchTerms(
     signal?.throwIfAborted();
     const values = [query, partition, since, last.modifiedAt, last.id, limit];
     const page = await database.query(operation, sql.search, values);
-    const numbers = JSON.stringify(page.map(({ no }) => Number(no)));
-    const matching = new Map<number, number[]>();
-    for (const { no, at } of await database.query(operation, sql.searchLines, [query, numbers])) {
-      const known = matching.get(Number(no));
-      if (known === undefined) matching.set(Number(no), [Number(at)]);
-      else known.push(Number(at));
-    }
     for (const row of page) {
       last = { modifiedAt: Number(row.modified_at), id: String(row.id) };
-      const [no, indexed] = [Number(row.no), Number(row.indexed)];
-      const at = matching.get(no) ?? [];
-      if (indexed < Number(row.head)) {
-        const unread = await database.query(operation, sql.rowsFrom, [no, indexed, no]);
-        for (const found of unread) at.push(Number(found.at));
-      }
-      yield { ...last, at };
+      yield { ...last, at: [...numbersOf(row.at), ...numbersOf(row.unread)] };
     }
     if (page.length < limit) return;
   }
+}
+
+/** Numbers that SQLite has joined by commas. */
+function numbersOf(text: unknown): readonly number[] {
+  return text === null ? [] : String(text).split(",").map(Number);
 }
 
 /** The parts of a log that {@link indexLog} uses. */

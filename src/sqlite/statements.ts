@@ -127,11 +127,14 @@ export function statementsFor(prefix: string) {
       where rowid >= (select ${keyOf("no", "0")} from ${session} where ${same})
         and rowid < (select ${keyOf("no + 1", "0")} from ${session} where ${same})`,
 
+    /** partition, id, epoch: makes a search read all lines, until they are in the index again. */
+    forgetTerms: `update ${session} set terms_at = base where ${same}`,
+
     /** Removes deleted terms from the index. */
     optimize: `insert into ${terms} (${terms}) values ('optimize')`,
 
     /** Whether there is an index. */
-    hasTerms: `select 1 as found from sqlite_master where name = '${terms}'`,
+    hasTerms: `select 1 as found from sqlite_master where name = '${terms}' collate nocase`,
 
     /** partition, id, epoch: the parts of a session that an erasure changes */
     shown: `select base, head, header_at, preview_at, info_at, preview from ${session} where ${same}`,
@@ -185,20 +188,21 @@ export function statementsFor(prefix: string) {
 
     /**
      * query, partition, time at least, time and id of the session before, the number at most: sessions with
-     * lines that match, or that are not in the index
+     * lines that match, or that are not in the index, and the offsets of both. One statement, so that no
+     * erasure moves lines between two.
      */
-    search: `with found (no) as (select distinct rowid >> ${offsetBits} from ${terms} where ${terms} match ?)
-      select no, id, modified_at, max(base, terms_at) as indexed, head from ${session}
-      where "partition" = ? and modified_at >= ? and ${before}
-        and (terms_at < head or no in (select no from found)) ${newestFirst}`,
-
-    /** query, numbers of sessions as JSON: the offsets of their lines that match */
-    searchLines: `select rowid >> ${offsetBits} as no, ${offsetOf("rowid")} as at from ${terms}
-      where ${terms} match ? and rowid >> ${offsetBits} in (select value from json_each(?))`,
-
-    /** number of a session, offset, twice: the offsets of its rows from there on */
-    rowsFrom: `select ${offsetOf("key")} as at from ${entry}
-      where key >= ${keyOf("?", "?")} and key <= ${keyOf("?", `${maxOffset - 1}`)}`,
+    search: `with found (no, at) as materialized (
+        select rowid >> ${offsetBits}, group_concat(${offsetOf("rowid")}) from ${terms}
+        where ${terms} match ? group by 1
+      )
+      select s.id, s.modified_at, found.at, case when s.terms_at < s.head then (
+          select group_concat(${offsetOf("e.key")}) from ${entry} as e
+          where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
+        ) end as unread
+      from ${session} as s left join found on found.no = s.no
+      where s."partition" = ? and s.modified_at >= ? and (s.modified_at, s.id) < (?, ?)
+        and (s.terms_at < s.head or found.no is not null)
+      order by s.modified_at desc, s.id desc limit ?`,
 
     /** partition and id before, the number at most: sessions with lines that are not in the index */
     unindexed: `select "partition", id, epoch from ${session}

@@ -1,7 +1,8 @@
 import type { PGlite } from "@electric-sql/pglite";
+import { memoryBlobStore } from "sessile/blobs";
 import { userMessage } from "sessile/content";
 import { postgresSessionStore } from "sessile/postgres";
-import type { SessionStore } from "sessile/session";
+import { eraseEntries, type SessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 
@@ -118,6 +119,41 @@ describe("a replica", () => {
     await expect(store.open("b")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     await expect(store.create({ cwd: "/", id: "b" })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
     expect((await store.open("b", { mode: "write" })).tree.size).toBe(1);
+  });
+
+  it("is not asked which blobs an erasure may delete, or which forks there are", async () => {
+    const schema = "ahead";
+    await emptyStore("behind");
+    await emptyStore(schema);
+    const read = {
+      query: (text: string, values?: unknown[]) =>
+        server.query(text.replaceAll(`"${schema}"`, '"behind"'), values),
+    };
+    const blobs = memoryBlobStore();
+    const store = postgresSessionStore({ db: server, read, schema, blobs });
+    const data = Buffer.from(`GIF89a${"shared".padEnd(2000)}`).toString("base64");
+    const image = (text: string) => ({
+      type: "message" as const,
+      message: {
+        ...userMessage(text),
+        content: [{ type: "image" as const, data, mimeType: "image/gif" }],
+      },
+    });
+    const first = await store.create({ cwd: "/", id: "first" });
+    const [erased] = await first.append([image("one")]);
+    await (await postgresSessionStore({ db: server, schema }).fork("first", { id: "fork" })).close();
+    const other = await store.create({ cwd: "/", id: "other" });
+    await other.append([image("two")]);
+    const report = await eraseEntries(store, "first", [erased?.id ?? ""], {
+      reason: "a request",
+      forks: true,
+      blobs,
+    });
+    expect(report.sessions.map(({ id }) => id)).toEqual(["first", "fork"]);
+    expect(report.blobs).toMatchObject({ deleted: [], kept: [expect.anything()] });
+    let stored = 0;
+    for await (const _ of blobs.list()) stored++;
+    expect(stored).toBe(1);
   });
 });
 

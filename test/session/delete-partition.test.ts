@@ -46,6 +46,30 @@ const kinds: Readonly<Record<string, () => SessionStore>> = {
   },
 };
 
+test("deletePartition finds a session that another writer moves to the begin of the list", async () => {
+  const { backend } = memorySessionStore();
+  const store = sessionStore(backend);
+  await fill(store);
+  let lists = 0;
+  const { deleted, left } = { deleted: [] as string[], left: ["two", "one"] };
+  const paged = sessionStore({
+    create: (session) => backend.create(session),
+    open: (id, options) => backend.open(id, options),
+    async *list(query) {
+      lists++;
+      // A session that was listed in the place of this one is behind the cursor.
+      for await (const stored of backend.list(query)) if (stored.id === left.at(-1)) yield stored;
+      left.pop();
+    },
+    delete: (id, options) => {
+      deleted.push(id);
+      return backend.delete(id, options);
+    },
+  });
+  expect((await deletePartition(paged, "acme")).sessions).toBe(2);
+  expect([deleted, lists]).toEqual([["one", "two"], 3]);
+});
+
 describe.each(Object.entries(kinds))("deletePartition in %s", (_, make) => {
   test("deletes the sessions of one partition, and a handle is told", async () => {
     const store = make();

@@ -210,12 +210,20 @@ export interface SearchIndexQuery {
 
 /** A session with lines that may match; see {@link SessionBackend.search}. */
 export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt" | "location"> {
-  /** The numbers of the lines, as in {@link LinePlace.at}, in any order. */
+  /**
+   * The numbers of the lines, as in {@link LinePlace.at}, in any order. If the log is replaced or erased
+   * meanwhile, its lines have greater numbers than all of these.
+   */
   readonly at: readonly number[];
 }
 
 /** The storage of sessions: four methods, and the log. */
 export interface SessionBackend {
+  /**
+   * The same sessions without replicas that lag, for an erasure, which has to see every reference and fork.
+   * Optional: without it, all reads see the newest state.
+   */
+  readonly primary?: SessionBackend;
   /**
    * Returns a log for a new session, with the position of its start. Nothing needs to exist before the first
    * append.

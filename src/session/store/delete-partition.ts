@@ -59,15 +59,21 @@ async function deleteSessions(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sessions: number; readonly remaining: readonly string[] }> {
   let sessions = 0;
-  const remaining: string[] = [];
-  const skipped = (location: string) => void remaining.push(`${location}, which cannot be read`);
-  for await (const { id, location } of backend.list({ partition, skipped })) {
-    signal?.throwIfAborted();
-    // The key of a list may have more after the id.
-    const [own = id] = id.split(" ");
-    if (await backend.delete(own, { partition, location })) sessions++;
+  const unread = new Set<string>();
+  const skipped = (location: string) => void unread.add(`${location}, which cannot be read`);
+  // A session that changes meanwhile moves to the start of the list.
+  for (let isDone = false; !isDone; ) {
+    isDone = true;
+    for await (const { id, location } of backend.list({ partition, skipped })) {
+      signal?.throwIfAborted();
+      // The key of a list may have more after the id.
+      const [own = id] = id.split(" ");
+      if (!(await backend.delete(own, { partition, location }))) continue;
+      isDone = false;
+      sessions++;
+    }
   }
-  return { sessions, remaining };
+  return { sessions, remaining: [...unread] };
 }
 
 async function deleteBlobs(backend: BlobBackend, signal: AbortSignal | undefined): Promise<BlobTally> {

@@ -15,7 +15,7 @@ import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { sessionBlobRoots } from "./blob-roots.js";
 import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
-import { openLog } from "./store.js";
+import { openLog, sessionStore } from "./store.js";
 
 /** Options of {@link eraseEntries}. */
 export interface EraseOptions {
@@ -92,6 +92,7 @@ export async function eraseEntries(
   options: EraseOptions,
 ): Promise<ErasureReport> {
   const { signal } = options;
+  const current = store.backend.primary === undefined ? store : sessionStore(store.backend.primary);
   const ref = refArgument(session);
   const partition = partitionOf(options.partition);
   const reason = stringArgument("reason", options?.reason).trim();
@@ -127,15 +128,15 @@ export async function eraseEntries(
   };
   await eraseIn({ ...ref, partition }, false);
   if (options.forks === true) {
-    const { forks, orphans } = await forksOf(store, done[0] as ErasedSession, notes);
+    const { forks, orphans } = await forksOf(current, done[0] as ErasedSession, notes);
     for (const fork of forks) await eraseIn(fork, true);
     for (const fork of orphans)
-      if (await hasAny(store.backend, fork, notes, (found) => withTimes(found, requested, times)))
+      if (await hasAny(current.backend, fork, notes, (found) => withTimes(found, requested, times)))
         await eraseIn(fork, true);
   } else {
     notes.add("forks of the session (see `forks`)");
   }
-  const { blobs, note } = await eraseNamed(store, refs, partition, options);
+  const { blobs, note } = await eraseNamed(current, refs, partition, options);
   if (note !== undefined) notes.add(note);
   notes.add("copies of the session in other stores and files, and replies that repeat the content");
   notes.add("open handles, until they read again");

@@ -5,13 +5,14 @@
 
 import { SessileError } from "../../errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
-import type { SearchCandidates, SessionBackend, SessionLog } from "../api/backend.js";
+import type { LogPosition, SearchCandidates, SessionBackend, SessionLog } from "../api/backend.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
 import { lineTest } from "../format/search-scan.js";
 import { candidateTerms } from "../format/search-terms.js";
 import { parseQuery } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import { type EntryQuery, searchSession, type TimedHit } from "./search-session.js";
 
 /** The parts of a store that {@link searchSessions} uses. */
@@ -31,6 +32,9 @@ type Searched = Pick<SearchCandidates, "id" | "modifiedAt" | "location"> & Parti
  * a server is not that of a writer.
  */
 const clockSlack = 2000;
+
+/** Searches of one session, of which all but the last are made again if its lines have moved. */
+const maxAttempts = 4;
 
 /** Yields the entries of a backend that match a query, newest first. */
 export async function* searchSessions(
@@ -76,25 +80,58 @@ export async function* searchSessions(
 
   async function searchStored(stored: Searched): Promise<readonly TimedHit[]> {
     const { id, location } = stored;
-    const { partition } = source;
-    const log = await backend.open(id, { partition, mode: "read", location });
-    if (log === undefined) return [];
     try {
-      const at = new Set(stored.at ?? (await scan(log, test, signal)));
-      if (at.size === 0) return [];
-      const session = await source.open(log);
-      if (cwd !== undefined && session.header.cwd !== cwd) return [];
-      const hits = await searchSession(session, at, entries, limit - count);
-      await session.close();
-      return hits;
+      for (let places = stored.at, attempt = 1; ; places = undefined, attempt++) {
+        const hits = await searchOnce(stored, places, attempt < maxAttempts);
+        if (hits !== undefined) return hits;
+      }
     } catch (error) {
       if (!(error instanceof SessileError)) throw error;
       if (error.code !== "SESSION_NOT_FOUND") source.skipped(location ?? id, error);
       return [];
+    }
+  }
+
+  /**
+   * Searches the lines at places, by default those that a scan finds.
+   * @returns undefined if an erasure or a migration has moved the lines meanwhile, if that is checked
+   */
+  async function searchOnce(
+    { id, location }: Searched,
+    places: readonly number[] | undefined,
+    isChecked: boolean,
+  ): Promise<readonly TimedHit[] | undefined> {
+    const log = await backend.open(id, { partition: source.partition, mode: "read", location });
+    if (log === undefined) return [];
+    try {
+      const scanned = places === undefined ? await scan(log, test, signal) : undefined;
+      const at = new Set(places ?? scanned?.at);
+      if (at.size === 0) return [];
+      const session = await source.open(log);
+      if (cwd !== undefined && session.header.cwd !== cwd) return [];
+      if (isChecked && (await isMoved(session, at, scanned?.position))) return undefined;
+      const hits = await searchSession(session, at, entries, limit - count);
+      await session.close();
+      return hits;
     } finally {
       await log.close();
     }
   }
+}
+
+/** Whether places that were found before the session was read are those of an older log. */
+async function isMoved(
+  session: LiveSession,
+  at: ReadonlySet<number>,
+  position: LogPosition | undefined,
+): Promise<boolean> {
+  const { log, position: end } = session.source;
+  // An index has the places of another time. Those of a log from before are below the lines of this one.
+  const first = entryTableOf(session.tree).line(0)?.at ?? 0;
+  if (position === undefined) return [...at].some((place) => place < first);
+  if (position === end) return false;
+  for await (const { restarted } of log.read(position)) return restarted === true;
+  return false;
 }
 
 function searchedSessions(
@@ -113,15 +150,17 @@ function searchedSessions(
   });
 }
 
-/** The numbers of the lines that may match. */
+/** The numbers of the lines that may match, and the end of the log. */
 async function scan(
   log: SessionLog,
   test: ReturnType<typeof lineTest>,
   signal: AbortSignal | undefined,
-): Promise<readonly number[]> {
+): Promise<{ readonly at: readonly number[]; readonly position: LogPosition | undefined }> {
   const found: number[] = [];
+  let position: LogPosition | undefined;
   for await (const batch of log.read(undefined, signal === undefined ? {} : { signal })) {
     const { lines, tail } = batch;
+    position = batch.next;
     const mayHave = !("bounds" in lines) || lines.bounds.length === 0 || test.mayHave(lines.bytes);
     if (mayHave) {
       eachLine(batch, {
@@ -133,7 +172,7 @@ async function scan(
     }
     if (tail !== undefined && test.passes(tail.bytes)) found.push(tail.at);
   }
-  return found;
+  return { at: found, position };
 }
 
 /** Merges hits that are sorted by time. */

@@ -1,0 +1,98 @@
+import { userMessage } from "sessile/content";
+import { deletePartition, eraseEntries } from "sessile/session";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { pglite, startMs } from "../postgres/pglite.js";
+import { closeDatabases } from "../sqlite/databases.js";
+import { engines, sqliteEngine, storeOf } from "./subjects.js";
+
+beforeAll(async () => {
+  await pglite();
+}, startMs);
+afterEach(closeDatabases);
+const reason = "a request";
+const drafts = (...texts: readonly string[]) =>
+  texts.map((text) => ({ type: "message" as const, message: userMessage(text) }));
+
+describe.each(engines)("in $name", ({ start, lostConnection }) => {
+  it.each(["before", "after"] as const)(
+    "an erasure whose call is lost %s it ran is done once",
+    async (when) => {
+      const tables = await start();
+      const session = await storeOf(tables.direct()).create({ cwd: "/", id: "s" });
+      const [first] = await session.append(drafts("one", "two"));
+      let lost = 0;
+      tables.faults[when] = ({ isWrite }) => {
+        if (isWrite && lost++ === 0) throw lostConnection();
+      };
+      const { sessions } = await eraseEntries(storeOf(tables.backend()), "s", [first?.id ?? ""], { reason });
+      expect([lost > 0, sessions[0]?.erased]).toEqual([true, [first?.id]]);
+      const { items } = await (await storeOf(tables.direct()).open("s")).context();
+      expect(items.map(({ message }) => "content" in message && message.content)).toEqual([
+        "[erased]",
+        "two",
+      ]);
+      const [row] = await tables.rows("select base, head from session");
+      const [entries] = await tables.rows("select count(*) as n from entry");
+      expect([Number(row?.base) > 0, Number(entries?.n)]).toEqual([true, 3]);
+    },
+  );
+
+  it("deletePartition deletes the sessions of one partition, their lines, and what open handles write", async () => {
+    const tables = await start();
+    const store = storeOf(tables.direct());
+    const sessions = [];
+    for (const partition of ["acme", "acm", "acme.b", ""]) {
+      for (let at = 0; at < 3; at++) {
+        const session = await store.create({ cwd: "/", id: `s${at}`, partition });
+        await session.append(drafts("one"));
+        sessions.push(session);
+      }
+    }
+    const done = await Promise.all([1, 2].map(() => deletePartition(store, "acme")));
+    expect(done.reduce((sum, { sessions: count }) => sum + count, 0)).toBe(3);
+    const left = await tables.rows(
+      `select "partition", count(*) as n from session group by "partition" order by "partition"`,
+    );
+    expect(left.map(({ partition, n }) => [partition, Number(n)])).toEqual([
+      ["", 3],
+      ["acm", 3],
+      ["acme.b", 3],
+    ]);
+    const [entries] = await tables.rows("select count(*) as n from entry");
+    expect(Number(entries?.n)).toBe(18);
+    await expect(sessions[0]?.append(drafts("two"))).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+});
+
+describe("in SQLite", () => {
+  it("an index that is made behind an erasure's back keeps nothing of it", async () => {
+    const tables = await sqliteEngine.start();
+    const store = storeOf(tables.backend());
+    const session = await store.create({ cwd: "/", id: "s" });
+    const [first] = await session.append(drafts("unspeakable", "a pear"));
+    const indexed = tables.direct({ search: true });
+    let isMade = false;
+    tables.faults.before = async ({ isWrite }) => {
+      if (isMade || !isWrite) return;
+      isMade = true;
+      await indexed.migrate();
+    };
+    await eraseEntries(store, "s", [first?.id ?? ""], { reason });
+    expect(isMade).toBe(true);
+    for await (const bytes of tables.contents())
+      expect(Buffer.from(bytes).includes("unspeakable")).toBe(false);
+    const found = [];
+    for await (const { snippet } of storeOf(indexed).search({ text: "pear" })) found.push(snippet);
+    expect(found).toEqual(["a pear"]);
+  });
+
+  it("an index of another spelling of the prefix is found", async () => {
+    const tables = await sqliteEngine.start({ search: true });
+    const session = await storeOf(tables.direct()).create({ cwd: "/", id: "s" });
+    const [first] = await session.append(drafts("unspeakable", "a pear"));
+    const store = storeOf(tables.direct({ search: false, prefix: "SESSILE_" }));
+    await eraseEntries(store, "s", [first?.id ?? ""], { reason });
+    for await (const bytes of tables.contents())
+      expect(Buffer.from(bytes).includes("unspeakable")).toBe(false);
+  });
+});

@@ -1,0 +1,201 @@
+/** PostgreSQL and SQLite in this process, for tests that both pass, with faults between store and database. */
+
+import type { PGlite } from "@electric-sql/pglite";
+import { postgresSessionBackend } from "sessile/postgres";
+import { type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
+import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
+import * as postgres from "../postgres/pglite.js";
+import * as sqlite from "../sqlite/databases.js";
+
+/** A call of a driver. */
+export interface Call {
+  readonly texts: readonly string[];
+  /** Whether it writes lines. */
+  readonly isWrite: boolean;
+  readonly isDelete: boolean;
+  readonly isSearch: boolean;
+}
+
+/** Faults of the calls between a store and its database. */
+export interface Faults {
+  readonly calls: Call[];
+  /** Called before each call; may throw in its place. */
+  before: ((call: Call) => void | Promise<void>) | undefined;
+  /** Called after each call; may throw in place of its answer. */
+  after: ((call: Call) => void | Promise<void>) | undefined;
+}
+
+export type Backend = SessionBackend & { migrate(): Promise<void>; partitions(): AsyncIterable<string> };
+
+export interface BackendOptions {
+  readonly search?: boolean;
+  readonly retryMs?: number;
+  readonly maxLineBytes?: number;
+  /** Of SQLite. */
+  readonly prefix?: string;
+}
+
+/** Tables of sessions in a database. */
+export interface Tables {
+  readonly faults: Faults;
+  /** A backend whose calls may have faults. */
+  backend(options?: BackendOptions): Backend;
+  /** A backend past the faults. */
+  direct(options?: BackendOptions): Backend;
+  /** Runs a statement in which `session`, `entry` and `version` are the names of the tables. */
+  rows(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** All bytes of the tables and their indices, without free pages. */
+  contents(): AsyncIterable<Uint8Array>;
+  /** Ends a call that is under way in the database, of which the store has lost the connection. */
+  readonly unsent: Unsent;
+}
+
+/** Makes the next write of lines run only when `run` is called; the store sees a lost connection. */
+interface Unsent {
+  hold(): { run(): Promise<void> };
+}
+
+/** A database engine. */
+export interface Engine {
+  readonly name: string;
+  /** Makes empty tables. */
+  start(options?: { readonly search?: boolean; readonly migrate?: boolean }): Promise<Tables>;
+  readonly lostConnection: () => Error;
+  /** What the database throws if another attempt may succeed. */
+  readonly busy: () => Error;
+  /** What it throws if the disk is full. */
+  readonly full: () => Error;
+}
+
+export const storeOf = (backend: Backend): SessionStore => sessionStore(backend);
+
+function callOf(texts: readonly string[]): Call {
+  return {
+    texts,
+    isWrite: texts.some((text) => postgres.writesLines(text) || text.startsWith("insert into sessile_entry")),
+    isSearch: texts.some((text) => /@@ |\bmatch \?/.test(text)),
+    isDelete: texts.some((text) => text.startsWith("delete")),
+  };
+}
+
+class FaultyCalls implements Faults {
+  readonly calls: Call[] = [];
+  before: Faults["before"];
+  after: Faults["after"];
+  #held: { run: () => Promise<void> } | undefined;
+  #isHolding = false;
+
+  async call<T>(
+    texts: readonly string[],
+    lostConnection: () => Error,
+    run: () => T | Promise<T>,
+  ): Promise<T> {
+    const call = callOf(texts);
+    this.calls.push(call);
+    await Promise.resolve();
+    await this.before?.(call);
+    if (this.#isHolding && call.isWrite) {
+      this.#isHolding = false;
+      if (this.#held !== undefined)
+        this.#held.run = async () => {
+          await run();
+        };
+      throw lostConnection();
+    }
+    const answer = await run();
+    await this.after?.(call);
+    return answer;
+  }
+
+  hold(): { run(): Promise<void> } {
+    const held = { run: () => Promise.reject(new Error("nothing was written")) };
+    this.#held = held;
+    this.#isHolding = true;
+    return { run: () => held.run() };
+  }
+}
+
+const schema = "shared";
+
+export const postgresEngine: Engine = {
+  name: "PostgreSQL",
+  lostConnection: postgres.lostConnection,
+  busy: () => postgres.serverError("40001"),
+  full: () => postgres.serverError("53100"),
+  async start({ search = false, migrate = true } = {}) {
+    const server = await postgres.pglite();
+    await server.query(`drop schema if exists ${schema} cascade`);
+    const faults = new FaultyCalls();
+    const db = {
+      query: (text: string, values?: unknown[]) =>
+        faults.call([text], postgres.lostConnection, () =>
+          server.query<Record<string, unknown>>(text, values),
+        ),
+    };
+    const backendOn = (given: typeof db | PGlite, options: BackendOptions = {}) =>
+      postgresSessionBackend({ db: given, schema, search, ...options });
+    if (migrate) await backendOn(server).migrate();
+    const rows: Tables["rows"] = async (text) =>
+      (
+        await server.query<Record<string, unknown>>(
+          text.replace(/\b(session|entry|version)\b/g, `${schema}.$1`),
+        )
+      ).rows;
+    return {
+      faults,
+      unsent: faults,
+      backend: (options) => backendOn(db, options),
+      direct: (options) => backendOn(server, options),
+      rows,
+      async *contents() {
+        for (const table of ["session", "entry", "blob_ref"]) {
+          const { rows: found } = await server.query<{ row: string }>(
+            `select t::text as row from ${schema}.${table} t`,
+          );
+          for (const { row } of found) {
+            yield new TextEncoder().encode(row);
+            for (const [, digits = ""] of row.matchAll(/\\x([0-9a-f]+)/g)) yield Buffer.from(digits, "hex");
+          }
+        }
+      },
+    };
+  },
+};
+
+export const sqliteEngine: Engine = {
+  name: "SQLite",
+  lostConnection: sqlite.lostConnection,
+  busy: () => sqlite.sqliteError("SQLITE_BUSY"),
+  full: () => sqlite.sqliteError("SQLITE_FULL"),
+  async start({ search = false, migrate = true } = {}) {
+    const database = sqlite.memoryDatabase();
+    const driver = databaseDriver(database);
+    const faults = new FaultyCalls();
+    const faulty: SqliteDriver = {
+      all: (sql, params) => faults.call([sql], sqlite.lostConnection, () => driver.all(sql, params)),
+      transaction: (statements) =>
+        faults.call(
+          statements.map(({ sql }) => sql),
+          sqlite.lostConnection,
+          () => driver.transaction(statements),
+        ),
+    };
+    const backendOn = (given: SqliteDriver, options: BackendOptions = {}) =>
+      sqliteSessionBackend({ driver: given, search, ...options });
+    if (migrate) await backendOn(driver).migrate();
+    const rows: Tables["rows"] = async (text) =>
+      driver.all(text.replace(/\b(session|entry|version)\b/g, "sessile_$1"), []);
+    return {
+      faults,
+      unsent: faults,
+      backend: (options) => backendOn(faulty, options),
+      direct: (options) => backendOn(driver, options),
+      rows,
+      async *contents() {
+        yield database.contents();
+      },
+    };
+  },
+};
+
+export const engines: readonly Engine[] = [postgresEngine, sqliteEngine];
