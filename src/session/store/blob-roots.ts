@@ -1,10 +1,14 @@
-/** Garbage collection: the blob references of a session. */
+/** Garbage collection: the blob references of a session, and of all sessions of a partition. */
 
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
+import { concatBytes } from "../../internal/bytes.js";
 import { blobRefsIn } from "../../internal/ids.js";
+import type { SessionLog } from "../api/backend.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
+import type { SessionStore } from "../api/store.js";
 import { defaultLimits, LineSplitter } from "../format/line-splitter.js";
+import { eachLine } from "../runtime/log-lines.js";
 import { LogReader } from "../tree/log-reader.js";
 
 /** Diagnostics of lines whose blob references may be lost or unknown to this version. */
@@ -73,6 +77,47 @@ export async function sessionBlobRoots(
     .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
   const more = found > shown.length ? ` and ${found - shown.length} more` : "";
   return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
+}
+
+/** The blob references of all sessions of a partition; incomplete for a session that cannot be read. */
+export async function* partitionBlobRoots(store: SessionStore, partition: string): AsyncGenerator<BlobMark> {
+  const skipped: BlobMark[] = [];
+  const stop = store.on("skipped", ({ location, error }) =>
+    skipped.push({ root: location, refs: [], complete: false, reason: error.message }),
+  );
+  try {
+    for await (const { id, location } of store.list({ partition })) {
+      const log = await store.backend.open(id, { partition, mode: "read", location });
+      if (log === undefined) continue;
+      try {
+        yield await logBlobRoots(location ?? id, log);
+      } finally {
+        await log.close();
+      }
+    }
+  } finally {
+    stop();
+  }
+  yield* skipped;
+}
+
+const lineFeed = Uint8Array.of(10);
+
+/** The blob references of an open log. */
+async function logBlobRoots(root: string, log: SessionLog): Promise<BlobMark> {
+  let tooLong = 0;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for await (const batch of log.read(undefined)) {
+      const parts: Uint8Array[] = [];
+      eachLine(batch, {
+        line: (bytes, _, start, end) => parts.push(bytes.subarray(start, end), lineFeed),
+        tooLong: () => tooLong++,
+      });
+      yield concatBytes([...parts, batch.tail?.bytes ?? new Uint8Array()]);
+    }
+  }
+  const mark = await sessionBlobRoots(root, chunks());
+  return tooLong === 0 ? mark : { ...mark, complete: false, reason: "LINE_TOO_LONG" };
 }
 
 const decoder = new TextDecoder();

@@ -4,16 +4,14 @@ import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
-import { concatBytes } from "../../internal/bytes.js";
-import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
+import type { LogPosition, SessionBackend } from "../api/backend.js";
 import type { Erasure } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
-import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
-import { sessionBlobRoots } from "./blob-roots.js";
+import { partitionBlobRoots } from "./blob-roots.js";
 import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
 import { openLog, sessionStore } from "./store.js";
 
@@ -302,7 +300,7 @@ async function eraseNamed(
   store: SessionStore,
   refs: ReadonlySet<BlobRef>,
   partition: string,
-  { blobs, marks = sessionMarks(store, partition), signal }: EraseOptions,
+  { blobs, marks = partitionBlobRoots(store, partition), signal }: EraseOptions,
 ): Promise<{ readonly blobs?: BlobErasure; readonly note?: string }> {
   if (blobs === undefined)
     return refs.size === 0 ? {} : { note: `${refs.size} blobs (see \`blobs\`), until a collection` };
@@ -318,44 +316,4 @@ async function eraseNamed(
     if (!SessileError.is(error, "COLLECTION_REFUSED")) throw error;
     return { blobs: { deleted: [], kept: [...refs] }, note: `blobs: ${error.message}` };
   }
-}
-
-/** The references of all sessions of a partition. */
-async function* sessionMarks(store: SessionStore, partition: string): AsyncGenerator<BlobMark> {
-  const skipped: BlobMark[] = [];
-  const stop = store.on("skipped", ({ location, error }) =>
-    skipped.push({ root: location, refs: [], complete: false, reason: error.message }),
-  );
-  try {
-    for await (const { id, location } of store.list({ partition })) {
-      const log = await store.backend.open(id, { partition, mode: "read", location });
-      if (log === undefined) continue;
-      try {
-        yield await markOf(location ?? id, log);
-      } finally {
-        await log.close();
-      }
-    }
-  } finally {
-    stop();
-  }
-  yield* skipped;
-}
-
-const lineFeed = Uint8Array.of(10);
-
-async function markOf(root: string, log: SessionLog): Promise<BlobMark> {
-  let tooLong = 0;
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    for await (const batch of log.read(undefined)) {
-      const parts: Uint8Array[] = [];
-      eachLine(batch, {
-        line: (bytes, _, start, end) => parts.push(bytes.subarray(start, end), lineFeed),
-        tooLong: () => tooLong++,
-      });
-      yield concatBytes([...parts, batch.tail?.bytes ?? new Uint8Array()]);
-    }
-  }
-  const mark = await sessionBlobRoots(root, chunks());
-  return tooLong === 0 ? mark : { ...mark, complete: false, reason: "LINE_TOO_LONG" };
 }

@@ -25,11 +25,43 @@ import { firstText } from "./preview.js";
 const { maxDepth } = defaultLimits;
 const maxMigrations = 4;
 
+/** Checks the options of a fork before its source is opened. */
+export function checkForkOptions({ resources = "same" }: ForkOptions): void {
+  if (resources !== "same" && resources !== "fresh")
+    throw new TypeError(`resources: expected "same" or "fresh", got ${String(resources)}`);
+}
+
+/** The content of a fork. `inBytes` copies it without decoding lines, and returns false if it cannot. */
+interface ForkPlan {
+  readonly lines: AsyncIterable<Uint8Array>;
+  readonly info: SessionInfoFields;
+  readonly inBytes: (log: SessionLog, first: Uint8Array) => Promise<boolean>;
+}
+
+/**
+ * Plans a fork: the lines up to the entry of the options, rewritten if asked for, and its title and name.
+ * @throws SessileError ENTRY_NOT_FOUND
+ */
+export async function planFork(source: LiveSession, options: ForkOptions): Promise<ForkPlan> {
+  const { upTo, resources } = options;
+  if (upTo !== undefined && !source.tree.has(upTo)) {
+    throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
+      details: { entryId: upTo },
+    });
+  }
+  const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
+  return {
+    lines: linesUpTo(source, upTo, rewrite),
+    info: await forkInfo(source),
+    inBytes: async (log, first) => (rewrite === undefined ? copyBytes(source, log, first, upTo) : false),
+  };
+}
+
 /**
  * The lines of a session up to and including an entry, with line feeds, without headers. Lines are copied
  * byte for byte, damaged ones too, so that a fork loses nothing; lines of an older version are migrated.
  */
-export async function* linesUpTo(
+async function* linesUpTo(
   session: LiveSession,
   upTo?: string,
   rewrite?: RewriteEntry,
@@ -60,7 +92,7 @@ export async function* linesUpTo(
 }
 
 /** A rewrite that applies the caller's, then gives the resources of the copy fresh ids. */
-export async function freshResources(
+async function freshResources(
   session: LiveSession,
   { upTo, rewrite = (entry) => entry }: ForkOptions,
 ): Promise<RewriteEntry> {
@@ -74,7 +106,7 @@ export async function freshResources(
 }
 
 /** The title and name of a fork. */
-export async function forkInfo(source: LiveSession): Promise<SessionInfoFields> {
+async function forkInfo(source: LiveSession): Promise<SessionInfoFields> {
   const { name, title } = source.info;
   if (title !== undefined)
     return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
@@ -94,7 +126,7 @@ const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
  * Copies the bytes of a session up to and including an entry below another header, if {@link linesUpTo}
  * yields the same bytes. Returns false if the lines have to be decoded, or if the logs cannot copy.
  */
-export async function copyBytes(
+async function copyBytes(
   session: LiveSession,
   log: SessionLog,
   first: Uint8Array,

@@ -38,7 +38,7 @@ import {
   refArgument,
 } from "./arguments.js";
 import { linesOfLabels, pathLines } from "./extract.js";
-import { copyBytes, copySession, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
+import { checkForkOptions, copySession, migrate, planFork } from "./fork.js";
 import { listSessions } from "./list.js";
 import { recentOfLog } from "./recent.js";
 import { searchSessions } from "./search.js";
@@ -201,24 +201,13 @@ class BackedStore implements SessionStore {
   }
 
   async #fork(session: SessionRef, options: ForkOptions): Promise<Session> {
-    const { upTo, partition, toPartition = partition, resources = "same" } = options;
-    if (resources !== "same" && resources !== "fresh")
-      throw new TypeError(`resources: expected "same" or "fresh", got ${String(resources)}`);
+    const { partition, toPartition = partition } = options;
+    checkForkOptions(options);
     partitionOf(toPartition, "toPartition");
     const source = await this.#openSession(session, { partition: partitionOf(partition) });
     try {
-      if (upTo !== undefined && !source.tree.has(upTo)) {
-        throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
-          details: { entryId: upTo },
-        });
-      }
-      const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
-      const lines = linesUpTo(source, upTo, rewrite);
-      const info = await forkInfo(source);
-      const to = { ...options, partition: toPartition };
-      return await this.#copy(source, lines, to, info, async (log, first) =>
-        rewrite === undefined ? copyBytes(source, log, first, upTo) : false,
-      );
+      const { lines, info, inBytes } = await planFork(source, options);
+      return await this.#copy(source, lines, { ...options, partition: toPartition }, info, inBytes);
     } finally {
       await source.close();
     }
