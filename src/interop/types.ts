@@ -291,7 +291,7 @@ export interface WriteSource {
   readonly header: SessionHeader;
   /**
    * The path from the root to the leaf, oldest first. Updates and edits are carried out. A custom entry
-   * :`sessile.removed` replaces each entry that is left out and reported, with its id:: messages that an edit
+   * `sessile.removed` replaces each entry that is left out and reported, with its id: messages that an edit
    * removed, and entries without a counterpart, such as labels, pins, views, observations, usage, reverts.
    */
   readonly path: readonly SessionEntry[];

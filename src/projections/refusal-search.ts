@@ -1,5 +1,5 @@
 /**
- * Finds which of several attachments :a provider refuses if its error does not name it:: a bisection over
+ * Finds which of several attachments a provider refuses if its error does not name it: a bisection over
  * refused and accepted requests.
  */
 import type { Context } from "../content/index.js";

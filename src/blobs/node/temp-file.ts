@@ -58,7 +58,7 @@ export class TempFile {
   }
 
   /**
-   * :Writes on the pool and starts an fsync of the bytes so far:: the device works while the next bytes
+   * Writes on the pool and starts an fsync of the bytes so far: the device works while the next bytes
    * are hashed and copied, so that little is left to wait for at the end.
    */
   async write(bytes: Uint8Array): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * The terms that an index keeps of a line, and those of a query. An index finds candidates only, so
- * :that terms may be less specific than the words:: a candidate may not match, and no line that matches is
+ * that terms may be less specific than the words: a candidate may not match, and no line that matches is
  * missed.
  */
 
