@@ -80,6 +80,9 @@ export function accounted(whole: BlobBackend, quotas: BlobQuotas, partition: str
     now: () => backend.now(),
     partition: (name) => accounted(whole, quotas, name),
     ...(backend.clear === undefined ? {} : { clear: async () => (await backend.clear?.()) ?? [] }),
+    ...(backend.deleteQuarantined === undefined
+      ? {}
+      : { deleteQuarantined: async (ref) => (await backend.deleteQuarantined?.(ref)) ?? false }),
     ...(backend.removeLeftovers === undefined
       ? {}
       : {

@@ -131,6 +131,11 @@ export interface BlobBackend {
    * what may still hold content of it, for people. Absent if the other methods delete all.
    */
   clear?(): Promise<readonly string[]>;
+  /**
+   * Deletes what was moved to quarantine under this name, for an erasure. Returns whether there was anything.
+   * Absent if a quarantine keeps no bytes.
+   */
+  deleteQuarantined?(ref: BlobRef): Promise<boolean>;
   /** Removes temporary files of crashed writers from before this time. Absent if there are none. */
   removeLeftovers?(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers>;
 }

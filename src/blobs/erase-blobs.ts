@@ -8,15 +8,15 @@ import type { BlobStore } from "./types.js";
 
 /** The result of {@link eraseBlobs}. */
 export interface BlobErasure {
-  /** Blobs that were deleted, from the trash too. */
+  /** Blobs that were deleted, from the trash and the quarantine too. */
   readonly deleted: readonly BlobRef[];
   /** Blobs that a mark names, or that were put or touched meanwhile: they stay. */
   readonly kept: readonly BlobRef[];
 }
 
 /**
- * Deletes those of the given blobs that no mark names, for an erasure: the lease is waived for them, and the
- * trash. A writer whose entry is not appended yet must put such a blob again; a put meanwhile keeps it.
+ * Deletes those of the given blobs that no mark names, for an erasure: the lease is waived for them, the
+ * trash and the quarantine. A writer whose entry is not appended yet must put such a blob again; a put meanwhile keeps it.
  *
  * @param options `marks` are read after the blobs were looked at: an async generator sees the latest
  *   references
@@ -51,8 +51,10 @@ export async function eraseBlobs(
     }
     const isTaken = stat !== undefined && (await backend.trash.take(stat));
     const isDeleted = await backend.trash.delete(ref);
+    // A damaged blob has most of its bytes.
+    const wasDamaged = await backend.deleteQuarantined?.(ref);
     if ((await backend.stat(ref)) !== undefined) kept.push(ref);
-    else if (isTaken || isDeleted) deleted.push(ref);
+    else if (isTaken || isDeleted || wasDamaged === true) deleted.push(ref);
   }
   return { deleted, kept };
 }

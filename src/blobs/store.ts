@@ -9,6 +9,7 @@ import { type OnOperation, observed, observedItems } from "../internal/operation
 import { accounted } from "./accounting.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";
+import { rememberPartition } from "./partitions.js";
 import { type PutTarget, putBlob } from "./put.js";
 import { Quota, type QuotaTarget } from "./quota.js";
 import type { BlobQuotas } from "./quotas.js";
@@ -81,6 +82,7 @@ class BackedBlobStore implements BlobStore {
   constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions) {
     const { partition = "", digest = "sha256", maxBytes, quotas } = options;
     this.backend = quotas === undefined ? backend : accounted(whole, quotas, partition);
+    if (partition !== "") rememberPartition(this.backend);
     this.#whole = whole;
     this.#options = options;
     const hashes = hashTable(options.hashes);

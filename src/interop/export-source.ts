@@ -21,6 +21,8 @@ export interface LoadedSession {
   readonly path: readonly AnyEntry[];
   /** Custom entries without a parent, in the order of the file. */
   readonly roots: readonly AnyEntry[];
+  /** Any entry, as it is stored. */
+  entry(id: string): Promise<AnyEntry | undefined>;
 }
 
 /** Loads the path to a leaf, by default that of the source. */
@@ -38,7 +40,10 @@ async function loadOpen(session: Session, leafId: string | null = session.leafId
     const entry = type === "custom" ? await session.entry(id) : undefined;
     if (entry !== undefined) roots.push(entry);
   }
-  return { header, tree, leafId, path: path.filter((entry) => entry !== undefined), roots };
+  return {
+    ...{ header, tree, leafId, path: path.filter((entry) => entry !== undefined), roots },
+    entry: (id) => session.entry(id),
+  };
 }
 
 function loadRead(source: ExportableSession, leafId: string | null = source.leafId): LoadedSession {
@@ -55,7 +60,8 @@ function loadRead(source: ExportableSession, leafId: string | null = source.leaf
   const read = (id: string) => byId.get(id) as AnyEntry;
   const header = source.header ?? { type: "session", id: "session", timestamp: "", cwd: "" };
   const roots = tree.children(null).map(({ id }) => read(id));
-  return { header, tree, leafId, path: tree.path(leafId).map(({ id }) => read(id)), roots };
+  const path = tree.path(leafId).map(({ id }) => read(id));
+  return { header, tree, leafId, path, roots, entry: async (id) => byId.get(id) };
 }
 
 /** Types of entries that no other format represents: findings report them. */

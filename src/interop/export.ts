@@ -1,10 +1,10 @@
 /** The export of a session for another agent. */
 
 import { describe } from "../internal/arguments.js";
-import { loadSession, writeSource } from "./export-source.js";
+import { type LoadedSession, loadSession, writeSource } from "./export-source.js";
 import { beginsWith, readOriginal, returned } from "./original.js";
 import { ReportBuilder } from "./report.js";
-import type { ExportedSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
+import type { ExportedSession, ExportOptions, ExportSource } from "./types.js";
 
 /**
  * Writes a session as files that another agent resumes. For the agent that it was imported from: the original
@@ -23,13 +23,12 @@ export async function exportSession(source: ExportSource, options: ExportOptions
   if (typeof to?.write !== "function") throw new TypeError(`to: expected a format, got ${describe(to)}`);
   const report = new ReportBuilder();
   const session = await loadSession(source, options.leafId);
-  const children: WriteSource[] = [];
-  for (const child of options.children ?? []) {
-    children.push(writeSource(await loadSession(child), [], options, report));
-  }
+  const loaded: LoadedSession[] = [];
+  for (const child of options.children ?? []) loaded.push(await loadSession(child));
+  const children = loaded.map((child) => writeSource(child, [], options, report));
   const path = writeSource(session, children, options, report);
   const original = await readOriginal(session, options);
-  const kept = original && (await returned(session, path, original, options));
+  const kept = original && (await returned(session, path, original, { ...options, loaded }));
   if (original !== undefined && kept !== undefined) {
     const exact = beginsWith(kept.files, original.files);
     return { ...kept, report: report.build(to.name, { exact }) };

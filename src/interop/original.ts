@@ -7,13 +7,7 @@ import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
 import { isFileName } from "./shared/ids.js";
 import { objectOf, textOf } from "./shared/values.js";
-import type {
-  ExportableSession,
-  ExportOptions,
-  ImportedSession,
-  WriteSource,
-  WrittenSession,
-} from "./types.js";
+import type { ExportOptions, ImportedSession, WriteSource, WrittenSession } from "./types.js";
 
 type Files = WrittenSession["files"];
 
@@ -77,11 +71,14 @@ export async function returned(
   session: LoadedSession,
   source: WriteSource,
   { files, imported }: Original,
-  options: ExportOptions,
+  options: ExportOptions & { readonly loaded: readonly LoadedSession[] },
 ): Promise<WrittenSession | undefined> {
-  if (!sameChildren(imported, options.children ?? [])) return undefined;
+  const { loaded } = options;
+  if (!sameChildren(imported, loaded)) return undefined;
   // Another version of this library may have read the bytes in another way.
   if (imported.leafId !== null && !session.tree.has(imported.leafId)) return undefined;
+  // The original has what was erased.
+  for (const each of [session, ...loaded]) if (await hasTombstone(each)) return undefined;
   const ids = new Set(imported.entries.map(({ id }) => id));
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;
@@ -120,18 +117,26 @@ function isChangeOf(entry: LoadedSession["path"][number], ids: ReadonlySet<strin
 }
 
 /** Whether no child has an entry that its original lacks. */
-function sameChildren(imported: ImportedSession, children: readonly unknown[]): boolean {
+function sameChildren(imported: ImportedSession, children: readonly LoadedSession[]): boolean {
   const originals = new Map(imported.children.map((child) => [child.header.id, child]));
-  return (children as readonly ExportableSession[]).every((child) => {
-    const original = originals.get(child.header?.id ?? "");
-    const ids = new Set(original?.entries.map(({ id }) => id));
-    const nodes =
-      "tree" in child
-        ? [...(child.tree as LoadedSession["tree"]).walk()].map(({ node }) => node)
-        : child.entries;
+  return children.every(({ header, tree }) => {
+    const ids = new Set(originals.get(header.id)?.entries.map(({ id }) => id));
     // An adoption may have written a leaf entry.
-    return nodes.every(({ id, type }) => type === "leaf" || ids.has(id));
+    return Array.from(tree.walk()).every(({ node: { id, type } }) => type === "leaf" || ids.has(id));
   });
+}
+
+/** Entries that are read at once. */
+const chunkSize = 64;
+
+/** Whether an entry was erased, on any branch. */
+async function hasTombstone({ tree, entry }: LoadedSession): Promise<boolean> {
+  const ids = Array.from(tree.walk(), ({ node }) => node.id);
+  for (let at = 0; at < ids.length; at += chunkSize) {
+    const entries = await Promise.all(ids.slice(at, at + chunkSize).map(entry));
+    if (entries.some((each) => each !== undefined && "erased" in each)) return true;
+  }
+  return false;
 }
 
 /** Whether each original file is there, and its file in the result begins with its bytes. */

@@ -45,10 +45,12 @@ class R2BlobBackend implements BlobBackend {
   readonly trash: BlobTrash;
   readonly #bucket: Bucket;
   readonly #keys: Keys;
+  readonly #isPartition: boolean;
 
-  constructor(bucket: Bucket, keys: Keys) {
+  constructor(bucket: Bucket, keys: Keys, isPartition = false) {
     this.#bucket = bucket;
     this.#keys = keys;
+    this.#isPartition = isPartition;
     this.location = keys.prefix;
     this.trash = new R2Trash(bucket, keys, (ref) => this.touch(ref));
   }
@@ -132,7 +134,28 @@ class R2BlobBackend implements BlobBackend {
   }
 
   partition(name: string): R2BlobBackend {
-    return new R2BlobBackend(this.#bucket, this.#keys.partition(name));
+    return new R2BlobBackend(this.#bucket, this.#keys.partition(name), true);
+  }
+
+  async clear(): Promise<readonly string[]> {
+    if (!this.#isPartition) throw new TypeError("clear: only a named partition is cleared");
+    await this.#deleteBelow(this.#keys.prefix);
+    return [];
+  }
+
+  deleteQuarantined(ref: BlobRef): Promise<boolean> {
+    return this.#deleteBelow(this.#keys.quarantineFolder(ref));
+  }
+
+  /** Deletes all objects with a prefix. Returns whether there was one. */
+  async #deleteBelow(prefix: string): Promise<boolean> {
+    let isDeleted = false;
+    for await (const page of this.#bucket.list(prefix))
+      for (const { key } of page) {
+        await this.#bucket.delete(key);
+        isDeleted = true;
+      }
+    return isDeleted;
   }
 
   /** Staged objects. R2 itself ends multipart uploads after a time: seven days by default. */

@@ -69,8 +69,13 @@ export class Keys {
     return refOfPath(key.slice(this.folder("trash").length, end));
   }
 
+  /** The folder of what was moved to quarantine under a name. */
+  quarantineFolder(ref: BlobRef): string {
+    return `${this.folder("quarantine")}${pathOf(ref)}/`;
+  }
+
   quarantined(ref: BlobRef): string {
-    return `${this.folder("quarantine")}${pathOf(ref)}/${randomHex8()}`;
+    return `${this.quarantineFolder(ref)}${randomHex8()}`;
   }
 
   staging(): string {

@@ -117,8 +117,13 @@ export class Keys {
     return ref !== undefined && time !== undefined ? { ref, trashedAt: Number(time) } : undefined;
   }
 
+  /** The folder of what was moved to quarantine under a name. */
+  quarantineFolder(ref: BlobRef): string {
+    return `${this.folder("quarantine")}${pathOf(ref)}/`;
+  }
+
   quarantined(ref: BlobRef, id: string): string {
-    return `${this.folder("quarantine")}${pathOf(ref)}/${id}`;
+    return `${this.quarantineFolder(ref)}${id}`;
   }
 
   staging(id: string): string {

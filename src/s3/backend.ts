@@ -215,6 +215,19 @@ class S3BlobBackend implements BlobBackend {
     });
   }
 
+  deleteQuarantined(ref: BlobRef): Promise<boolean> {
+    return this.#guard("clean", async () => {
+      const { objects } = this.#bucket;
+      let isDeleted = false;
+      for await (const page of objects.list(this.#blobs.keys.quarantineFolder(ref)))
+        for (const { key } of page) {
+          await objects.delete(key);
+          isDeleted = true;
+        }
+      return isDeleted;
+    });
+  }
+
   /** Multipart uploads and staged objects. */
   removeLeftovers(before: number, { dryRun }: { readonly dryRun: boolean }): Promise<BlobLeftovers> {
     return this.#guard("clean", async () => {

@@ -1,11 +1,11 @@
 import { memoryBlobStore } from "sessile/blobs";
 import { type Message, messageText, userMessage } from "sessile/content";
-import { exportSession, importSession } from "sessile/interop";
+import { type ExportableSession, exportSession, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/interop/claude-code";
 import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { opencode } from "sessile/interop/opencode";
-import { memorySessionStore, parseSession } from "sessile/session";
+import { eraseEntries, memorySessionStore, parseSession, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { lines, plain } from "./plain-format.js";
@@ -26,6 +26,13 @@ async function adopted(foreign = bytes) {
   const files = [{ path: "a.jsonl", bytes: foreign }];
   const session = await sessions.adopt(await importSession(files, { from: plain, blobs }));
   return { blobs, sessions, session };
+}
+
+/** The parts of an open session. */
+async function partsOf(session: Session): Promise<ExportableSession> {
+  const { header, tree, leafId } = session;
+  const entries = await Promise.all([...tree.walk()].map(({ node }) => session.entry(node.id)));
+  return { header, leafId, entries: entries.filter((entry) => entry !== undefined) };
 }
 
 /** The path at the leaf of a result, as texts. */
@@ -141,6 +148,37 @@ describe("exportSession to the agent of the import", () => {
       entryId: one?.id,
       text: "a context_edit was carried out",
     });
+  });
+
+  it("writes anew if an entry of the original was erased, also on another branch", async () => {
+    for (const at of [0, 2]) {
+      const { session, sessions, blobs } = await adopted();
+      const ids = [...session.tree.walk()]
+        .filter(({ node }) => node.role === "user")
+        .map(({ node }) => node.id);
+      const [first, second] = ids as [string, string];
+      if (at === 2) session.branch(second);
+      await session.appendMessage(userMessage("four"));
+      const report = await eraseEntries(sessions, session, [ids[at] as string], { reason: "asked", blobs });
+      // The original is named, so that it goes if the caller erases it too.
+      const [named] = report.sessions[0]?.derived ?? [];
+      expect(named).toMatchObject({ kind: "import", from: [ids[at]] });
+      const later = await sessions.open(session.id);
+      for (const source of [later, await partsOf(later)]) {
+        const out = await exportSession(source, { to: plain, blobs });
+        expect(out.report.exact).toBe(false);
+        expect(JSON.stringify(out.files.map((file) => new TextDecoder().decode(file.bytes)))).not.toContain(
+          at === 0 ? "one" : "three",
+        );
+      }
+      expect(first).not.toBe(second);
+      const again = await eraseEntries(sessions, session, [named?.entryId as string], {
+        reason: "asked",
+        blobs,
+      });
+      expect(again.blobs?.deleted).toHaveLength(1);
+      for await (const blob of blobs.list()) expect(blob).toBeUndefined();
+    }
   });
 
   it("writes anew if the bytes are gone, or without a blob store", async () => {

@@ -1,6 +1,7 @@
-import { type BlobStoreOptions, blobStore } from "sessile/blobs";
+import { type BlobStore, type BlobStoreOptions, blobStore, eraseBlobs } from "sessile/blobs";
 import { blobStoreConformance } from "sessile/blobs/conformance";
 import { r2BlobBackend } from "sessile/r2";
+import { deletePartition, memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { MemoryBucket } from "./bucket.js";
@@ -164,6 +165,27 @@ it("a collection takes a blob that is not touched, and leaves one that is", asyn
   };
   expect(await backend.trash.take(seen)).toBe(false);
   expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+});
+
+it("an erasure and a deletion of a partition take damaged blobs in quarantine too", async () => {
+  const marks = [{ root: "r", refs: [], complete: true }];
+  const damaged = async (store: BlobStore, prefix: string) => {
+    const { ref } = await store.put(noise(10));
+    bucket.store(keyOf(ref, prefix), noise(11));
+    await expect(store.get(ref)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    return ref;
+  };
+  const store = open();
+  const ref = await damaged(store, "");
+  bucket.store("other.txt", noise(12));
+  expect(await eraseBlobs(store, [ref], { marks })).toEqual({ deleted: [ref], kept: [] });
+  for (let n = 0; n < 10; n++) await damaged(store.partition("acme"), "@acme/");
+  await store.partition("acme.co").put(noise(10));
+  bucket.store("@acme/notes.txt", noise(12));
+  expect(bucket.objects.size).toBe(13);
+  await deletePartition(memorySessionStore(), "acme", { blobs: store });
+  expect([...bucket.objects.keys()].sort()).toEqual([keyOf(ref, "@acme.co/"), "other.txt"]);
+  await expect(store.backend.clear?.()).rejects.toThrow("only a named partition");
 });
 
 it("partitions are prefixes, and arguments are checked", async () => {

@@ -571,11 +571,16 @@ describe("an erasure", () => {
     const store = open();
     const [one, two] = [await store.put(noise(10)), await store.put(noise(11))];
     const marks = [{ root: "r", refs: [two.ref], complete: true }];
+    server.damage(keyOf("", one.ref), noise(10, 9));
+    await expect(store.get(one.ref)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    expect([...server.objects.keys()].join(" ")).toContain("quarantine/");
     expect(await eraseBlobs(store, [one.ref, two.ref], { marks })).toEqual({
       deleted: [one.ref],
       kept: [two.ref],
     });
     expect([...server.objects.keys()]).toEqual([keyOf("", two.ref)]);
+    await store.put(noise(10));
+    expect(await eraseBlobs(store, [one.ref], { marks })).toEqual({ deleted: [one.ref], kept: [] });
     await expect(eraseBlobs(store, [two.ref], { marks: [] })).rejects.toMatchObject({
       code: "COLLECTION_REFUSED",
     });

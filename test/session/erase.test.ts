@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
@@ -716,6 +716,83 @@ describe("files", () => {
     const report = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
     expect(report.blobs).toEqual({ deleted: [other], kept: [] });
     expect(listeners()).toBe(0);
+  });
+
+  test("a blob of a store without partitions stays if a session of another partition names it", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+    const store = fileSessionStore({ dir: join(dir, "sessions") });
+    const { ref } = await blobs.put(new TextEncoder().encode(canary));
+    const sessions: Session[] = [];
+    for (const partition of ["a", "b", ""]) {
+      const session = await store.create({ cwd: "/work", partition });
+      await session.append([say(`see ${ref}`, "e0000001")]);
+      await session.close();
+      sessions.push(session);
+    }
+    for (const [at, partition] of ["a", "b", ""].entries()) {
+      const options = { reason, partition, blobs };
+      const report = await eraseEntries(store, sessions[at] as Session, ["e0000001"], options);
+      expect(report.blobs).toEqual(at < 2 ? { deleted: [], kept: [ref] } : { deleted: [ref], kept: [] });
+    }
+    expect(filesWithCanary(dir)).toEqual([]);
+  });
+
+  test("a blob of a partition goes, whatever other partitions name", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+    const store = fileSessionStore({ dir: join(dir, "sessions") });
+    const { ref } = await blobs.put(new TextEncoder().encode(canary));
+    await blobs.partition("a").put(new TextEncoder().encode(canary));
+    const other = await keep(store.create({ cwd: "/work" }));
+    await other.append([say(`see ${ref}`, "e0000001")]);
+    const session = await keep(store.create({ cwd: "/work", partition: "a" }));
+    await session.append([say(`see ${ref}`, "e0000001")]);
+    const options = { reason, partition: "a", blobs: blobs.partition("a") };
+    const report = await eraseEntries(store, session, ["e0000001"], options);
+    expect(report.blobs).toEqual({ deleted: [ref], kept: [] });
+    expect(filesWithCanary(join(dir, "blobs", "@a"))).toEqual([]);
+    expect(await blobs.stat(ref)).toBeDefined();
+  });
+
+  test("a damaged blob in quarantine goes too", async () => {
+    const dir = temporaryDirectory();
+    for (const blobs of [fileBlobStore({ dir }), fileBlobStore({ dir, quota: 1e6 })]) {
+      const store = memorySessionStore();
+      const session = await keep(store.create({ cwd: "/work" }));
+      const { ref } = await blobs.put(new TextEncoder().encode(`${canary} and more`));
+      const { ref: other } = await blobs.put(new TextEncoder().encode("of another entry"));
+      await session.append([say(`see ${ref}`, "e0000001"), say(`see ${other}`)]);
+      const damage = async (each: typeof ref) => {
+        const path = (await blobs.locate(each)) as string;
+        writeFileSync(path, `${readFileSync(path, "utf8").slice(0, -1)}!`);
+        await expect(blobs.get(each)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+      };
+      await damage(ref);
+      await damage(other);
+      expect(filesWithCanary(dir)).toHaveLength(1);
+      const report = await eraseEntries(store, session, ["e0000001"], { reason, blobs });
+      expect(report.blobs).toEqual({ deleted: [ref], kept: [] });
+      expect(filesWithCanary(dir)).toEqual([]);
+      const kept = readdirSync(join(dir, "quarantine"));
+      expect(kept).toEqual([expect.stringContaining(other.slice(7))]);
+      rmSync(join(dir, "quarantine"), { recursive: true });
+    }
+  });
+
+  test("copies of the file under its id are erased with the forks", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const session = await store.create({ cwd: "/work" });
+    await session.append([say(canary, "e0000001")]);
+    await session.close();
+    const path = session.location as string;
+    writeFileSync(join(dirname(path), "copy.jsonl"), readFileSync(path));
+    mkdirSync(join(dir, "--other--"));
+    writeFileSync(join(dir, "--other--", basename(path)), readFileSync(path));
+    const report = await eraseEntries(store, session, ["e0000001"], { reason, forks: true });
+    expect(report.sessions).toHaveLength(3);
+    expect(filesWithCanary(dir)).toEqual([]);
   });
 
   test("a session that cannot be read keeps its blobs", async () => {

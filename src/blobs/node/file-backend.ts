@@ -15,7 +15,7 @@ import { hasBytes, readPieces, readWhole } from "./read-file.js";
 import { StoreDirectory } from "./store-directory.js";
 import { removeTempFiles, TempFile } from "./temp-file.js";
 import { type IsSame, type Touched, touchBlob } from "./touch.js";
-import { FileTrash, fileRef, quarantine } from "./trash.js";
+import { deleteQuarantined, FileTrash, fileRef, quarantine } from "./trash.js";
 
 /** Options of {@link FileBlobBackend}. */
 export interface FileBackendOptions {
@@ -222,6 +222,10 @@ export class FileBlobBackend implements BlobBackend {
       const links = await removePartition(this.#directory.fileSystem, this.#options.dir);
       return links.map((path) => `files behind the link ${path}`);
     });
+  }
+
+  deleteQuarantined(ref: BlobRef): Promise<boolean> {
+    return this.#guard("clean", () => deleteQuarantined(this.#directory, ref));
   }
 
   removeLeftovers(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers> {

@@ -158,6 +158,18 @@ export function quarantine(
   return undefined;
 }
 
+/** Deletes what was moved to quarantine under a name. Returns whether there was anything. */
+export async function deleteQuarantined(directory: StoreDirectory, ref: BlobRef): Promise<boolean> {
+  const { fileSystem } = directory;
+  const { algorithm, hex } = partsOf(ref);
+  let isDeleted = false;
+  for (const { name } of await fileSystem.list(directory.at("quarantine")))
+    if (name.startsWith(`${algorithm}-${hex}`) && fileSystem.unlink(directory.at("quarantine", name)))
+      isDeleted = true;
+  if (isDeleted) await directory.sync("quarantine");
+  return isDeleted;
+}
+
 /**
  * Moves a blob's file back to its path. An intact file at the path is kept, a damaged one quarantined. The
  * name is durable once this resolves. Throws ENOENT if the file in the trash is gone.

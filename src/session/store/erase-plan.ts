@@ -18,9 +18,16 @@ export interface DerivedEntry {
   readonly entryId: string;
   /**
    * A summary that covers it, a value of a memory block written after it, the result of an erased tool call,
-   * an observation about its attachment, or a revert to it.
+   * an observation about its attachment, a revert to it, or a part of the file that it was imported from.
    */
-  readonly kind: "compaction" | "branch_summary" | "memory" | "tool_result" | "observation" | "revert";
+  readonly kind:
+    | "compaction"
+    | "branch_summary"
+    | "memory"
+    | "tool_result"
+    | "observation"
+    | "revert"
+    | "import";
   /** The erased entries that it may have content of. */
   readonly from: readonly string[];
 }
@@ -195,6 +202,14 @@ function derivedEntries(rows: EntryTable, facts: Facts, erased: ReadonlySet<stri
   return found;
 }
 
+/**
+ * Entries of an import that repeat other entries: the original files, whose blobs have every text of it, lines
+ * of them, a message in a queue, an event with the text of a message.
+ */
+const importTypes: ReadonlySet<string> = new Set([
+  ...["sessile.foreign", "sessile.foreign_line", "sessile.queued", "sessile.user_event"],
+]);
+
 function derivation(
   entry: SessionEntry,
   row: number,
@@ -217,6 +232,7 @@ function derivation(
     case "branch_summary":
       return { kind: "branch_summary", from: idsAmong(abandoned(entry.fromId, row, rows, isErased)) };
     case "custom":
+      if (importTypes.has(entry.customType)) return { kind: "import", from: idsAmong(isErased) };
       if (!/^sessile\.memory(?:\.|$)/.test(entry.customType)) return undefined;
       return { kind: "memory", from: idsAmong(rows.path(row)) };
     case "resource_observation":

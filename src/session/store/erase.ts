@@ -1,7 +1,6 @@
 /** Erases entries: their bodies leave the log, its copies, its forks, and blobs without other references. */
 
 import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
-import type { BlobRef } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LogPosition, SessionBackend } from "../api/backend.js";
@@ -11,7 +10,7 @@ import type { LiveSession } from "../runtime/session.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
-import { partitionBlobRoots } from "./blob-roots.js";
+import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
 import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
 import { openLog, sessionStore } from "./store.js";
 
@@ -23,15 +22,19 @@ export interface EraseOptions {
   readonly partition?: string;
   /**
    * Whether to erase the entries in forks too: sessions that name this one as their parent, and theirs, in
-   * every partition that the backend lists. Sessions whose parent was deleted are read, and count if they
-   * have the entries. @default false
+   * every partition that the backend lists. Sessions whose parent was deleted, and copies of the file under
+   * its id, are read, and count if they have the entries. @default false
    */
   readonly forks?: boolean;
-  /** The blobs of the partition: those that only erased entries name are deleted at once. */
+  /**
+   * The blobs of the partition, or those that all partitions share: those that only erased entries name are
+   * deleted at once.
+   */
   readonly blobs?: Pick<BlobStore, "backend">;
   /**
    * The references of every root of `blobs`, as for `collectGarbage`. An async generator is read after the
-   * erasure. @default those of all sessions of the partition, read in whole
+   * erasure. @default those of all sessions of the partition, or of every partition if `blobs` is not the
+   * store of one, read in whole
    */
   readonly marks?: AsyncIterable<BlobMark> | Iterable<BlobMark>;
   /** Rejects with the signal's reason; sessions that were done stay so. */
@@ -100,7 +103,7 @@ export async function eraseEntries(
   const requested = new Map(ids.map((id) => [id, erasure]));
   const notes = new Set<string>();
   const done: ErasedSession[] = [];
-  const refs = new Set<BlobRef>();
+  const refs: NamedRefs[] = [];
   const times = new Map<string, string>();
   const eraseIn = async (target: Target, isFork: boolean): Promise<void> => {
     signal?.throwIfAborted();
@@ -109,7 +112,7 @@ export async function eraseEntries(
       for (const id of ids) times.set(id, timestampOf(found, id));
       return requested;
     });
-    if (target.partition === partition) for (const each of plan.refs) refs.add(each);
+    refs.push({ partition: target.partition, refs: plan.refs });
     for (const note of remaining) notes.add(note);
     if (plan.unread > 0)
       notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
@@ -126,7 +129,8 @@ export async function eraseEntries(
   };
   await eraseIn({ ...ref, partition }, false);
   if (options.forks === true) {
-    const { forks, orphans } = await forksOf(current, done[0] as ErasedSession, notes);
+    const [source] = done as [ErasedSession];
+    const { forks, orphans } = await forksOf(current, source, notes);
     for (const fork of forks) await eraseIn(fork, true);
     for (const fork of orphans)
       if (await hasAny(current.backend, fork, notes, (found) => withTimes(found, requested, times)))
@@ -241,7 +245,8 @@ type Fork = Target & { readonly parentSession: string };
 
 /**
  * The forks of a session, and their forks, each once; apart from them the forks of sessions that the store
- * does not have, such as deleted ones, which may have been forks too, and their forks.
+ * does not have, such as deleted ones, which may have been forks too, and their forks, and copies of the
+ * session's file under its id.
  */
 async function forksOf(
   store: SessionStore,
@@ -250,13 +255,16 @@ async function forksOf(
 ): Promise<{ readonly forks: readonly Target[]; readonly orphans: readonly Target[] }> {
   const stop = store.on("skipped", ({ location }) => notes.add(`${location}, which cannot be listed`));
   const all: Fork[] = [];
+  const copies: Target[] = [];
   const names = new Set([source.id]);
   try {
     const partitions = store.backend.partitions?.() ?? [source.partition];
     for await (const partition of partitions)
       for await (const { id, location, parentSession } of store.list({ partition })) {
         names.add(id);
-        if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
+        if (id === source.id && partition === source.partition && location !== source.location)
+          copies.push({ partition, id, location });
+        else if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
       }
   } finally {
     stop();
@@ -279,7 +287,7 @@ async function forksOf(
     (fork) => !found.has(fork) && !namesIn(fork.parentSession).some((id) => names.has(id)),
   );
   for (const fork of lost) found.add(fork);
-  return { forks, orphans: [...lost, ...follow(lost)] };
+  return { forks, orphans: [...copies, ...lost, ...follow(lost)] };
 }
 
 /** The ids that a header may mean by its parent, as {@link isParent} compares them. */
@@ -294,26 +302,4 @@ function isParent({ id, location }: Target, parentSession: string): boolean {
   if (parentSession === id || parentSession === location) return true;
   const name = parentSession.split(/[\\/]/).at(-1) ?? "";
   return name === `${id}.jsonl` || name.endsWith(`_${id}.jsonl`);
-}
-
-async function eraseNamed(
-  store: SessionStore,
-  refs: ReadonlySet<BlobRef>,
-  partition: string,
-  { blobs, marks = partitionBlobRoots(store, partition), signal }: EraseOptions,
-): Promise<{ readonly blobs?: BlobErasure; readonly note?: string }> {
-  if (blobs === undefined)
-    return refs.size === 0 ? {} : { note: `${refs.size} blobs (see \`blobs\`), until a collection` };
-  const versions = "versions, replicas and backups of deleted blobs, if the storage keeps them";
-  if (refs.size === 0) return { blobs: { deleted: [], kept: [] } };
-  // Loaded now: sessions need no code of blobs.
-  const { eraseBlobs } = await import("../../blobs/internal.js");
-  try {
-    const options = signal === undefined ? { marks } : { marks, signal };
-    const erased = await eraseBlobs(blobs, refs, options);
-    return { blobs: erased, note: versions };
-  } catch (error) {
-    if (!SessileError.is(error, "COLLECTION_REFUSED")) throw error;
-    return { blobs: { deleted: [], kept: [...refs] }, note: `blobs: ${error.message}` };
-  }
 }
