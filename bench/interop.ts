@@ -20,7 +20,7 @@ export const interop: Claim = {
     for (const { what, path } of sources) {
       for (const keep of ["none", "blob"] as const) {
         const input = { bytes, keep, path };
-        const label = `${what}; ${keep === "blob" ? "the file's bytes kept in a blob store in memory" : "only entries"}`;
+        const label = `${what}; ${keep === "blob" ? "the file's bytes kept in a blob store in memory, hashed by Node" : "only entries"}`;
         const row = await runner.compare(label, "read", () => input, sides);
         const target = { ...fasterThan("JSON.parse", row, 1 / 2), text: "within 2 times of JSON.parse" };
         rows.push({ ...row, targets: [target] });

@@ -1,4 +1,5 @@
 // The import of a transcript: node tasks/interop.mjs TASK INPUT
+import { createHash } from "node:crypto";
 import { task } from "./task.mjs";
 import { transcript } from "./transcript.mjs";
 
@@ -10,12 +11,19 @@ const { claudeCode } = await import(`${built}/interop/claude-code/index.js`);
 /** @type {typeof import("sessile/blobs")} */
 const { memoryBlobStore } = await import(`${built}/blobs/index.js`);
 
+/** As the store in files has it. */
+const nodeSha256 = /** @type {const} */ ({ name: "sha256", create: () => createHash("sha256") });
+
 /**
  * @param {Uint8Array} bytes
  * @param {"blob" | "none"} keep
  */
 const read = (bytes, keep) =>
-  importSession([{ path: "transcript.jsonl", bytes }], { from: claudeCode, keep, blobs: memoryBlobStore() });
+  importSession([{ path: "transcript.jsonl", bytes }], {
+    from: claudeCode,
+    keep,
+    blobs: memoryBlobStore({ hashes: [nodeSha256] }),
+  });
 
 await task({
   /** @param {{ bytes: number, path?: string, keep: "blob" | "none" }} input */

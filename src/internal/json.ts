@@ -97,14 +97,12 @@ function isPair(first: number, second: number): boolean {
 export function isTooDeep(text: string, maxDepth: number): boolean {
   if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
   let depth = 0;
-  let inString = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) {
-      inString = true;
+    if (code === 0x22) {
+      const end = endOfString(text, i);
+      if (end < 0) return false;
+      i = end;
     } else if (code === 0x7b || code === 0x5b) {
       if (++depth > maxDepth) return true;
     } else if (code === 0x7d || code === 0x5d) {
@@ -112,6 +110,16 @@ export function isTooDeep(text: string, maxDepth: number): boolean {
     }
   }
   return false;
+}
+
+/** The index of the quote that closes the string at `start`; -1 if none does. The search is native. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let first = at;
+    while (first > start + 1 && text.charCodeAt(first - 1) === 0x5c) first--;
+    if ((at - first) % 2 === 0) return at;
+  }
+  return -1;
 }
 
 /** Whether a text has more than `count` opening brackets: a native search, which rules out most texts. */

@@ -4,7 +4,7 @@ import { isName } from "../internal/ids.js";
 import { copyJson } from "../internal/json.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../session/internal.js";
-import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
+import { Digester, digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
 import { stateOf } from "./shared/state.js";
 import { millisecondsOf, textOf } from "./shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } from "./types.js";
@@ -29,8 +29,11 @@ export class SessionEntries implements EntryBuilder {
   /** The id as the agent has it, which the digests are of. */
   readonly #foreignId: string;
   readonly #entries: SessionEntry[] = [];
+  readonly #digester: Digester;
+  /** Entry ids by record id, of entries without a part. */
+  readonly #byRecord = new Map<string, string>();
   /** Entry ids by record id and part. */
-  readonly #byKey = new Map<string, string>();
+  readonly #byPart = new Map<string, string>();
   readonly #ids = new Set<string>();
   /** The last entry of the verbatim lines, a branch of their own. */
   #lastLine: string | null = null;
@@ -42,6 +45,7 @@ export class SessionEntries implements EntryBuilder {
   constructor(init: BuilderInit) {
     this.#init = init;
     this.#foreignId = textOf(init.id) ?? "";
+    this.#digester = new Digester(init.format, this.#foreignId);
     this.sessionId = sessionIdOf(init.format, this.#foreignId);
     this.#created = millisecondsOf(init.timestamp);
   }
@@ -55,7 +59,7 @@ export class SessionEntries implements EntryBuilder {
   }
 
   idOf(recordId: string, part: string | number = ""): string | undefined {
-    return this.#byKey.get(keyOf(recordId, part));
+    return part === "" ? this.#byRecord.get(recordId) : this.#byPart.get(keyOf(recordId, part));
   }
 
   has(entryId: string): boolean {
@@ -72,7 +76,10 @@ export class SessionEntries implements EntryBuilder {
     const { recordId, part = "" } = place;
     const parentId = this.#parentOf(place);
     // A later import of a grown file gives other ids to the changed entries and all after them.
-    const id = this.#newId(recordId, part, place.id, () => [parentId ?? "", contentOf(draft)]);
+    const id = this.#isFree(place.id)
+      ? place.id
+      : this.#digestId(recordId, String(part), parentId ?? "", contentOf(draft));
+    this.#register(id, recordId, part);
     const entry = this.#placed(draft, id, parentId, place.timestamp);
     this.#entries.push(entry);
     this.#last = id;
@@ -83,7 +90,8 @@ export class SessionEntries implements EntryBuilder {
   addLine(data: { readonly file: string; readonly line: number; readonly text: string }): void {
     const recordId = `${data.file}\0${data.line}`;
     if (this.idOf(recordId, "line") !== undefined) return;
-    const id = this.#newId(recordId, "line");
+    const id = this.#digestId(recordId, "line");
+    this.#register(id, recordId, "line");
     const draft: DraftEntry = { type: "custom", customType: "sessile.foreign_line", data };
     const time = this.#time;
     this.#entries.push(this.#placed(draft, id, this.#lastLine, undefined));
@@ -93,7 +101,7 @@ export class SessionEntries implements EntryBuilder {
 
   /** The entry that names the files, with an id of its own for each state of them. A root of its own. */
   addForeign(data: unknown, digests: readonly string[]): void {
-    const id = this.#newId("sessile.foreign", digests.join(" "));
+    const id = this.#digestId("sessile.foreign", digests.join(" "));
     const timestamp = new Date(this.#created ?? this.#time ?? 0).toISOString();
     this.#entries.unshift({
       type: "custom",
@@ -127,16 +135,10 @@ export class SessionEntries implements EntryBuilder {
     return { header, entries: this.#entries, leafId: this.#leaf === undefined ? this.#last : this.#leaf };
   }
 
-  #newId(
-    recordId: string,
-    part: string | number,
-    given?: string,
-    more: () => readonly string[] = () => [],
-  ): string {
-    const id = this.#isFree(given) ? given : this.#digestId(recordId, String(part), ...more());
+  #register(id: string, recordId: string, part: string | number): void {
     this.#ids.add(id);
-    this.#byKey.set(keyOf(recordId, part), id);
-    return id;
+    if (part === "") this.#byRecord.set(recordId, id);
+    else this.#byPart.set(keyOf(recordId, part), id);
   }
 
   #isFree(id: string | undefined): id is string {
@@ -144,16 +146,17 @@ export class SessionEntries implements EntryBuilder {
   }
 
   #digestId(...texts: readonly string[]): string {
-    const hex = digestOf(this.#init.format, this.#foreignId, ...texts);
-    let id = hex.slice(0, 8);
+    let id = this.#digester.digitsOf(...texts);
+    if (!this.#ids.has(id)) return id;
     // A record may carry the id that another one would get.
-    for (let next = hex; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
+    let next = digestOf(this.#init.format, this.#foreignId, ...texts);
+    for (; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
     return id;
   }
 
   #parentOf({ parentId, recordId }: Place): string | null {
     if (parentId === undefined) return this.#last;
-    if (parentId === null || this.#ids.has(parentId)) return parentId;
+    if (parentId === null || parentId === this.#last || this.#ids.has(parentId)) return parentId;
     this.#init.find({ code: "missingParent", text: `record ${recordId}: its parent is missing` });
     return this.#last;
   }

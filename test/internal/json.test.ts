@@ -91,6 +91,32 @@ describe("depth", () => {
       );
     });
 
+    test("reads a text that is no JSON character by character: escapes count in strings only", () => {
+      const read = (text: string, maxDepth: number): boolean => {
+        let depth = 0;
+        let inString = false;
+        for (let at = 0; at < text.length; at++) {
+          const character = text[at] as string;
+          if (inString && character === "\\") at++;
+          else if (character === '"') inString = !inString;
+          else if (!inString && "[{".includes(character) && ++depth > maxDepth) return true;
+          else if (!inString && "]}".includes(character)) depth--;
+        }
+        return false;
+      };
+      const characters = fc.constantFrom('"', "\\", "[", "{", "]", "}", "a", "\u00e9", "\u4e2d");
+      fc.assert(
+        fc.property(
+          fc.array(characters, { minLength: 9, maxLength: 60 }),
+          fc.integer({ min: 0, max: 4 }),
+          (all, depth) => {
+            expect(isTooDeep(all.join(""), depth)).toBe(read(all.join(""), depth));
+          },
+        ),
+        { numRuns: 300 },
+      );
+    });
+
     test("counts what is open, not what there is", () => {
       expect(isTooDeep(`[${"[],".repeat(1000)}0]`, 2)).toBe(false);
       expect(isTooDeep(`[${"[],".repeat(1000)}[[]]]`, 2)).toBe(true);

@@ -10,10 +10,10 @@ import { sourceAgain } from "../shared/read-again.js";
 import { millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
-import { blocksOf, type Line, lineOf, transcriptOf } from "./lines.js";
+import { blocksOf, type Line, lineOf, transcriptOf, type Unit } from "./lines.js";
 import { isUuid, readClaudeCode } from "./read.js";
 import { nameOf } from "./transcript-file.js";
-import { layOut, type Unit } from "./units.js";
+import { layOut } from "./units.js";
 import { resumeWords } from "./write.js";
 import { LineWriter } from "./write-lines.js";
 

@@ -5,7 +5,7 @@
  */
 
 import { objectOf } from "../shared/values.js";
-import { isBoundary, isMessage, type Line, preservedBy, type Transcript } from "./lines.js";
+import { isBoundary, isMessage, type Line, LineSet, preservedBy, type Transcript } from "./lines.js";
 
 /**
  * The lines from the start of the conversation to its leaf, oldest first; empty without a message. After a
@@ -16,7 +16,7 @@ export function chainOf(transcript: Transcript): readonly Line[] {
   const above = (line: Line) => (parents.size > 0 && parents.has(line) ? parents.get(line) : line.parent);
   const leaf = leafOf(transcript, above);
   const chain: Line[] = [];
-  const seen = new Set<Line>();
+  const seen = new LineSet(transcript);
   for (let at = leaf; at !== undefined && !seen.has(at); at = above(at)) {
     seen.add(at);
     chain.push(at);
@@ -115,14 +115,15 @@ function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
 }
 
 /** The last line that a conversation ends in: a message, or a line behind one. */
-function leafOf({ lines, isSidechain }: Transcript, above: Above): Line | undefined {
+function leafOf(transcript: Transcript, above: Above): Line | undefined {
+  const { lines, isSidechain } = transcript;
   if (isSidechain) return lines.findLast(isMessage);
-  const followed = new Set<Line>();
+  const followed = new LineSet(transcript);
   for (const line of lines) {
     const parent = canEnd(line) ? above(line) : undefined;
     if (parent !== undefined) followed.add(parent);
   }
-  const withoutMessage = new Set<Line>();
+  const withoutMessage = new LineSet(transcript);
   for (let index = lines.length - 1; index >= 0; index--) {
     const end = lines[index] as Line;
     if (!canEnd(end) || followed.has(end)) continue;

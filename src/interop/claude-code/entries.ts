@@ -3,10 +3,10 @@
 import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
-import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf } from "./lines.js";
+import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf, type Unit } from "./lines.js";
 import { addReply, answerKey } from "./reply-entries.js";
 import type { Titles } from "./transcript-file.js";
-import type { Layout, Unit } from "./units.js";
+import type { Layout } from "./units.js";
 
 /** The parts of which the entries of a conversation are made. */
 export interface Conversation {
@@ -42,57 +42,41 @@ const clearedText = "[Old tool result content cleared]";
 /** Adds the entries of a conversation, and sets its leaf. */
 export function addEntries(conversation: Conversation): void {
   const { builder, layout } = conversation;
-  const tails = new Map<Unit, string | null>();
-  const hasReply = new Set<Unit>();
-  const next = followers(layout);
+  addFollowers(layout);
   for (const unit of layout.units) {
     const { parent } = unit;
-    const parentId = parent === undefined ? null : (tails.get(parent) ?? null);
-    if (unit.kind === "reply" || (parent !== undefined && hasReply.has(parent))) hasReply.add(unit);
-    const place = { parentId, hasReply: hasReply.has(unit), next: next.get(unit) };
-    tails.set(unit, addUnit(conversation, unit, place));
+    unit.hasReply = unit.kind === "reply" || parent?.hasReply === true;
+    unit.tail = addUnit(conversation, unit, parent?.tail ?? null);
   }
   const [line] = Array.from(conversation.inferred)[0]?.lines ?? [];
   if (line !== undefined) {
     const text = `${conversation.inferred.size} replies have no reason for their end`;
     conversation.source.find({ code: "guessed", file: line.record.file, line: line.record.line, text });
   }
-  builder.setLeaf(layout.leaf === undefined ? null : (tails.get(layout.leaf) ?? null));
+  builder.setLeaf(layout.leaf?.tail ?? null);
 }
 
-type Follower = "reply" | "prompt";
-
-/** The first follower of each unit on the conversation's path: a reply, or the person's next message. */
-function followers({ units, leaf }: Layout): ReadonlyMap<Unit, Follower> {
-  const next = new Map<Unit, Follower>();
+/** Sets the first follower of each unit, on the conversation's own path. */
+function addFollowers({ units, leaf }: Layout): void {
   const pass = (unit: Unit) => {
     const [line] = unit.lines;
     // At the end a note counts as the next message.
     const end = line !== undefined && isMessage(line) ? "prompt" : undefined;
-    const follower = followerOf(unit) ?? next.get(unit) ?? end;
-    if (unit.parent !== undefined && follower !== undefined) next.set(unit.parent, follower);
+    const follower = followerOf(unit) ?? unit.next ?? end;
+    if (unit.parent !== undefined && follower !== undefined) unit.parent.next = follower;
   };
-  for (const unit of units.toReversed()) pass(unit);
+  for (let at = units.length - 1; at >= 0; at--) pass(units[at] as Unit);
   for (let unit = leaf; unit !== undefined; unit = unit.parent) pass(unit);
-  return next;
 }
 
-function followerOf({ kind, lines: [line] }: Unit): Follower | undefined {
+function followerOf({ kind, lines: [line] }: Unit): Unit["next"] {
   if (line === undefined || kind === "compaction") return undefined;
   if (line.type === "assistant") return "reply";
   return line.type === "user" && line.value.isMeta !== true ? "prompt" : undefined;
 }
 
-interface UnitPlace {
-  readonly parentId: string | null;
-  /** Whether a reply comes before. */
-  readonly hasReply: boolean;
-  readonly next: Follower | undefined;
-}
-
 /** Adds the entries of a unit. Returns the last one, or the parent for a unit without entries. */
-function addUnit(conversation: Conversation, unit: Unit, place: UnitPlace): string | null {
-  const { parentId } = place;
+function addUnit(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
   const [line] = unit.lines;
   if (line === undefined) return parentId;
   if (unit.kind === "reply") return addReply(conversation, unit, parentId);
@@ -104,7 +88,7 @@ function addUnit(conversation: Conversation, unit: Unit, place: UnitPlace): stri
       if (isApiError(line)) return addApiError(conversation, line, parentId);
       return skip(conversation, line, parentId);
     case "attachment":
-      return addAttachment(conversation, line, place);
+      return addAttachment(conversation, line, unit, parentId);
     case "system":
       if (line.value.subtype === "microcompact_boundary") return addCleared(conversation, line, parentId);
       return skip(conversation, line, parentId);
@@ -236,7 +220,8 @@ function addCleared(conversation: Conversation, line: Line, parentId: string | n
 function addAttachment(
   conversation: Conversation,
   line: Line,
-  { parentId, hasReply, next }: UnitPlace,
+  { hasReply, next }: Unit,
+  parentId: string | null,
 ): string | null {
   const { builder, source } = conversation;
   const attachment = objectOf(line.value.attachment) ?? {};

@@ -17,6 +17,34 @@ export interface Line {
   readonly parentUuid: string | undefined;
   /** Set by {@link transcriptOf}; undefined for a start, and if the parent is missing. */
   parent: Line | undefined;
+  /** The index among the lines of its transcript, set by {@link transcriptOf}. */
+  index: number;
+  /** Set when the lines are laid out. */
+  unit: Unit | undefined;
+}
+
+/** Lines that become entries together. */
+export interface Unit {
+  /** The place in the file of its first line. */
+  readonly at: number;
+  readonly kind: "reply" | "compaction" | "line";
+  /** In the order of the file: the blocks of a reply, a boundary with its summary, or one line. */
+  lines: readonly Line[];
+  /** The user lines with results of a reply's calls, in the order of the file. */
+  results: readonly Line[];
+  /** A reply's calls, by their ids. */
+  calls: ReadonlyMap<string, Call>;
+  /** The unit behind which this one is; undefined for a start. */
+  parent: Unit | undefined;
+  /** Of a compaction: the units that stay in context, in the order of display. */
+  retained: readonly Unit[];
+  isPlaced: boolean;
+  /** Whether it is a reply, or a reply comes before. */
+  hasReply: boolean;
+  /** The type of the first follower: a reply, or the next message of the person. */
+  next: "reply" | "prompt" | undefined;
+  /** Its last entry, or that of its parent if it has none; null before the first. */
+  tail: string | null;
 }
 
 /** The lines of one conversation: those of a session, or of one of its subagents. */
@@ -34,21 +62,52 @@ export function lineOf(record: ForeignRecord, at: number): Line | undefined {
   const uuid = idOf(value.uuid);
   if (uuid === undefined) return undefined;
   const parentUuid = idOf(value.parentUuid);
-  return { at, record, value, type: typeOf(value), uuid, parentUuid, parent: undefined };
+  return {
+    at,
+    record,
+    value,
+    type: typeOf(value),
+    uuid,
+    parentUuid,
+    parent: undefined,
+    index: 0,
+    unit: undefined,
+  };
 }
 
 /** Lines in the order of their file, with their parents. */
 export function transcriptOf(lines: readonly Line[], isSidechain: boolean): Transcript {
-  const byId = new Map<string, Line>();
-  for (const line of lines) byId.set(line.uuid, line);
+  let byId: Map<string, Line> | undefined;
+  const lineOf = (uuid: string) => {
+    byId ??= new Map(lines.map((line) => [line.uuid, line]));
+    return byId.get(uuid);
+  };
   let last: Line | undefined;
-  for (const line of lines) {
+  for (const [index, line] of lines.entries()) {
     const { parentUuid } = line;
     // Mostly it is the line before, and a comparison is faster than a search.
-    if (parentUuid !== undefined) line.parent = parentUuid === last?.uuid ? last : byId.get(parentUuid);
+    if (parentUuid !== undefined) line.parent = parentUuid === last?.uuid ? last : lineOf(parentUuid);
+    line.index = index;
     last = line;
   }
-  return { lines, isSidechain, lineOf: (uuid) => byId.get(uuid) };
+  return { lines, isSidechain, lineOf };
+}
+
+/** A set of lines of one transcript, by their indexes: an eighth of the time of a Set of objects (Node 20). */
+export class LineSet {
+  readonly #has: Uint8Array;
+
+  constructor({ lines }: Transcript) {
+    this.#has = new Uint8Array(lines.length);
+  }
+
+  has({ index }: Line): boolean {
+    return this.#has[index] === 1;
+  }
+
+  add({ index }: Line): void {
+    this.#has[index] = 1;
+  }
 }
 
 /** The type of a record; empty without one. */

@@ -6,10 +6,10 @@
 import { textOf } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
 import { addEntries, addTitles, type Conversation } from "./entries.js";
-import { type Line, type Transcript, transcriptOf } from "./lines.js";
+import { type Line, type Transcript, transcriptOf, type Unit } from "./lines.js";
 import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
 import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
-import { layOut, type Unit } from "./units.js";
+import { layOut } from "./units.js";
 
 /** Reads a session and those of its subagents. Returns the entries of the session itself. */
 export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined {

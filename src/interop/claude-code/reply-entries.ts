@@ -5,8 +5,7 @@ import { type AnthropicReply, readAnthropicReply } from "../../projections/anthr
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { shownBlocks, withoutBytes } from "./content.js";
 import { type Conversation, countedType, userDraft } from "./entries.js";
-import { blocksOf, type Call, idOf, type Line } from "./lines.js";
-import type { Unit } from "./units.js";
+import { blocksOf, type Call, idOf, type Line, type Unit } from "./lines.js";
 
 /** Adds a reply with its results. Returns the last entry. */
 export function addReply(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
@@ -79,7 +78,7 @@ type AnthropicBlock = AnthropicReply["content"][number];
 function withoutInput(block: AnthropicBlock): AnthropicBlock {
   const { type, id, name } = block as ForeignObject;
   const isCall = type === "tool_use" && typeof id === "string" && typeof name === "string";
-  return isCall ? ({ ...block, input: {} } as AnthropicBlock) : block;
+  return isCall ? ({ ...block, input: undefined } as AnthropicBlock) : block;
 }
 
 /** Reasoning without a signature is an unknown block to the reader of replies, which always have one. */

@@ -16,25 +16,8 @@ import {
   preservedBy,
   resultIds,
   type Transcript,
+  type Unit,
 } from "./lines.js";
-
-/** Lines that become entries together. */
-export interface Unit {
-  /** The place in the file of its first line. */
-  readonly at: number;
-  readonly kind: "reply" | "compaction" | "line";
-  /** In the order of the file: the blocks of a reply, a boundary with its summary, or one line. */
-  lines: readonly Line[];
-  /** The user lines with results of a reply's calls, in the order of the file. */
-  results: readonly Line[];
-  /** A reply's calls, by their ids. */
-  calls: ReadonlyMap<string, Call>;
-  /** The unit behind which this one is; undefined for a start. */
-  parent: Unit | undefined;
-  /** Of a compaction: the units that stay in context, in the order of display. */
-  retained: readonly Unit[];
-  isPlaced: boolean;
-}
 
 /** A transcript as a tree of units. */
 export interface Layout {
@@ -49,10 +32,10 @@ export interface Layout {
 /** Lays out a transcript. Linear in its lines. */
 export function layOut(transcript: Transcript): Layout {
   const gathered = new Gathering(transcript);
-  const leaf = placeConversation(transcript, gathered);
+  const leaf = placeConversation(transcript);
   const { lines } = transcript;
-  for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line, transcript, gathered);
-  for (const unit of gathered.units) retainPreserved(unit, transcript, gathered);
+  for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line, transcript);
+  for (const unit of gathered.units) retainPreserved(unit, transcript);
   const replyOf: Layout["replyOf"] = (callId, from) => gathered.replyOf(callId, from);
   return { units: parentsFirst(gathered.units), leaf, replyOf };
 }
@@ -65,23 +48,19 @@ class Gathering {
   /** In the order of the file. */
   readonly units: readonly Unit[];
   readonly #transcript: Transcript;
-  readonly #byLine = new Map<Line, Unit>();
   readonly #byCall = new Map<string, Unit[]>();
 
   constructor(transcript: Transcript) {
     this.#transcript = transcript;
+    for (const line of transcript.lines) line.unit = undefined;
     const replies = this.#replies();
     const others: Unit[] = [];
     for (const line of transcript.lines) {
-      const other = this.#byLine.has(line) ? undefined : this.#addOther(line);
+      const other = line.unit === undefined ? this.#addOther(line) : undefined;
       if (other !== undefined) others.push(other);
     }
     // Two sorted runs.
     this.units = [...replies, ...others].sort((a, b) => a.at - b.at);
-  }
-
-  unitOf(line: Line): Unit {
-    return this.#byLine.get(line) as Unit;
   }
 
   replyOf(callId: string, from: Line): Unit | undefined {
@@ -89,7 +68,7 @@ class Gathering {
     if (candidates === undefined || candidates.length < 2) return candidates?.[0];
     const named = idOf(from.value.sourceToolAssistantUUID);
     for (const near of [from.parent, named === undefined ? undefined : this.#transcript.lineOf(named)]) {
-      const unit = near && this.#byLine.get(near);
+      const unit = near?.unit;
       if (unit?.calls.has(callId)) return unit;
     }
     return lastBefore(candidates, from.at) ?? candidates[0];
@@ -108,7 +87,7 @@ class Gathering {
         replies.push(unit);
         if (id !== undefined) byId.set(id, unit);
       } else (unit.lines as Line[]).push(line);
-      this.#byLine.set(line, unit);
+      line.unit = unit;
       for (const call of callsIn(line)) this.#addCall(unit, call);
     }
     return replies;
@@ -132,18 +111,18 @@ class Gathering {
     if (reply !== undefined) {
       if (reply.results === none) reply.results = [line];
       else (reply.results as Line[]).push(line);
-      this.#byLine.set(line, reply);
+      line.unit = reply;
       return undefined;
     }
     const boundary = line.value.isCompactSummary === true ? boundaryOf(line) : undefined;
-    const compaction = boundary && this.#byLine.get(boundary);
+    const compaction = boundary?.unit;
     if (compaction?.lines.length === 1) {
       compaction.lines = [...compaction.lines, line];
-      this.#byLine.set(line, compaction);
+      line.unit = compaction;
       return undefined;
     }
     const unit = newUnit(isBoundary(line) ? "compaction" : "line", line);
-    this.#byLine.set(line, unit);
+    line.unit = unit;
     return unit;
   }
 }
@@ -158,6 +137,9 @@ function newUnit(kind: Unit["kind"], line: Line): Unit {
     parent: undefined,
     retained: none,
     isPlaced: false,
+    hasReply: false,
+    next: undefined,
+    tail: null,
   };
 }
 
@@ -197,15 +179,15 @@ function before(line: Line, transcript: Transcript): Line | undefined {
  * Places the conversation itself as one path. Each unit follows the one before it on the chain, so that
  * nothing of the chain is lost between the lines of a reply.
  */
-function placeConversation(transcript: Transcript, gathered: Gathering): Unit | undefined {
+function placeConversation(transcript: Transcript): Unit | undefined {
   const chain = chainOf(transcript);
   const [first] = chain;
   if (first === undefined) return undefined;
-  const earlier = isBoundary(first) ? unitsIn(historyOf(first, transcript), gathered) : [];
+  const earlier = isBoundary(first) ? unitsIn(historyOf(first, transcript)) : [];
   const isEarlier = new Set(earlier);
-  const shown = unitsIn(chain, gathered);
+  const shown = unitsIn(chain);
   const path = [...earlier, ...shown.filter((unit) => !isEarlier.has(unit))];
-  const compaction = gathered.unitOf(first);
+  const compaction = unitOf(first);
   if (compaction.kind === "compaction") compaction.retained = shown.filter((unit) => isEarlier.has(unit));
   let parent: Unit | undefined;
   for (const unit of path) {
@@ -217,10 +199,15 @@ function placeConversation(transcript: Transcript, gathered: Gathering): Unit | 
 }
 
 /** The units of lines, in the order of their first lines. */
-function unitsIn(lines: readonly Line[], gathered: Gathering): readonly Unit[] {
+function unitsIn(lines: readonly Line[]): readonly Unit[] {
   const units = new Set<Unit>();
-  for (const line of lines) units.add(gathered.unitOf(line));
+  for (const line of lines) units.add(unitOf(line));
   return Array.from(units);
+}
+
+/** The unit of a line that is gathered. */
+function unitOf({ unit }: Line): Unit {
+  return unit as Unit;
 }
 
 /** The lines before a boundary, oldest first, through earlier compactions. */
@@ -236,13 +223,13 @@ function historyOf(boundary: Line, transcript: Transcript): readonly Line[] {
 }
 
 /** Places a line that is not placed, and those before it up to the first that is: a branch. */
-function placeBranch(end: Line, transcript: Transcript, gathered: Gathering): void {
-  if (gathered.unitOf(end).isPlaced) return;
+function placeBranch(end: Line, transcript: Transcript): void {
+  if (unitOf(end).isPlaced) return;
   const lines: Line[] = [];
   const seen = new Set<Line>();
   let parent: Unit | undefined;
   for (let at: Line | undefined = end; at !== undefined && !seen.has(at); at = before(at, transcript)) {
-    const unit = gathered.unitOf(at);
+    const unit = unitOf(at);
     if (unit.isPlaced) {
       parent = unit;
       break;
@@ -250,7 +237,7 @@ function placeBranch(end: Line, transcript: Transcript, gathered: Gathering): vo
     seen.add(at);
     lines.push(at);
   }
-  for (const unit of unitsIn(lines.reverse(), gathered)) {
+  for (const unit of unitsIn(lines.reverse())) {
     unit.parent = parent;
     unit.isPlaced = true;
     parent = unit;
@@ -258,14 +245,15 @@ function placeBranch(end: Line, transcript: Transcript, gathered: Gathering): vo
 }
 
 /** Sets the units that a compaction retains, if the conversation does not end in it. */
-function retainPreserved(unit: Unit, transcript: Transcript, gathered: Gathering): void {
+function retainPreserved(unit: Unit, transcript: Transcript): void {
   const [boundary] = unit.lines;
   if (unit.kind !== "compaction" || unit.retained.length > 0 || boundary === undefined) return;
-  unit.retained = unitsIn(preservedBy(boundary, transcript)?.lines ?? [], gathered);
+  unit.retained = unitsIn(preservedBy(boundary, transcript)?.lines ?? []);
 }
 
 /** Units in the order of the file, but each behind its parent. */
 function parentsFirst(units: readonly Unit[]): readonly Unit[] {
+  if (units.every(({ at, parent }) => parent === undefined || parent.at < at)) return units;
   const out = new Set<Unit>();
   for (const unit of units) {
     const waiting: Unit[] = [];

@@ -20,7 +20,6 @@ export function parseCutJson(text: string): unknown {
 function closedJson(text: string): string | undefined {
   const open: string[] = [];
   let end = -1;
-  let closers = "";
   let inString = false;
   for (let at = 0; at < text.length; at++) {
     const character = text[at] as string;
@@ -32,17 +31,14 @@ function closedJson(text: string): string | undefined {
     } else if (character === "{" || character === "[") {
       open.push(character === "{" ? "}" : "]");
       end = at + 1;
-      closers = open.toReversed().join("");
     } else if (character === "}" || character === "]") {
       if (open.pop() !== character) return undefined;
       if (open.length === 0) return text.slice(0, at + 1);
       end = at + 1;
-      closers = open.toReversed().join("");
     } else if (character === ",") {
       // The member before a comma is whole.
       end = at;
-      closers = open.toReversed().join("");
     }
   }
-  return end < 0 || open.length === 0 ? undefined : text.slice(0, end) + closers;
+  return end < 0 || open.length === 0 ? undefined : text.slice(0, end) + open.reverse().join("");
 }

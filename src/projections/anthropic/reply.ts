@@ -111,7 +111,8 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
       const { id, name, input } = fields;
       if (typeof id !== "string" || typeof name !== "string") break;
       const thoughtSignature = extraFieldsOf(fields, ["id", "name", "input"]);
-      const call = { type: "toolCall", id, name, arguments: structuredClone(input ?? {}) } as const;
+      const copy = input === undefined || input === null ? {} : structuredClone(input);
+      const call = { type: "toolCall", id, name, arguments: copy } as const;
       return thoughtSignature === undefined ? call : { ...call, thoughtSignature };
     }
   }

@@ -85,10 +85,11 @@ export function extraFieldsOf(
   block: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): string | undefined {
-  const rest = Object.entries(block).filter(([key, value]) => {
-    return value !== undefined && key !== "cache_control" && key !== "type" && !known.includes(key);
-  });
-  return rest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(rest));
+  const isExtra = (key: string) =>
+    key !== "type" && key !== "cache_control" && !known.includes(key) && block[key] !== undefined;
+  const extra = Object.keys(block).filter(isExtra);
+  if (extra.length === 0) return undefined;
+  return JSON.stringify(Object.fromEntries(extra.map((key) => [key, block[key]])));
 }
 
 /** The inverse of {@link extraFieldsOf}; empty for any other signature. */
