@@ -59,12 +59,21 @@ describe("a block of the session", () => {
     expect(result).toMatchObject({ isError: true, details: { memory: { code: "BLOCK_TOO_LONG" } } });
     expect(told(result)).toMatch(/^Not saved: .* 40 is the most\. \d+ of 40 tokens are used\./);
     expect((await memory.get("facts")).text).toBe("likes tea");
+    // Its bound may be less now than when it was written.
+    const smaller = sessionMemory(session, { blocks: [{ label: "facts", writable: true, maxTokens: 1 }] });
+    expect(await smaller.get("facts")).toMatchObject({ text: "likes tea", tokens: value.tokens, left: 0 });
   });
 
   it("is written by compare-and-swap on the entry that was read", async () => {
     const session = await create();
     const memory = sessionMemory(session, { blocks });
+    await expect(memory.set("facts", "zero", { expected: "e0000001" })).rejects.toMatchObject({
+      details: { expected: "e0000001", actual: "none" },
+    });
     const first = await memory.set("facts", "one", { expected: null });
+    await expect(memory.set("facts", "zero", { expected: null })).rejects.toMatchObject({
+      details: { expected: "none", actual: first.revision },
+    });
     const second = await memory.set("facts", "two", { expected: first.revision });
     const { size } = session.tree;
     const stale = memory.set("facts", "three", { expected: first.revision });
@@ -171,10 +180,14 @@ describe("a block of the session", () => {
     expect(of([{ label: "a", source: {} }])).toThrow(/source: expected get/);
     expect(of([{ label: "a", source: { get: () => {} }, writable: true }])).toThrow(/has no set/);
     const documents = { list: async () => [], load: async () => undefined };
-    expect(of([{ label: "a", documents }])).toThrow(/blobs: expected a blob store/);
+    for (const others of [[], blocks])
+      expect(of([...others, { label: "a", documents }])).toThrow(/blobs: expected a blob store/);
     const memory = sessionMemory(session, { blocks });
     await expect(memory.set("identity", "x")).rejects.toThrow(TypeError);
-    await expect(memory.get("nothing")).rejects.toThrow(TypeError);
+    await expect(memory.get("nothing")).rejects.toThrow("label: expected a writable or shared block");
+    expect(() => memory.history("nothing")).toThrow(TypeError);
+    await expect(memory.set("facts", undefined as never)).rejects.toThrow("text: expected a string");
+    expect(session.tree.size).toBe(0);
   });
 });
 
