@@ -1,7 +1,9 @@
 import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { type MemoryBlock, sessionMemory } from "sessile/memory";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
+import { behindLeaf } from "../../src/memory/write.js";
 import { asked, callOf, replyWith, sharedText, told } from "./support.js";
 
 const blocks: readonly MemoryBlock[] = [
@@ -160,6 +162,25 @@ describe("a block of the session", () => {
     }
   });
 
+  it("has no value, prompt or call of an entry of another program that is not whole", async () => {
+    const session = await create();
+    await session.appendMessage(userMessage("Hello."));
+    const memory = sessionMemory(session, { blocks });
+    const value = { label: "facts", text: "one\n\ntwo", by: "model", previous: null };
+    const prompt = { digest: "0", blocks: {}, values: {}, system: "s", tools: [] };
+    const append = (customType: string, data: unknown) =>
+      session.append([{ type: "custom", customType: `sessile.memory${customType}`, data }]);
+    await append("", { ...value, call: { id: 5 } });
+    for (const wrong of [{ text: 5 }, { by: "nobody" }]) await append("", { ...value, ...wrong });
+    for (const wrong of [{ digest: 5 }, { blocks: [] }, { values: undefined }, { tools: 5 }, { system: 5 }])
+      await append(".prompt", { ...prompt, ...wrong });
+    expect(await memory.prompt()).toMatchObject({ rendered: "first" });
+    const { facts, writes } = await memory.history("facts");
+    expect(facts.map(({ text }) => text)).toEqual(["one", "two"]);
+    expect(writes).toMatchObject([{ text: value.text, by: "model" }]);
+    expect(writes[0]).not.toHaveProperty("call");
+  });
+
   it("follows equal facts in their order", async () => {
     const session = await create();
     const memory = sessionMemory(session, { blocks });
@@ -179,6 +200,8 @@ describe("a block of the session", () => {
     expect(of([{ label: "a", writable: true, maxTokens: 0 }])).toThrow(RangeError);
     expect(of([{ label: "a", source: {} }])).toThrow(/source: expected get/);
     expect(of([{ label: "a", source: { get: () => {} }, writable: true }])).toThrow(/has no set/);
+    for (const documents of [{ list: async () => [] }, { load: async () => undefined }, null])
+      expect(of([{ label: "a", documents }])).toThrow(/documents: expected list and load/);
     const documents = { list: async () => [], load: async () => undefined };
     for (const others of [[], blocks])
       expect(of([...others, { label: "a", documents }])).toThrow(/blobs: expected a blob store/);
@@ -188,6 +211,40 @@ describe("a block of the session", () => {
     expect(() => memory.history("nothing")).toThrow(TypeError);
     await expect(memory.set("facts", undefined as never)).rejects.toThrow("text: expected a string");
     expect(session.tree.size).toBe(0);
+  });
+});
+
+describe("a step behind the leaf", () => {
+  const moved = () =>
+    new SessileError("CONCURRENT_WRITER", "no", { details: { expected: "1", actual: "2" } });
+
+  it("is made again only if the session's own entries moved the leaf, and not forever", async () => {
+    const steps: (string | null)[] = [];
+    let queued = 0;
+    const session = {
+      leafId: "e0",
+      // The leaf moves when what was queued is written.
+      append: async () => {
+        if (queued-- > 0) session.leafId = `e${steps.length}`;
+        return [];
+      },
+    };
+    const failing = (error: () => Error, until = Number.POSITIVE_INFINITY) =>
+      behindLeaf(session, async (leafId) => {
+        steps.push(leafId);
+        if (steps.length < until) throw error();
+        return leafId;
+      });
+    await expect(failing(moved)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(steps.splice(0)).toEqual(["e0"]);
+    queued = 2;
+    expect(await failing(moved, 3)).toBe("e2");
+    expect(steps.splice(0)).toEqual(["e0", "e1", "e2"]);
+    queued = 100;
+    await expect(failing(() => new Error("no"))).rejects.toThrow("no");
+    expect(steps.splice(0)).toHaveLength(1);
+    await expect(failing(moved)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(steps).toHaveLength(9);
   });
 });
 
@@ -214,9 +271,13 @@ describe("a shared block", () => {
     const again = await asked(b, two, "set_memory", { ...rewrite, text: "We ship on Mondays at noon." });
     expect(again.isError).toBe(false);
     expect(source).toMatchObject({ text: "We ship on Mondays at noon.", version: 2 });
-    expect((await two.get("team")).written).toMatchObject({ by: "model" });
+    const written = await one.set("team", "We ship daily.");
+    expect(written).toMatchObject({ revision: "3", written: { by: "program", entryId: a.leafId } });
+    expect((await one.get("team")).written).toEqual(written.written);
+    await two.set("team", "We ship on Mondays at noon.");
+    expect((await two.get("team")).written).toMatchObject({ by: "program" });
     expect((await one.get("team")).written).toBeUndefined();
-    expect((await two.history("team")).writes).toHaveLength(1);
+    expect((await two.history("team")).writes.map(({ by }) => by)).toEqual(["model", "program"]);
   });
 
   it("is refused if it changes between the read and the write", async () => {

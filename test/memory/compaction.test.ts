@@ -32,11 +32,17 @@ async function compacted(
   await memory.prompt();
   const call = callOf("set_memory", { label: "facts", action: "add", text: "likes Darjeeling" });
   await session.appendMessage(userMessage("I like Darjeeling."));
-  await session.appendMessage(replyWith(call));
+  const thought = { type: "thinking", thinking: "A fact." } as const;
+  const silent = { type: "text", text: " \n" } as const;
+  await session.appendMessage({ ...replyWith(call), content: [thought, silent, call] });
   for (const each of toolCalls(replyWith(call))) {
     const result = await memory.run(each);
     if (result !== undefined) await session.appendMessage(result);
   }
+  const spoken = { type: "text", text: "Is it of the first flush?" } as const;
+  const again = { ...call, id: "again" };
+  await session.appendMessage({ ...replyWith(again), content: [spoken, again] });
+  await session.appendMessage(toolResult(again, "facts has this already."));
   for (let n = 0; n < 30; n++) {
     const read = callOf("read", { path: `${n}.md` });
     await session.appendMessage(userMessage(`Question ${n}: ${"word ".repeat(100)}`));
@@ -75,8 +81,11 @@ describe("a compaction beside a memory", () => {
     const [, conversation = ""] = /<conversation>\n(.*?)\n<\/conversation>/s.exec(summary.text) ?? [];
     expect(conversation).toContain("I like Darjeeling.");
     expect(conversation).toContain("Question 3");
-    expect(conversation).not.toContain("set_memory");
-    expect(conversation).not.toContain("Saved in facts");
+    expect(conversation).toContain("first flush");
+    expect(conversation).not.toContain("A fact.");
+    // What is said beside a call stays, with the call.
+    expect(conversation.split("set_memory")).toHaveLength(2);
+    expect(conversation).not.toMatch(/Saved in facts|has this already/);
     expect(summary.text).toMatch(/Do not repeat them[^<]*facts:\n> likes Darjeeling\n/);
     expect((await memory.prompt()).rendered).toBe("compaction");
   });
@@ -159,7 +168,7 @@ describe("a compaction beside a memory", () => {
   });
 
   it("stays compacted if no fact is found, or the model fails", async () => {
-    const nothing = await compacted(summaryOr(() => "There is nothing\nto say."));
+    const nothing = await compacted(summaryOr(() => "There is nothing - really\nto say."));
     expect(nothing.proposals).toMatchObject([{ status: "nothing", facts: [] }]);
     const failing = await compacted((prompt) => {
       if (isAboutFacts(prompt)) throw new Error("overloaded");
@@ -186,6 +195,22 @@ describe("a compaction beside a memory", () => {
     expect(called).toEqual(["before", "after"]);
     expect(prompts[0]?.text).toContain("Of the caller.");
     expect(prompts[0]?.text).not.toContain("Question 3");
+    const asked = prompts.length;
+    const cancelled = await compacted(
+      summaryOr(() => "- a fact"),
+      { before: () => ({ cancel: true }) },
+    );
+    expect(cancelled).toMatchObject({ result: { status: "cancelled" }, prompts: [], proposals: [] });
+    const plain = sessionMemory(cancelled.session, { blocks: [{ label: "identity", text: "You." }] });
+    const generate: Generate = async (prompt) => {
+      prompts.push(prompt);
+      return { text: "## Goal\nTea." };
+    };
+    const whole = { strategy: rollingSummary({ keepRecentTokens: 1000 }), window: 30_000, generate };
+    expect(await compact(cancelled.session, plain.compaction(whole))).toMatchObject({ status: "compacted" });
+    expect(prompts.slice(asked).map(({ text }) => text)).toEqual([
+      expect.not.stringMatching(/Do not repeat|Write the facts/),
+    ]);
     const session = await memorySessionStore().create({ cwd: "/" });
     const memory = sessionMemory(session, { blocks });
     const options = { strategy: rollingSummary(), window: 1000, generate: async () => ({ text: "" }) };

@@ -40,6 +40,24 @@ it("a memory that is open sees an erasure as soon as its session reads on", asyn
   expect((await memory.get("facts")).text).toBe("likes tea");
 });
 
+it("an erased value gives way to the newest before it, of each block", async () => {
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/" });
+  const both = [...blocks, { label: "tasks", writable: true }] as const;
+  const memory = sessionMemory(session, { blocks: both });
+  await session.appendMessage(userMessage("Hello."));
+  for (const text of ["one", "two", "three"]) await memory.set("facts", text);
+  for (const text of ["first", "second"]) await memory.set("tasks", text);
+  const erased = await Promise.all(["facts", "tasks"].map((label) => memory.get(label)));
+  await memory.refresh();
+  await session.close();
+  const ids = erased.map(({ revision }) => revision as string);
+  await eraseEntries(store, session.id, ids, { reason });
+  const anew = sessionMemory(await store.open(session.id), { blocks: both });
+  expect((await anew.get("facts")).text).toBe("two");
+  expect((await anew.get("tasks")).text).toBe("first");
+});
+
 it("an erased value gives way to the one before it, and an erased prompt is rendered anew", async () => {
   const { store, session, value, prompt, reopened } = await withPast();
   await eraseEntries(store, session.id, [value], { reason });

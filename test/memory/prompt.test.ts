@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { memoryBlobStore } from "sessile/blobs";
 import { assistantMessage, userMessage } from "sessile/content";
 import { type MemoryBlock, type PromptReason, sessionMemory } from "sessile/memory";
 import { compareContracts, project, promptContract } from "sessile/projections";
@@ -26,7 +27,7 @@ describe("the frozen prompt", () => {
 
   it("has each block in order: instructions as they are, facts as data with their entry", async () => {
     const session = await create();
-    const memory = sessionMemory(session, { blocks });
+    const memory = sessionMemory(session, { blocks: [{ label: "empty", text: "" }, ...blocks] });
     await session.appendMessage(userMessage("I like tea."));
     const { written } = await memory.set("facts", "# likes tea\n\nlives in Oslo");
     const { system } = await memory.prompt();
@@ -37,6 +38,28 @@ describe("the frozen prompt", () => {
         `Change them with set_memory. 8 of 2000 tokens are used. Written by entry ${written?.entryId}.\n\n` +
         "> # likes tea\n>\n> lives in Oslo",
     );
+  });
+
+  it("declares tools whose fields are closed, each with a text for the model, in a known shape", async () => {
+    const session = await create();
+    const documents = { list: async () => [], load: async () => undefined };
+    const all = [...blocks, { label: "skills", documents }];
+    const memory = sessionMemory(session, { blocks: all, blobs: memoryBlobStore(), async *search() {} });
+    const { tools } = await memory.prompt();
+    const fields = { set_memory: ["label", "action", "text", "old"], search_memory: ["query"] };
+    const document = ["label", "name"];
+    expect(
+      Object.fromEntries(tools.map(({ name, schema }) => [name, Object.keys(schema.properties)])),
+    ).toEqual({ ...fields, load_document: document, unload_document: document });
+    for (const { description, schema } of tools) {
+      expect(description).not.toBe("");
+      const { properties, required, ...rest } = schema;
+      expect(rest).toEqual({ type: "object", additionalProperties: false });
+      expect(required).toEqual(Object.keys(properties).filter((name) => name !== "old"));
+      for (const field of Object.values(properties))
+        expect(field).toMatchObject({ type: "string", description: expect.stringMatching(/\w/) });
+    }
+    await expect(memory.prompt({ shape: "toString" as "plain" })).rejects.toThrow("shape: expected one of");
   });
 
   it("changes at a refresh, a compaction and a model switch, and names what changed", async () => {
@@ -100,6 +123,8 @@ describe("the frozen prompt", () => {
     expect(await reader.prompt()).toMatchObject({ rendered: "first", entryId: undefined });
     const memory = sessionMemory(session, { blocks });
     const { digest, entryId } = await memory.prompt();
+    // With a message it is written at once.
+    expect((await store.open(session.id)).tree.node(entryId as string)).toBeDefined();
     const copy = await store.fork(session, {
       rewrite: (entry) =>
         entry.id !== entryId || entry.type !== "custom"

@@ -36,6 +36,22 @@ describe("set_memory", () => {
     expect((await memory.get("facts")).text).toBe("");
   });
 
+  it("replaces a line or a part of one where it stands, and adds no empty text", async () => {
+    const { session, memory } = await started();
+    const changed = async (...change: Parameters<typeof set>) => {
+      await memory.set("facts", "one\ntwo three\nfour");
+      await asked(session, memory, "set_memory", set(...change));
+      return (await memory.get("facts")).text;
+    };
+    expect(await changed("replace", "2", "two three")).toBe("one\n2\nfour");
+    expect(await changed("replace", "", "two three")).toBe("one\nfour");
+    expect(await changed("replace", "", "three")).toBe("one\ntwo\nfour");
+    expect(await changed("replace", "", "one")).toBe("two three\nfour");
+    expect(await changed("replace", "", "four")).toBe("one\ntwo three");
+    expect(told(await asked(session, memory, "set_memory", set("add", " \n")))).toMatch(/has this already/);
+    expect((await memory.history("facts")).writes.at(-1)?.text).toBe("one\ntwo three");
+  });
+
   it("tells the model the present text if the part to replace is not there, or is ambiguous", async () => {
     const { session, memory } = await started();
     await memory.set("facts", "tea\n# green tea");
@@ -137,7 +153,12 @@ describe("set_memory", () => {
   });
 
   it("answers wrong arguments with an error for the model", async () => {
-    const blocks: readonly MemoryBlock[] = [...facts, { label: "identity", text: "You." }];
+    const source = sharedText("fixed");
+    const blocks: readonly MemoryBlock[] = [
+      ...facts,
+      { label: "identity", text: "You." },
+      { label: "team", source, writable: false },
+    ];
     const { session, memory } = await started({ blocks });
     const wrong = [
       null,
@@ -145,6 +166,7 @@ describe("set_memory", () => {
       [],
       {},
       { label: "identity", action: "add", text: "x" },
+      { label: "team", action: "add", text: "x" },
       { label: "other", action: "add", text: "x" },
       { label: "facts", action: "delete", text: "x" },
       { label: "facts", action: "add" },
@@ -154,6 +176,7 @@ describe("set_memory", () => {
     for (const args of wrong)
       expect(await asked(session, memory, "set_memory", args)).toMatchObject({ isError: true });
     expect((await memory.get("facts")).text).toBe("");
+    expect(source.text).toBe("fixed");
     expect(await memory.run(callOf("read", { path: "a" }))).toBeUndefined();
   });
 });
@@ -175,8 +198,14 @@ describe("documents", () => {
 
   it("are listed in the prompt, loaded as a resource with one blob, and shown until they are unloaded", async () => {
     const { session, memory } = await started(options);
-    const { system, tools } = await memory.prompt();
+    const { system, tools } = await memory.refresh();
     expect(system).toMatch(/> - refunds: How refunds work\n> - shipping$/);
+    const many = {
+      ...documents,
+      list: async () => Array.from({ length: 203 }, (_, at) => ({ name: `d${at}` })),
+    };
+    const others = sessionMemory(session, { ...options, blocks: [{ label: "many", documents: many }] });
+    expect((await others.refresh()).system).toMatch(/> - d199\n\(3 more are not listed\)$/);
     expect(tools.map(({ name }) => name)).toEqual(["load_document", "unload_document"]);
     const result = await asked(session, memory, "load_document", refunds);
     expect(result.content[1]).toMatchObject({ resource: { mediaType: "text/plain", source: "document" } });
@@ -202,6 +231,16 @@ describe("documents", () => {
     let stored = 0;
     for await (const _ of blobs.list()) stored++;
     expect(stored).toBe(1);
+  });
+
+  it("are unloaded one by one, each by its block and its name", async () => {
+    const others = { label: "others", documents };
+    const { session, memory } = await started({ ...options, blocks: [...options.blocks, others] });
+    const three = [refunds, { ...refunds, name: "shipping" }, { ...refunds, label: "others" }];
+    for (const each of three) await asked(session, memory, "load_document", each);
+    expect(await memory.documents()).toMatchObject(three);
+    await asked(session, memory, "unload_document", refunds);
+    expect(await memory.documents()).toMatchObject(three.slice(1));
   });
 
   it("are loaded by the path: a branch, a restoring edit and a compaction decide", async () => {
@@ -277,7 +316,7 @@ describe("search_memory", () => {
         queries.push(query);
         for (let n = 0; n < 50; n++)
           yield {
-            sessionId: "s1",
+            sessionId: `s/1\n${"x".repeat(100)}`,
             entryId: `e${n}\n`,
             role: "user",
             snippet: `# tea ${n}\n\u202e${"x".repeat(600)}`,
@@ -291,7 +330,7 @@ describe("search_memory", () => {
     expect(queries).toEqual([{ text: "tea party", limit: 10 }]);
     const lines = told(result).split("\n");
     expect(lines).toHaveLength(21);
-    expect(lines[1]).toBe("2026-11-23, user, entry e0_ of session s1:");
+    expect(lines[1]).toBe(`2026-11-23, user, entry e0_ of session s_1_${"x".repeat(60)}:`);
     expect(lines[2]).toMatch(/^> # tea 0 x{400,500}…$/);
     expect(await asked(session, memory, "search_memory", { query: " " })).toMatchObject({ isError: true });
   });

@@ -856,6 +856,41 @@ test("of any session, no byte of the directory has the erased texts, and all els
   );
 });
 
+test("an erasure is made again after each append of another writer, and gives up", async () => {
+  const { backend } = memorySessionStore();
+  let appends = 0;
+  let tries = 0;
+  const store: SessionStore = sessionStore({
+    create: (session) => backend.create(session),
+    async open(id, options) {
+      const log = await backend.open(id, options);
+      const erase = log?.erase?.bind(log);
+      if (log === undefined || erase === undefined) return log;
+      log.erase = async (...given) => {
+        tries++;
+        if (appends-- > 0) await other.append([say("meanwhile")], { conflict: "follow" });
+        return erase(...given);
+      };
+      return log;
+    },
+    list: (query) => backend.list(query),
+    delete: (id, options) => backend.delete(id, options),
+  });
+  const other = await keep(sessionStore(backend).create({ cwd: "/work" }));
+  const [first] = await other.append([say(canary), say("two")]);
+  appends = 2;
+  const { sessions } = await eraseEntries(store, other, [first?.id as string], { reason });
+  expect([tries, sessions[0]?.erased]).toEqual([3, [first?.id]]);
+  await other.refresh();
+  expect(await textsOf(other)).toEqual(["[erased]", "two", "meanwhile", "meanwhile"]);
+  [appends, tries] = [Number.POSITIVE_INFINITY, 0];
+  const [, second] = await other.path();
+  await expect(eraseEntries(store, other, [second?.id as string], { reason })).rejects.toMatchObject({
+    code: "CONCURRENT_WRITER",
+  });
+  expect(tries).toBe(16);
+});
+
 test("an erasure among concurrent appends loses none of them", async () => {
   const dir = temporaryDirectory();
   const store = fileSessionStore({ dir });
