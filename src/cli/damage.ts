@@ -7,7 +7,7 @@ import { type Diagnostics, type ParsedSession, parseSession } from "../session/i
 import { missingHeaderError } from "../session/internal.js";
 import type { CommandContext } from "./command.js";
 import type { Output } from "./output.js";
-import type { NamedSession, OpenedSession, OpenOptions } from "./sources.js";
+import type { NamedSession, OpenedSession } from "./sources.js";
 
 /** Codes of a line that is lost, or is not as it was written. */
 const damagedCodes = new Set([
@@ -70,10 +70,9 @@ export function unknownSession(path: string): SessileError {
 export async function openOrSkip(
   named: NamedSession,
   { out, signal }: CommandContext,
-  options: OpenOptions = {},
 ): Promise<OpenedSession | undefined> {
   try {
-    return await named.open(options);
+    return await named.open();
   } catch (error) {
     signal.throwIfAborted();
     out.skip(named.path, error);

@@ -49,7 +49,7 @@ export interface OutputOptions {
 export interface Warning {
   readonly code: string;
   readonly message: string;
-  readonly path: string;
+  readonly path?: string;
   readonly damaged?: number;
 }
 

@@ -16,11 +16,6 @@ import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
 import { readAhead } from "./read-ahead.js";
 
-/** `isSearch` leaves out the check of every line, which takes as long as reading them. */
-export interface OpenOptions {
-  readonly isSearch?: boolean;
-}
-
 /** A session that a word names, not yet read. */
 export interface NamedSession {
   readonly agent: string;
@@ -30,7 +25,7 @@ export interface NamedSession {
   readonly files?: readonly string[];
   /** The files as they are now, with new ones of subagents; absent for this library's own. */
   currentFiles?(): Promise<readonly string[]>;
-  open(options?: OpenOptions): Promise<OpenedSession>;
+  open(): Promise<OpenedSession>;
   /** Imports a session of another agent; absent for this library's own. */
   read?(options: ReadOptions): Promise<ImportedSession>;
 }
@@ -137,7 +132,7 @@ async function sessionsIn(
         modified: summary.modified,
         size: summary.size,
         parent: summary.parentSession,
-        open: (options) => openOwn(path, parsed, context, options),
+        open: () => openOwn(path, parsed, context),
       });
     }
   } finally {
@@ -146,16 +141,11 @@ async function sessionsIn(
   return found;
 }
 
-async function openOwn(
-  path: string,
-  parsed: Parsed,
-  context: CommandContext,
-  { isSearch = false }: OpenOptions = {},
-): Promise<OpenedSession> {
+async function openOwn(path: string, parsed: Parsed, context: CommandContext): Promise<OpenedSession> {
   const session = await openSessionFile(path).catch((error: unknown) => {
     throw SessileError.is(error, "NO_HEADER") ? unknownSession(path) : error;
   });
-  const damaged = damagedLines(isSearch ? session.diagnostics : await session.diagnose());
+  const damaged = damagedLines(await session.diagnose());
   noteDamage(path, damaged, context.out);
   return {
     agent: ownAgent,

@@ -231,22 +231,6 @@ describe("blobs", () => {
   });
 });
 
-describe("search", () => {
-  it("finds a word across the border of two reads", async () => {
-    using own = await sample();
-    const [header = ""] = readFileSync(own.path, "utf8").split("\n");
-    const word = "straddling";
-    const entry = { type: "custom_message", id: "m0", parentId: null, customType: "note", display: true };
-    const start = `${header}\n${JSON.stringify({ ...entry, timestamp: "2026-11-23T08:00:00.000Z" }).slice(0, -1)},"content":"`;
-    // A read has a mebibyte, and the first one as much more as a later one keeps of the one before.
-    const border = 1024 * 1024 + word.length - 1;
-    const padding = "x".repeat(border - 5 - Buffer.byteLength(start));
-    writeFileSync(own.path, `${start}${padding}${word}"}\n`);
-    const { code, json } = await call(["search", word, "--json"], { cwd: own.dir });
-    expect([code, json.map(({ entryId }) => entryId)]).toEqual([0, ["m0"]]);
-  });
-});
-
 describe("merge and sync", () => {
   it("bring two copies together that both went on", async () => {
     using own = await sample();

@@ -1,76 +1,378 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { assistantMessage, userMessage } from "sessile/content";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { memoryBlobStore } from "sessile/blobs";
+import { assistantMessage, toolResult, userMessage } from "sessile/content";
+import { importSession } from "sessile/interop";
+import { findSessions, sessionFiles } from "sessile/interop/node";
+import {
+  type EntryDraft,
+  eraseEntries,
+  memorySessionStore,
+  type SearchHit,
+  type SearchQuery,
+  type SessionStore,
+} from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../../scripts/entries.mjs";
+import { formats } from "../../src/cli/formats.js";
+import * as transcript from "../interop/claude-code/transcript.js";
+import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
 
-const dir = mkdtempSync(join(tmpdir(), "sessile-search-"));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const model = { provider: "p", model: "m" };
+const folders: string[] = [];
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "sessile-search-"));
+  folders.push(made);
+  return made;
+}
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true });
+});
 
-const texts = [
-  'She said "the café is closed", in Zürich.',
-  "a\tb\\n is no line break, but\nthis is",
-  "漢字 only",
-  "case Matters",
-  "one two three",
-  "three two one",
-];
+async function hitsOf(store: SessionStore, query: SearchQuery): Promise<readonly SearchHit[]> {
+  const hits: SearchHit[] = [];
+  for await (const hit of store.search(query)) hits.push(hit);
+  return hits;
+}
 
-it("finds exactly the entries with all words, however JSON writes them and whatever the file calls its lines", async () => {
-  const store = fileSessionStore({ dir });
-  const session = await store.create({ cwd: "/work" });
-  const model = { provider: "p", model: "m" };
-  for (const text of texts) {
-    await session.appendMessage(userMessage(text));
-    await session.appendMessage(assistantMessage(model, `Answer: ${text}`));
-  }
-  await session.append([{ type: "custom_message", customType: "note", content: "one note", display: true }]);
-  await session.close();
-  const path = session.location ?? "";
-  const written = new Map<string, string>();
-  for (const line of readFileSync(path, "utf8").trim().split("\n").slice(1)) {
-    const { id, message, content } = JSON.parse(line);
-    written.set(id, message?.content?.[0]?.text ?? message?.content ?? content);
-  }
-  const found = async (words: readonly string[]) =>
-    (await call(["search", ...words, "--dir", dir, "--json"], { cwd: dir })).json.map(
-      ({ entryId }) => entryId,
-    );
-  const queries = [
-    ...[
-      ["café"],
-      ['"the café'],
-      ["Zürich", "closed"],
-      ["a\tb"],
-      ["\\n is"],
-      ["but\nthis"],
-      ["漢字"],
-      ["字 only"],
-    ],
-    ...[
-      ["matters"],
-      ["Matters"],
-      ["one", "two"],
-      ["one two"],
-      ["two one", "Answer"],
-      ["note"],
-      ["id"],
-      ["role"],
-    ],
+describe("search", () => {
+  const words = [
+    "ebb",
+    "Flood",
+    "ebbTide",
+    "潮流",
+    "straße",
+    "ﬁnd",
+    "don't",
+    "\u001b[1mreef",
+    "\\n tide",
+    "½",
   ];
-  for (const words of queries) {
-    const expected = [...written].filter(([, text]) => words.every((word) => text.includes(word)));
-    expect([words, await found(words)]).toEqual([words, expected.map(([id]) => id)]);
-  }
-  // A file of pi's first version: its lines have no ids.
-  const [header = "", ...lines] = readFileSync(path, "utf8").trim().split("\n");
-  const { version: _, ...old } = JSON.parse(header);
-  const bare = lines.map((line) => {
-    const { id: _id, parentId: _parent, crc: _crc, ...entry } = JSON.parse(line);
-    return JSON.stringify(entry);
+  const word = fc.constantFrom(...words);
+  const step = fc.oneof(
+    { arbitrary: fc.record({ say: fc.array(word, { maxLength: 4 }), to: fc.nat(1) }), weight: 3 },
+    fc.record({ call: word }),
+    fc.record({ edit: fc.nat(), text: fc.option(word) }),
+    fc.record({ part: fc.nat(), text: word }),
+    fc.record({ label: fc.nat(), text: word }),
+    fc.record({ title: word }),
+    fc.record({ branch: fc.nat() }),
+    fc.record({ erase: fc.nat() }),
+  );
+  const filters = [
+    {},
+    { branch: "all" },
+    { role: "assistant" },
+    { role: "session_info", branch: "all" },
+    { limit: 3 },
+    { since: 3 },
+    { until: 3, branch: "all" },
+  ] as const;
+
+  it("finds what the store finds, in the same order", async () => {
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 2, maxLength: 24 }),
+        fc.array(word, { minLength: 1, maxLength: 2 }),
+        fc.boolean(),
+        async (steps, wanted, isPhrase) => {
+          const dir = folder();
+          let now = Date.UTC(2026, 0, 1);
+          const store = fileSessionStore({ dir, durability: "os", now: () => (now += 1000) });
+          const sessions = await Promise.all([
+            store.create({ cwd: "/work" }),
+            store.create({ cwd: "/work" }),
+          ]);
+          const messages: (readonly [session: number, id: string])[] = [];
+          let at = 0;
+          const add = async (draft: EntryDraft) => {
+            const [entry] = (await sessions[at]?.append([draft])) ?? [];
+            if (draft.type === "message") messages.push([at, entry?.id ?? ""]);
+          };
+          const select = (number: number) => {
+            const [session, id] = messages[number % messages.length] as (typeof messages)[number];
+            at = session;
+            return id;
+          };
+          await add({ type: "message", message: userMessage(`the ${words.join(" ")}`) });
+          for (const each of steps) {
+            if ("say" in each) {
+              at = each.to;
+              await add({ type: "message", message: assistantMessage(model, each.say.join(" ")) });
+            } else if ("call" in each) {
+              const made = {
+                type: "toolCall",
+                id: `c${messages.length}`,
+                name: "t",
+                arguments: { at: each.call },
+              } as const;
+              await add({ type: "message", message: assistantMessage(model, "I see", made) });
+              await add({ type: "message", message: toolResult(made, `result ${each.call}`) });
+            } else if ("title" in each) await add({ type: "session_info", title: each.title });
+            else if ("edit" in each)
+              await add({
+                type: "context_edit",
+                targetId: select(each.edit),
+                replacement: each.text === null ? null : { content: [{ type: "text", text: each.text }] },
+              });
+            else if ("part" in each)
+              await add({
+                type: "part_update",
+                targetId: select(each.part),
+                index: 0,
+                part: { type: "text", text: each.text },
+              });
+            else if ("label" in each)
+              await add({ type: "label", targetId: select(each.label), label: each.text });
+            else if ("branch" in each) {
+              const id = select(each.branch);
+              await sessions[at]?.branch(id);
+            } else {
+              const id = select(each.erase);
+              const session = sessions[at] as (typeof sessions)[number];
+              await eraseEntries(store, session, [id], { reason: "a request" });
+              await session.refresh();
+            }
+          }
+          for (const session of sessions) await session.close();
+          const text = isPhrase ? `"${wanted.join(" ")}"` : wanted.join(" ");
+          const times = (await hitsOf(store, { text: "e", branch: "all", limit: 1000 }))
+            .map((hit) => hit.at)
+            .sort();
+          for (const filter of filters) {
+            const [since, until] = (["since", "until"] as const).map((name) =>
+              name in filter
+                ? new Date(times[Math.min(filter[name as never], times.length - 1)] ?? 0)
+                : undefined,
+            );
+            const { branch, role, limit } = filter as { branch?: "all"; role?: string; limit?: number };
+            const expected = await hitsOf(store, {
+              text,
+              ...(branch && { branch }),
+              ...(role && { role }),
+              ...(limit && { limit }),
+              ...(since && { since }),
+              ...(until && { until }),
+            });
+            const options = [
+              ...(branch ? ["--branch", branch] : []),
+              ...(role ? ["--role", role] : []),
+              ...(limit ? ["-n", String(limit)] : []),
+              ...(since ? ["--since", since.toISOString()] : []),
+              ...(until ? ["--until", until.toISOString()] : []),
+            ];
+            const { json, code, stderr } = await call(
+              ["search", "--dir", dir, "--json", ...options, "--", text],
+              { cwd: dir },
+            );
+            expect([options, text, code, stderr]).toEqual([options, text, expected.length > 0 ? 0 : 1, ""]);
+            expect(json).toEqual(
+              expected.map(({ sessionId, location, entryId, role, at, snippet }) => ({
+                ...{ agent: "sessile", session: sessionId, path: location, entryId, role, at, snippet },
+              })),
+            );
+            found += json.length;
+          }
+        },
+      ),
+      { numRuns: rounds(8, 120) },
+    );
+    expect(found).toBeGreaterThan(10);
   });
-  writeFileSync(path, `${[JSON.stringify(old), ...bare].join("\n")}\n`);
-  expect((await found(["Zürich"])).length).toBe(2);
+
+  it("reads sessions of pi as they are: a version without ids", async () => {
+    const dir = folder();
+    const file = join(dir, "sessions", "--work--", "2025-01-01T00-00-00-000Z_old.jsonl");
+    const lines = [
+      { type: "session", id: "old", timestamp: "2025-01-01T00:00:00.000Z", cwd: "/work" },
+      ...["an old anchor", "a rope"].map((content, at) => ({
+        type: "message",
+        timestamp: `2025-01-01T00:00:0${at}.000Z`,
+        message: { role: "user", content, timestamp: at },
+      })),
+    ];
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const env = { PI_CODING_AGENT_DIR: dir };
+    const { json } = await call(["search", "anchor", "--json"], { cwd: dir, env });
+    expect(json).toMatchObject([
+      { agent: "pi", session: "old", path: file, role: "user", snippet: "an old anchor" },
+    ]);
+    appendFileSync(file, '{"type":"message","id\n');
+    const damaged = await call(["search", "rope"], { cwd: dir, env });
+    expect([damaged.code, damaged.stderr]).toEqual([
+      0,
+      expect.stringMatching(/1 line is damaged.*\(damaged\)\n$/),
+    ]);
+  });
+
+  it("shows the newest hundred, and says that there are more", async () => {
+    const dir = folder();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const session = await store.create({ cwd: "/work" });
+    await session.append(
+      Array.from(
+        { length: 101 },
+        (_, at) => ({ type: "message", message: userMessage(`reef ${at}`) }) as const,
+      ),
+    );
+    await session.close();
+    const run = (...more: readonly string[]) => call(["search", "reef", "--dir", dir, ...more], { cwd: dir });
+    const { stdout, stderr, code } = await run();
+    expect([stdout.split("\n").length - 1, code, stderr]).toEqual([
+      100,
+      0,
+      "sessile: more than 100 entries match; -n N shows more (limit)\n",
+    ]);
+    expect(stdout.split("\n")[0]).toMatch(/^sessile \S+ [0-9a-f]{8} user: reef 100$/);
+    const asJson = await run("--json");
+    expect(JSON.parse(asJson.stderr)).toEqual({
+      warning: { code: "limit", message: "more than 100 entries match; -n N shows more" },
+    });
+    expect(await run("-n", "101")).toMatchObject({
+      stderr: "",
+      stdout: expect.stringMatching(/: reef 0\n$/),
+    });
+    expect((await run("-n", "50")).stderr).toBe("");
+    expect((await run("-n", String(Number.MAX_SAFE_INTEGER))).code).toBe(0);
+  });
+});
+
+describe("a search over sessions of other agents", () => {
+  const home = folder();
+  const env = {
+    CLAUDE_CONFIG_DIR: join(home, "claude"),
+    CODEX_HOME: join(home, "codex"),
+    GEMINI_CLI_HOME: join(home, "gemini"),
+    XDG_DATA_HOME: join(home, "data"),
+  };
+  const homes = {
+    "claude-code": env.CLAUDE_CONFIG_DIR,
+    codex: env.CODEX_HOME,
+    gemini: join(env.GEMINI_CLI_HOME, ".gemini"),
+    opencode: join(env.XDG_DATA_HOME, "opencode"),
+  };
+
+  beforeAll(() => {
+    const write = (path: string, content: string) => {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, content);
+    };
+    const lines = (all: readonly object[]) => all.map((line) => `${JSON.stringify(line)}\n`).join("");
+    const { user, reply, sessionId } = transcript;
+    const main = [
+      user("u1", null, "Look for the ﬁsh in the Straße."),
+      reply("a1", "u1", "m1", { type: "text", text: "It is under the reef." }, { requestId: "r1" }),
+      // A branch that was left.
+      reply("a2", "u1", "m2", { type: "text", text: "It is in the harbour." }, { requestId: "r2" }),
+    ];
+    write(join(env.CLAUDE_CONFIG_DIR, transcript.mainPath), lines(main));
+    const agent = { isSidechain: true, agentId: "a7" };
+    const child = [
+      user("s1", null, "Ask the lighthouse.", agent),
+      reply("s2", "s1", "m3", { type: "text", text: "The keeper knows." }, { requestId: "r3", ...agent }),
+    ];
+    const subagents = transcript.mainPath.replace(/\.jsonl$/, "/subagents");
+    expect(subagents).toContain(sessionId);
+    write(join(env.CLAUDE_CONFIG_DIR, subagents, "agent-a7.jsonl"), lines(child));
+    const codex = join(env.CODEX_HOME, "sessions", "2026", "11", "23");
+    cpSync(join(root, "test/interop/codex/files/agents-0.169"), codex, { recursive: true });
+    cpSync(join(root, "test/interop/gemini/files/0.61.0"), homes.gemini, { recursive: true });
+    const storage = join(homes.opencode, "storage");
+    const time = { created: 1_700_000_000_000, updated: 1_700_000_001_000 };
+    write(
+      join(storage, "session", "p", "ses_1.json"),
+      JSON.stringify({ id: "ses_1", directory: "/p", title: "Tally", version: "1.1.65", time }),
+    );
+    const info = {
+      id: "msg_1",
+      sessionID: "ses_1",
+      role: "user",
+      time,
+      agent: "build",
+      model: { providerID: "p", modelID: "m" },
+    };
+    write(join(storage, "message", "ses_1", "msg_1.json"), JSON.stringify(info));
+    const parts = [
+      { type: "text", text: "Where is the anchor?" },
+      { type: "subtask", prompt: "p", description: "d", agent: "a" },
+      { type: "file", mime: "image/x", filename: "net.x", url: "" },
+    ];
+    for (const [at, part] of parts.entries()) {
+      const place = { id: `prt_${at}`, messageID: "msg_1", sessionID: "ses_1" };
+      write(join(storage, "part", "msg_1", `prt_${at}.json`), JSON.stringify({ ...place, ...part }));
+    }
+  });
+
+  /** The hits in each session and its subagents, adopted into a store. */
+  async function expected(query: SearchQuery): Promise<readonly object[]> {
+    const hits: object[] = [];
+    for await (const found of findSessions({ agents: Object.keys(homes) as (keyof typeof homes)[], homes })) {
+      const blobs = memoryBlobStore();
+      const from = Object.values(formats);
+      const several = found.paths.length > 1 ? { session: found.id } : {};
+      const imported = await importSession(await sessionFiles(found), {
+        from,
+        blobs,
+        keep: "none",
+        ...several,
+      });
+      const store = memorySessionStore({ blobs });
+      for (const each of [imported, ...imported.children]) await (await store.adopt(each)).close();
+      for (const { entryId, role, at, snippet } of await hitsOf(store, query))
+        hits.push({ agent: found.format, session: found.id, entryId, role, at, snippet });
+    }
+    return hits;
+  }
+
+  const texts = [
+    "fish",
+    "STRASSE",
+    "keeper",
+    "lighthouse",
+    "anchor",
+    "harbour",
+    "reef",
+    "the",
+    "tool executed",
+    "w",
+    '"is in"',
+    "base64",
+    "attached",
+  ];
+  it.each(texts)("finds what a search over the adopted imports finds: %s", async (text) => {
+    for (const branch of ["path", "all"] as const) {
+      const { json, stderr } = await call(["search", text, "--branch", branch, "--json", "-n", "1000"], {
+        cwd: home,
+        env,
+      });
+      expect(stderr).toBe("");
+      const hits = json.map(({ path: _, ...hit }) => hit);
+      const sorted = (all: readonly object[]) => all.map((hit) => JSON.stringify(hit)).sort();
+      expect(sorted(hits)).toEqual(sorted(await expected({ text, branch, limit: 1000 })));
+      const found = {
+        fish: 1,
+        keeper: 1,
+        anchor: 1,
+        reef: branch === "all" ? 1 : 0,
+        harbour: 1,
+        base64: 0,
+        "tool executed": 1,
+        attached: 1,
+      };
+      if (text in found) expect(hits.length).toBe(found[text as keyof typeof found]);
+    }
+  });
+
+  it("names the entries as show does", async () => {
+    const [{ session, entryId }] = (await call(["search", "anchor", "--json"], { cwd: home, env })).json;
+    expect((await call(["show", session, "--entry", entryId], { cwd: home, env })).stdout).toContain(
+      "Where is the anchor?",
+    );
+  });
 });

@@ -175,7 +175,7 @@ async function eraseInSession(
   for (let attempt = 1; ; attempt++) {
     const log = await backend.open(id, { partition, mode: "write", location });
     if (log === undefined) throw notFoundError(id, location);
-    const session = (await openLog(backend, log, { mode: "write" })) as LiveSession;
+    const session = await openLog(backend, log, { mode: "write" });
     try {
       session.source.assertWritable();
       if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
@@ -228,7 +228,7 @@ async function hasAny(
   try {
     const log = await backend.open(id, { partition, mode: "read", location });
     if (log === undefined) return false;
-    const session = (await openLog(backend, log, { mode: "read" })) as LiveSession;
+    const session = await openLog(backend, log, { mode: "read" });
     try {
       return choose(session).size > 0;
     } finally {

@@ -5,7 +5,13 @@
 
 import { SessileError } from "../../errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
-import type { LogPosition, SearchCandidates, SessionBackend, SessionLog } from "../api/backend.js";
+import type {
+  LogPosition,
+  SearchCandidates,
+  SessionBackend,
+  SessionLog,
+  StoredSessionQuery,
+} from "../api/backend.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
 import { lineTest } from "../format/search-scan.js";
 import { candidateTerms } from "../format/search-terms.js";
@@ -25,20 +31,25 @@ export interface SearchSource {
 }
 
 /** A session that is searched; without candidates its lines are scanned. */
-type Searched = Pick<SearchCandidates, "id" | "modifiedAt" | "location"> & Partial<SearchCandidates>;
+export type Searched = Pick<SearchCandidates, "id" | "modifiedAt" | "location"> & Partial<SearchCandidates>;
+
+/** The parts of a backend that {@link searchSessions} uses. */
+export interface SearchBackend extends Pick<SessionBackend, "open" | "search"> {
+  list(query: StoredSessionQuery): AsyncIterable<Searched>;
+}
 
 /**
  * Milliseconds that an entry may be newer than its session's time: file systems round times, and the clock of
  * a server is not that of a writer.
  */
-const clockSlack = 2000;
+export const clockSlack = 2000;
 
 /** Searches of one session, of which all but the last are made again if its lines have moved. */
 const maxAttempts = 4;
 
 /** Yields the entries of a backend that match a query, newest first. */
 export async function* searchSessions(
-  backend: SessionBackend,
+  backend: SearchBackend,
   query: SearchQuery,
   source: SearchSource,
 ): AsyncGenerator<SearchHit, void, undefined> {
@@ -135,7 +146,7 @@ async function isMoved(
 }
 
 function searchedSessions(
-  backend: SessionBackend,
+  backend: SearchBackend,
   { cwd, signal }: SearchQuery,
   { phrases, since }: EntryQuery,
   { partition, skipped }: SearchSource,

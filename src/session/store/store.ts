@@ -57,7 +57,7 @@ export async function openLog(
   backend: SessionBackend,
   log: SessionLog,
   options: SessionStoreOptions & { readonly mode?: "read" | "write" },
-): Promise<Session> {
+): Promise<LiveSession> {
   try {
     return await new BackedStore(backend, options).openLog(log, options.mode ?? "read", "");
   } catch (error) {
