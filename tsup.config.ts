@@ -3,7 +3,7 @@ import { entries } from "./scripts/entries.mjs";
 
 export default defineConfig({
   entry: {
-    ...Object.fromEntries(entries.map(({ name, source }) => [name, source])),
+    ...Object.fromEntries(entries.filter(({ page }) => !page).map(({ name, source }) => [name, source])),
     // The executable of the package.
     "cli/main": "src/cli/main.ts",
   },

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
  * @property {string} output relative to the root: "dist/session/node/index.js"
  * @property {string} name of the output below dist, without extension: "session/node/index"
  * @property {boolean} node whether it may use Node's own modules
+ * @property {boolean} page whether it is for pages: one file without imports, which scripts/viewer.mjs builds
  */
 
 /** The root folder of the repository. */
@@ -33,5 +34,6 @@ export const entries = Object.entries(manifest.exports).flatMap(([subpath, targe
     output: `dist/${name}.js`,
     name,
     node: name.split("/").includes("node"),
+    page: name === "viewer/index",
   };
 });

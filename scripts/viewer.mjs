@@ -1,6 +1,7 @@
-// The viewer's application as one HTML file without a session, dist/viewer/app.html. `npm run build` runs it.
+// The viewer's application as one HTML file without a session, dist/viewer/app.html, and the module `sessile/viewer`,
+// dist/viewer/index.js, which needs no other file and no bundler. `npm run build` runs it.
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,20 +24,41 @@ document.body.append(s)})()`;
 
 /** Builds the application. @returns {Promise<string>} the text of the file */
 export async function buildViewer() {
+  const [code, style] = await Promise.all([bundle("app", join(source, "main.tsx"), "iife"), buildStyle()]);
+  return page(code, style);
+}
+
+/** Builds the module `sessile/viewer`, with its style. @returns {Promise<string>} the text of the file */
+export async function buildViewerModule() {
+  const viewerStyle = JSON.stringify(await buildStyle());
+  return bundle("index", join(root, "src", "viewer", "index.ts"), "esm", { viewerStyle });
+}
+
+function buildStyle() {
+  return bundle("style", join(source, "style.css"), "esm");
+}
+
+/**
+ * @param {string} name
+ * @param {string} path
+ * @param {"iife" | "esm"} format
+ * @param {Record<string, string>} [define]
+ */
+async function bundle(name, path, format, define = {}) {
   const outDir = await mkdtemp(join(tmpdir(), "sessile-viewer-"));
   try {
     await build({
       config: false,
       silent: true,
-      entry: { app: join(source, "main.tsx"), style: join(source, "style.css") },
+      entry: { [name]: path },
       outDir,
-      format: "iife",
+      format,
       platform: "browser",
       target: "es2023",
       minify: true,
       noExternal: [/./],
       splitting: false,
-      define: { "process.env.NODE_ENV": '"production"' },
+      define: { "process.env.NODE_ENV": '"production"', ...define },
       esbuildOptions(options) {
         options.jsx = "automatic";
         options.jsxImportSource = "preact";
@@ -44,9 +66,8 @@ export async function buildViewer() {
         options.charset = "utf8";
       },
     });
-    const code = await readFile(join(outDir, "app.global.js"), "utf8");
-    const style = await readFile(join(outDir, "style.css"), "utf8");
-    return page(code.trim(), style.trim());
+    const [file = ""] = await readdir(outDir);
+    return (await readFile(join(outDir, file), "utf8")).trim();
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
@@ -98,4 +119,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const dir = join(root, "dist", "viewer");
   await mkdir(dir, { recursive: true });
   await writeFile(join(dir, "app.html"), await buildViewer());
+  await writeFile(join(dir, "index.js"), await buildViewerModule());
 }

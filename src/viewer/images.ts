@@ -57,14 +57,14 @@ function withoutImages(session: string, entry: PageEntry, found: Map<string, Fou
       const key = inlineImageKey(session, entry.id, inline++);
       const mediaType = typeof value.mimeType === "string" ? value.mimeType : "";
       const size = Math.floor((value.data.length * 3) / 4);
-      if (isShown(mediaType)) {
+      if (isShownType(mediaType)) {
         found.set(key, { key, session, entryId: entry.id, mediaType, size, inline: value.data });
       }
       changed = true;
       return { ...value, data: "", viewerKey: key };
     }
     const { resource } = value;
-    if (isResource(resource) && resource.kind === "image" && isShown(resource.mediaType)) {
+    if (isResource(resource) && resource.kind === "image" && isShownType(resource.mediaType)) {
       const { blob, mediaType, size, name } = resource;
       if (!found.has(blob)) {
         found.set(blob, {
@@ -103,7 +103,8 @@ function mapBlocks(holder: object, block: (value: unknown) => unknown): object {
   return Array.isArray(content) ? { ...holder, content: content.map(block) } : holder;
 }
 
-function isShown(mediaType: string): boolean {
+/** Whether a browser shows a type as an image. */
+export function isShownType(mediaType: string): boolean {
   return shownTypes.has(mediaType.toLowerCase());
 }
 

@@ -51,6 +51,7 @@ export * as sqlite from "sessile/sqlite";
 export * as sync from "sessile/sync";
 export * as tether from "sessile/tether";
 export * as tetherSchema from "sessile/tether/schema";
+export * as viewer from "sessile/viewer";
 
 /** What a program does with a session. */
 export async function use(): Promise<string> {

@@ -63,9 +63,10 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/interop/opencode": 1,
   "sessile/interop/atif": 1,
   "sessile/interop/node": 3,
+  "sessile/viewer": 1,
 };
 
-describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {
+describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name, page }) => {
   it("has types first, beside its JavaScript", () => {
     const target = JSON.parse(read("package.json")).exports[subpath];
     expect(Object.entries(target)).toEqual([
@@ -82,10 +83,10 @@ describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name
     expect(existsSync(join(root, source))).toBe(true);
   });
 
-  it("is built by tsup", () => {
+  it(`is built by ${page ? "scripts/viewer.mjs" : "tsup"}`, () => {
     expect(tsup).toHaveProperty("entry");
     const { entry } = tsup as { entry: Record<string, string> };
-    expect(entry[name]).toBe(source);
+    expect(entry[name]).toBe(page ? undefined : source);
   });
 
   it("is documented by typedoc", () => {

@@ -123,4 +123,5 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/interop/opencode": ["opencode"],
   "sessile/interop/atif": ["toAtif"],
   "sessile/interop/node": ["findSessions", "followSession"],
+  "sessile/viewer": ["showConversation"],
 };

@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import type { RecentPage, SessionEntry } from "sessile/session";
 import type { UploadedFile } from "./files.js";
 import type { EntrySummary } from "./served-session.js";
 import type { TurnServer } from "./server.js";
@@ -7,6 +8,8 @@ import type { TurnServer } from "./server.js";
 export interface TurnEvent {
   readonly event: string;
   readonly data: Partial<EntrySummary> & {
+    /** The whole entry. */
+    readonly entry?: SessionEntry;
     readonly leafId?: string;
     readonly failed?: readonly { readonly name: string; readonly code: string; readonly reason: string }[];
     readonly error?: { readonly code: string; readonly message: string };
@@ -36,6 +39,8 @@ export interface TurnClient {
   /** All events of a turn. Rejects unless the answer is 200. */
   turn(message: string, attachments?: readonly string[]): Promise<readonly TurnEvent[]>;
   session(): Promise<TurnSession>;
+  /** The newest part of the path, or the part before a cursor. */
+  recent(before?: string): Promise<RecentPage & Omit<TurnSession, "entries">>;
   /** Polls the session until the predicate is true. */
   until(isWanted: (session: TurnSession) => boolean): Promise<TurnSession>;
 }
@@ -59,6 +64,10 @@ export function turnClient({ origin, token }: Pick<TurnServer, "origin" | "token
     origin,
     send,
     session,
+    async recent(before) {
+      const query = before === undefined ? "" : `?before=${encodeURIComponent(before)}`;
+      return (await send("GET", `/api/harness/recent${query}`)).json() as ReturnType<TurnClient["recent"]>;
+    },
     async upload(name, bytes) {
       const response = await send("POST", `/api/harness/files?name=${encodeURIComponent(name)}`, bytes);
       if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { extname, join } from "node:path";
+import { createRequire } from "node:module";
+import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readLocalFile } from "sessile/attachments/node";
 import type { BlobStore } from "sessile/blobs";
@@ -214,6 +215,12 @@ const pathPattern = /^\/(?:([a-z0-9][a-z0-9-]*)\.(html|js|css|svg))?$/;
 
 const maxPageFileBytes = 2 ** 20;
 
+/** The package's module for pages, which they import without a bundler as `/viewer.js`. */
+export const viewerFile = join(
+  dirname(createRequire(import.meta.url).resolve("sessile/package.json")),
+  ...["dist", "viewer", "index.js"],
+);
+
 /**
  * Sends a file of the page.
  *
@@ -230,7 +237,10 @@ export async function sendPageFile(
   const match = pathPattern.exec(pathOf(request));
   if (match === null) throw noSuchFile();
   const [, name = "index", extension = "html"] = match;
-  const bytes = await readPageFile(dir, `${name}.${extension}`);
+  const isViewer = `${name}.${extension}` === "viewer.js";
+  const bytes = isViewer
+    ? await readPageFile(dirname(viewerFile), basename(viewerFile))
+    : await readPageFile(dir, `${name}.${extension}`);
   response.writeHead(200, {
     ...commonHeaders,
     "content-type": mediaTypes[extension],

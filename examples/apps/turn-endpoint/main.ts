@@ -1,4 +1,5 @@
 // A server for turns with attachments, and its page, on this machine alone: see README.md.
+import { existsSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -6,6 +7,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { fileBlobStore } from "sessile/blobs/node";
 import { claude } from "../support/claude.js";
 import { startLocalProvider } from "../support/local-provider.js";
+import { viewerFile } from "./files.js";
 import { followTurnScript } from "./script.js";
 import { startTurnServer } from "./server.js";
 import { viewingToolDeclarations } from "./turn.js";
@@ -30,5 +32,6 @@ await using server = await startTurnServer({
   onError: console.error,
 });
 console.log(server.url);
+if (!existsSync(viewerFile)) console.error("the page needs the built package: run `npm run build`");
 console.log(`everything is in ${dir}`);
 await new Promise((done) => process.once("SIGINT", done).once("SIGTERM", done));

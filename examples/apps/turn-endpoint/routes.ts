@@ -42,7 +42,16 @@ const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   "/api/harness/files": {
     async POST(request, response, { uploads, limits }) {
       const body = bodyOf(request, limits.uploadBytes);
-      sendJson(response, 201, await uploads.receive(nameIn(request), body));
+      sendJson(response, 201, await uploads.receive(parameterIn(request, "name") ?? "", body));
+    },
+  },
+  "/api/harness/recent": {
+    async GET(request, response, { served }) {
+      const before = parameterIn(request, "before");
+      const page = await served.recent(before).catch((error: unknown) => {
+        throw error instanceof TypeError ? noSuchPage() : error;
+      });
+      sendJson(response, 200, { ...headOf(served), ...page });
     },
   },
   "/api/harness/session": {
@@ -93,22 +102,29 @@ export function routeOf(request: IncomingMessage): Route {
   throw new HttpFailure(405, { code: "METHOD_NOT_ALLOWED", message: `expected ${allow}` }, { allow });
 }
 
-/** The name that a file is uploaded with. */
-function nameIn({ url = "" }: IncomingMessage): string {
-  const pair = (url.split("?")[1] ?? "").split("&").find((part) => part.startsWith("name="));
+/** A parameter of the address; undefined without it. */
+function parameterIn({ url = "" }: IncomingMessage, name: string): string | undefined {
+  const pair = (url.split("?")[1] ?? "").split("&").find((part) => part.startsWith(`${name}=`));
   try {
-    return decodeURIComponent((pair ?? "").slice("name=".length).replaceAll("+", " "));
+    return pair && decodeURIComponent(pair.slice(name.length + 1).replaceAll("+", " "));
   } catch {
-    throw new HttpFailure(400, { code: "INVALID_NAME", message: "name: expected UTF-8, percent-encoded" });
+    const code = `INVALID_${name.toUpperCase()}`;
+    throw new HttpFailure(400, { code, message: `${name}: expected UTF-8, percent-encoded` });
   }
+}
+
+function noSuchPage(): HttpFailure {
+  return new HttpFailure(400, { code: "INVALID_BEFORE", message: "before: expected the cursor of a page" });
+}
+
+function headOf({ session, running }: ServedSession) {
+  const { name } = session.info;
+  return { id: session.id, ...(name === undefined ? {} : { name }), leafId: session.leafId, running };
 }
 
 /** One entry at a time, at the client's speed. */
 async function* sessionJson(served: ServedSession): AsyncGenerator<string> {
-  const { session, running } = served;
-  const { name } = session.info;
-  const head = { id: session.id, ...(name === undefined ? {} : { name }), leafId: session.leafId, running };
-  yield `${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  yield `${JSON.stringify(headOf(served)).slice(0, -1)},"entries":[`;
   let separator = "";
   for await (const summary of served.summaries()) {
     yield `${separator}${JSON.stringify(summary)}`;

@@ -6,7 +6,14 @@ import {
   type StoredResource,
   toolCalls,
 } from "sessile/content";
-import type { EntryNode, Session, SessionEntry, SessionStore, UnknownEntry } from "sessile/session";
+import type {
+  EntryNode,
+  RecentPage,
+  Session,
+  SessionEntry,
+  SessionStore,
+  UnknownEntry,
+} from "sessile/session";
 import { HttpFailure } from "../support/http.js";
 
 /** A turn that runs. */
@@ -15,6 +22,9 @@ export interface RunningTurn {
   /** Allows the next turn. */
   end(): void;
 }
+
+/** The bounds of one page of the conversation. */
+const pageBounds = { messages: 60, bytes: 2 ** 20 };
 
 /** The session of the server, one turn at a time. */
 export class ServedSession implements AsyncDisposable {
@@ -93,6 +103,11 @@ export class ServedSession implements AsyncDisposable {
     await this.session.flush();
   }
 
+  /** The newest part of the path to the leaf, or the part before a cursor: one screen or a few. */
+  recent(before: string | undefined): Promise<RecentPage> {
+    return this.session.recent({ ...pageBounds, ...(before === undefined ? {} : { before }) });
+  }
+
   /** Yields entries one by one, parents before children. A long session is never in memory as a whole. */
   async *summaries(): AsyncGenerator<EntrySummary> {
     for (const { node } of this.session.tree.walk()) {
@@ -142,7 +157,7 @@ function tooLong(turnMs: number): HttpFailure {
   return new HttpFailure(504, { code: "TIMED_OUT", message: `the turn took longer than ${turnMs} ms` });
 }
 
-/** An entry as the page shows it. */
+/** An entry as the tree of the page shows it. */
 export interface EntrySummary {
   readonly id: string;
   readonly parentId: string | null;

@@ -149,7 +149,8 @@ async function answer(
 ): Promise<void> {
   const { session } = places.served;
   const events = openEventStream(response, places.limits);
-  const onEntry = (written: SessionEntry) => events.send("entry", summaryOf(session, written, written));
+  const onEntry = (entry: SessionEntry) =>
+    events.send("entry", { ...summaryOf(session, entry, entry), entry });
   onEntry(entry);
   if (errors.length > 0) events.send("warning", { failed: errors.map(named) });
   const onText = (text: string) => events.send("delta", { text });

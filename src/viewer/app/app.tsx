@@ -1,9 +1,9 @@
 /** The page: the bar, the outline, the conversation, the panel of a context, and the keys. */
 
-import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { ContextPanelView } from "./context-panel.js";
 import { Conversation } from "./conversation.js";
+import { Dialog, LargeImage } from "./dialog.js";
 import { FindBar } from "./find-bar.js";
 import { StateContext, useChanges } from "./hooks.js";
 import { handleKey, keys } from "./keys.js";
@@ -71,30 +71,6 @@ export function App({ state }: { readonly state: ViewerState }) {
   );
 }
 
-/** A modal dialog, which the browser closes with Escape. */
-function Dialog(props: {
-  readonly title: string;
-  readonly class?: string;
-  readonly onClose: () => void;
-  readonly children: ComponentChildren;
-}) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    dialog.current?.showModal();
-  }, []);
-  return (
-    <dialog ref={dialog} class={props.class ?? ""} aria-label={props.title} onClose={props.onClose}>
-      <div class="dialog-head">
-        <h2>{props.title}</h2>
-        <button type="button" onClick={() => dialog.current?.close()}>
-          Close
-        </button>
-      </div>
-      {props.children}
-    </dialog>
-  );
-}
-
 function Help({ state }: { readonly state: ViewerState }) {
   return (
     <Dialog title="Keys" onClose={() => state.set({ help: false })}>
@@ -110,18 +86,6 @@ function Help({ state }: { readonly state: ViewerState }) {
           </div>
         ))}
       </dl>
-    </Dialog>
-  );
-}
-
-function LargeImage(props: {
-  readonly state: ViewerState;
-  readonly image: { readonly src: string; readonly name: string };
-}) {
-  const { src, name } = props.image;
-  return (
-    <Dialog title={name} class="large-image" onClose={() => props.state.set({ image: undefined })}>
-      <img src={src} alt={name} />
     </Dialog>
   );
 }

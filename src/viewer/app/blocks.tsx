@@ -1,12 +1,12 @@
-/** The content of a message: text, thinking, tool calls, images and attachments. */
+/** The content of a message: text, thinking, tool calls, and attachments. */
 
-import { isResource, type StoredResource } from "../../content/index.js";
+import { isResource } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { RowCall } from "../model/rows.js";
-import { bytesText, visibleText } from "../model/text.js";
+import { bytesText } from "../model/text.js";
+import { Attachment, InlineImage } from "./attachments.js";
 import { Fold } from "./fold.js";
 import { FoldedText } from "./folded-text.js";
-import { useViewer } from "./hooks.js";
 import { ToolCallView } from "./tool-call.js";
 
 interface BlocksProps {
@@ -77,55 +77,5 @@ function Thinking(props: {
     >
       <FoldedText id={props.id} rowId={props.rowId} text={text} kind="markdown" />
     </Fold>
-  );
-}
-
-function InlineImage({ block }: { readonly block: Readonly<Record<string, unknown>> }) {
-  const type = typeof block.mimeType === "string" ? block.mimeType : "unknown type";
-  const key = typeof block.viewerKey === "string" ? block.viewerKey : undefined;
-  return <Picture imageKey={key} name={`image, ${type}`} />;
-}
-
-function Attachment({ resource }: { readonly resource: NonNullable<Parameters<typeof isResource>[0]> }) {
-  const stored = resource as StoredResource;
-  if (stored.kind === "image") {
-    const size = stored.width === undefined ? "" : `, ${stored.width} × ${stored.height}`;
-    return (
-      <Picture imageKey={stored.blob} name={`${stored.name ?? "image"}, ${bytesText(stored.size)}${size}`} />
-    );
-  }
-  const { kind, name, uri, mediaType, size } = resource as {
-    readonly kind: string;
-    readonly name?: string;
-    readonly uri?: string;
-    readonly mediaType?: string;
-    readonly size?: number;
-  };
-  const facts = [kind, name ?? uri ?? "", mediaType ?? "", size === undefined ? "" : bytesText(size)];
-  return <p class="attachment">{visibleText(facts.filter((fact) => fact !== "").join(", "))}</p>;
-}
-
-/** An image of the page, small; a click shows it large. An absent one is named. */
-function Picture({ imageKey, name }: { readonly imageKey: string | undefined; readonly name: string }) {
-  const state = useViewer();
-  const image = imageKey === undefined ? undefined : state.images.get(imageKey);
-  const shownName = visibleText(name);
-  if (image === undefined) {
-    const leftOut = state.images.leftOut.find(({ key }) => key === imageKey);
-    const reason =
-      leftOut === undefined || leftOut.reason === "budget"
-        ? "not in this page"
-        : `${leftOut.reason} in the store`;
-    return (
-      <p class="attachment">
-        {shownName} ({reason})
-      </p>
-    );
-  }
-  const src = `data:${image.mediaType};base64,${image.base64}`;
-  return (
-    <button type="button" class="thumbnail" onClick={() => state.set({ image: { src, name: shownName } })}>
-      <img src={src} alt={shownName} />
-    </button>
   );
 }

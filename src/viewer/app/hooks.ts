@@ -62,6 +62,7 @@ export interface VirtualList {
   /** For the `ref` of each item, which has its index in `data-index`. */
   measure(element: Element | null): void;
   scrollTo(index: number, align: "start" | "center" | "auto"): void;
+  scrollToEnd(): void;
 }
 
 /** Options of {@link useVirtualList}. */
@@ -71,6 +72,8 @@ export interface VirtualListOptions {
   /** Pixels between the start of the scrolled content and the list. */
   readonly margin?: number;
   readonly overscan?: number;
+  /** Pixels from the end within which the end stays in view. Items before the first one move nothing. */
+  readonly endDistance?: number;
   estimate(index: number): number;
   keyOf(index: number): string;
 }
@@ -78,7 +81,7 @@ export interface VirtualListOptions {
 export function useVirtualList(options: VirtualListOptions): VirtualList {
   const update = useUpdate();
   const made = useRef<Virtualizer<HTMLElement, Element> | undefined>(undefined);
-  const { count, scroller, margin = 0, overscan = 4, estimate, keyOf } = options;
+  const { count, scroller, margin = 0, overscan = 4, endDistance, estimate, keyOf } = options;
   const settings = {
     count,
     overscan,
@@ -90,6 +93,11 @@ export function useVirtualList(options: VirtualListOptions): VirtualList {
     observeElementRect,
     observeElementOffset,
     onChange: update,
+    ...(endDistance !== undefined && {
+      anchorTo: "end" as const,
+      followOnAppend: true,
+      scrollEndThreshold: endDistance,
+    }),
   };
   made.current ??= new Virtualizer<HTMLElement, Element>(settings);
   const virtualizer = made.current;
@@ -104,5 +112,6 @@ export function useVirtualList(options: VirtualListOptions): VirtualList {
     after: last === undefined ? 0 : Math.max(0, virtualizer.getTotalSize() - (last.end - margin)),
     measure: (element) => virtualizer.measureElement(element),
     scrollTo: (index, align) => virtualizer.scrollToIndex(index, { align }),
+    scrollToEnd: () => virtualizer.scrollToEnd(),
   };
 }

@@ -7,6 +7,7 @@ import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
 import type { ComponentChild } from "preact";
 import { visibleText } from "../model/text.js";
 import { Code } from "./code.js";
+import { memo } from "./memo.js";
 import { ScrolledTable } from "./scrolled-table.js";
 
 /** A longer piece is parsed in parts, since the time for hostile text may grow with its square. */
@@ -24,24 +25,27 @@ class TextTokenizer extends Tokenizer {
 }
 
 export function Markdown({ text }: { readonly text: string }) {
-  return <div class="markdown">{pieces(text).map((piece, at) => render(piece, at))}</div>;
+  return (
+    <div class="markdown">
+      {pieces(text).map((piece, at) => (
+        <MarkdownPiece key={at} text={piece} />
+      ))}
+    </div>
+  );
 }
 
-function render(piece: string, key: number): ComponentChild {
-  if (piece.length > maxPieceLength)
-    return (
-      <p class="plain" key={key}>
-        {visibleText(piece)}
-      </p>
-    );
+/** Of a reply that grows only the last piece is parsed again. */
+const MarkdownPiece = memo(
+  ({ text }: { readonly text: string }) => <>{render(text)}</>,
+  (before, after) => before.text === after.text,
+);
+
+function render(piece: string): ComponentChild {
+  if (piece.length > maxPieceLength) return <p class="plain">{visibleText(piece)}</p>;
   try {
     return blocks(new Lexer({ gfm: true, breaks: true, tokenizer: new TextTokenizer() }).lex(piece), 0);
   } catch {
-    return (
-      <p class="plain" key={key}>
-        {visibleText(piece)}
-      </p>
-    ); // nested too deep for the parser
+    return <p class="plain">{visibleText(piece)}</p>; // nested too deep for the parser
   }
 }
 

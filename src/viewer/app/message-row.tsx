@@ -137,7 +137,7 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
         </span>
       )}
       <span class="row-end">
-        {row.kind === "assistant" && (
+        {row.kind === "assistant" && !state.isEmbedded && (
           <button
             type="button"
             class="quiet"
@@ -148,18 +148,22 @@ function RowHead({ row, state, isInPanel }: RowHeadProps) {
             Context
           </button>
         )}
-        <a
-          class="time"
-          href={state.addressOf(row.id)}
-          title={`Entry ${visibleText(row.id)}`}
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            state.go(row.id);
-          }}
-        >
-          {timeText(row.time)}
-        </a>
+        {state.isEmbedded ? (
+          <span class="time">{timeText(row.time)}</span>
+        ) : (
+          <a
+            class="time"
+            href={state.addressOf(row.id)}
+            title={`Entry ${visibleText(row.id)}`}
+            onClick={(event) => {
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+              event.preventDefault();
+              state.go(row.id);
+            }}
+          >
+            {timeText(row.time)}
+          </a>
+        )}
       </span>
     </header>
   );

@@ -7,7 +7,20 @@ import { dataElements, type PageData, type PageEntry, type PageImage } from "../
 export interface PageSource {
   readonly data: PageData;
   readonly models: SessionModels;
-  readonly images: ImageStore;
+  readonly images: ImageSource;
+  /** The conversation is a part of another page: without addresses and without a panel. */
+  readonly isEmbedded?: boolean;
+}
+
+/** The images of a page by key. */
+export interface ImageSource {
+  readonly leftOut: PageData["leftOut"];
+  get(key: string): PageImage | undefined;
+  /** The address of an image, at once or later; undefined without it. */
+  address(key: string): string | Promise<string> | undefined;
+  /** The address of a file that is no image. Without it, the page has no such files. */
+  readonly file?: (key: string) => Promise<string>;
+  add(images: readonly PageImage[], leftOut: PageData["leftOut"]): void;
 }
 
 /** Reads the sessions. Entries are parsed block by block, images when they are shown. */
@@ -28,7 +41,7 @@ function* readEntries(page: Document, session: number): Generator<PageEntry, voi
 }
 
 /** The images of a page by key, those that came later included. */
-export class ImageStore {
+class ImageStore implements ImageSource {
   readonly #elements = new Map<string, HTMLElement>();
   readonly #added = new Map<string, PageImage>();
   #leftOut: PageData["leftOut"];
@@ -51,6 +64,11 @@ export class ImageStore {
     const element = this.#elements.get(key);
     if (element === undefined) return undefined;
     return { key, mediaType: element.dataset.type ?? "", base64: element.textContent ?? "" };
+  }
+
+  address(key: string): string | undefined {
+    const image = this.get(key);
+    return image && `data:${image.mediaType};base64,${image.base64}`;
   }
 
   add(images: readonly PageImage[], leftOut: PageData["leftOut"]): void {

@@ -24,6 +24,13 @@ export interface FindState {
   readonly at: number;
 }
 
+/** A reply that is no entry of the session. */
+export interface PartialReply {
+  readonly text: string;
+  /** It broke off, and stays until the conversation changes. */
+  readonly isBroken: boolean;
+}
+
 /** The parts of the state that views read and change by `ViewerState.set`. */
 export interface ViewState {
   /** The key of the session that is shown. */
@@ -41,4 +48,8 @@ export interface ViewState {
   /** The image that is shown large. */
   readonly image: { readonly src: string; readonly name: string } | undefined;
   readonly live: "off" | "connected" | "lost";
+  /** The reply that is being written, behind the last row. */
+  readonly reply: PartialReply | undefined;
+  /** Whether the conversation has entries before those that are here. */
+  readonly hasEarlier: boolean;
 }

@@ -7,7 +7,7 @@ import type { SessionModels } from "../model/session-models.js";
 import { type Timeline, timelineOf } from "../model/timeline.js";
 import type { PageData, PageUpdate } from "../page-data.js";
 import { addressOf, readAddress } from "./address.js";
-import type { ImageStore, PageSource } from "./page-source.js";
+import type { ImageSource, PageSource } from "./page-source.js";
 import type { ViewState } from "./view-state.js";
 
 /** A row to scroll to. */
@@ -34,7 +34,8 @@ interface Branch {
 export class ViewerState {
   readonly data: PageData;
   readonly models: SessionModels;
-  readonly images: ImageStore;
+  readonly images: ImageSource;
+  readonly isEmbedded: boolean;
   #view: ViewState;
   #branch: Branch | undefined;
   #timeline: { readonly rows: readonly Row[]; readonly timeline: Timeline } | undefined;
@@ -46,12 +47,13 @@ export class ViewerState {
     string,
     { readonly leafId: string | undefined; readonly focusId: string | undefined }
   >();
-  #wanted: WantedRow | undefined;
+  #wanted: WantedRow | "end" | undefined;
 
-  constructor({ data, models, images }: PageSource) {
+  constructor({ data, models, images, isEmbedded = false }: PageSource) {
     this.data = data;
     this.models = models;
     this.images = images;
+    this.isEmbedded = isEmbedded;
     this.#view = {
       session: models.main,
       leafId: models.get(models.main).leafId,
@@ -64,6 +66,8 @@ export class ViewerState {
       printing: false,
       image: undefined,
       live: "off",
+      reply: undefined,
+      hasEarlier: false,
     };
   }
 
@@ -227,10 +231,16 @@ export class ViewerState {
   }
 
   /** The row to scroll to, once. The conversation asks after it rendered the branch. */
-  takeWanted(): WantedRow | undefined {
+  takeWanted(): WantedRow | "end" | undefined {
     const wanted = this.#wanted;
     this.#wanted = undefined;
     return wanted;
+  }
+
+  /** Scrolls to the end. */
+  goEnd(): void {
+    this.#wanted = "end";
+    this.set({});
   }
 
   /** Moves the focus by rows. */
@@ -259,7 +269,7 @@ export class ViewerState {
   }
 
   #writeAddress(entryId: string, how: "push" | "replace" | "keep"): void {
-    if (how === "keep") return;
+    if (how === "keep" || this.isEmbedded) return;
     const address = this.addressOf(entryId);
     if (address === location.hash) return;
     if (how === "push") history.pushState(null, "", address);

@@ -26,6 +26,18 @@ const png = (name: string, width: number, height: number) => ({
 });
 const hostile = '<img src=x onerror="document.title=1">';
 
+function messageOf(at: number) {
+  const role = at % 2 === 0 ? "user" : "assistant";
+  const message = {
+    role,
+    content: [{ type: "text", text: `message ${at}` }],
+    provider: "none",
+    model: "none",
+  };
+  const parentId = at === 0 ? null : `e${at - 1}`;
+  return { type: "message", id: `e${at}`, parentId, timestamp: "2026-11-23T08:00:00.000Z", message };
+}
+
 const title = `the page (${withoutChromium ?? "in Chromium"})`;
 
 describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
@@ -178,7 +190,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
 
     await send(page, "Now in some words, to the end.");
     await page
-      .locator(".entry:not(.reply)")
+      .locator(".row.assistant:not(.reply)")
       .getByText(/word-40$/)
       .waitFor();
     await row(page, "word-1 word-2").last().waitFor();
@@ -226,7 +238,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await rest(page);
     expect(await page.locator("img[onerror], img[src=x]").count()).toBe(0);
     expect(await page.title()).toBe("Sessile");
-    expect(await page.locator("#entries pre").first().textContent()).toBe(`${hostile}\n`);
+    expect(await page.locator("#entries pre").first().textContent()).toBe(hostile);
   });
 
   it("lets no script run that is not the server's own", async () => {
@@ -257,10 +269,10 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await stop.click();
     await rest(page);
     await said(page, "word-2").waitFor();
-    const before = await page.locator("#entries, #tree").allTextContents();
+    const before = await page.locator("#entries [role=feed], #tree").allTextContents();
     await page.reload();
     await said(page, "word-2").waitFor();
-    expect(await page.locator("#entries, #tree").allTextContents()).toEqual(before);
+    expect(await page.locator("#entries [role=feed], #tree").allTextContents()).toEqual(before);
   });
 
   it("says that another page's reply is being written, and can stop it", async () => {
@@ -290,7 +302,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
 
   it("does not take the session as it was before its own turn for what it is now", async () => {
     const page = await open();
-    const held = await holdAnswer(page, "**/api/harness/session");
+    const held = await holdAnswer(page, "**/api/harness/recent");
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await held.given;
     await send(page, "Answer this one in some words.");
@@ -298,7 +310,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await held.release();
     await page.getByRole("button", { name: "Stop the reply" }).waitFor({ timeout: 1_000 });
     await page
-      .locator(".entry:not(.reply)")
+      .locator(".row.assistant:not(.reply)")
       .getByText(/word-40$/)
       .waitFor();
     await said(page, "Answer this one in some words.").waitFor({ timeout: 1_000 });
@@ -319,35 +331,60 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await page.getByRole("alert").getByText("This page's address is of an earlier run.").waitFor();
   });
 
-  it("shows a long session in parts", async () => {
+  it("shows a long session in parts, its end before the rest", async () => {
     const page = await open();
-    const entries = Array.from({ length: 20_000 }, (_, at) => ({
-      id: `e${at}`,
-      parentId: at === 0 ? null : `e${at - 1}`,
-      type: "message",
-      role: at % 2 === 0 ? "user" : "assistant",
-      text: `message ${at}`,
-    }));
-    const long = { id: "s", leafId: "e19999", running: false, entries };
-    await page.route("**/api/harness/session", (route) => route.fulfill({ json: long }));
+    const path = Array.from({ length: 20_000 }, (_, at) => messageOf(at));
+    const entries = path.map(({ id, parentId, type, message: { role, content } }) => {
+      return { id, parentId, type, role, text: content[0]?.text };
+    });
+    const head = { id: "s", leafId: "e19999", running: false };
+    const asked: (string | null)[] = [];
+    await page.route("**/api/harness/recent*", (route) => {
+      const before = new URL(route.request().url()).searchParams.get("before");
+      asked.push(before);
+      const end = Number(before ?? path.length);
+      const page = { entries: path.slice(end - 60, end), truncated: true, before: String(end - 60) };
+      return route.fulfill({ json: { ...head, ...page } });
+    });
+    let sendTree = () => {};
+    const isWanted = new Promise<void>((resolve) => {
+      sendTree = resolve;
+    });
+    await page.route("**/api/harness/session", async (route) => {
+      await isWanted;
+      await route.fulfill({ json: { ...head, entries } });
+    });
     await page.reload();
+    // The first screen needs one page of the path, and nothing of the tree.
     const shown = page.locator("#entries");
     await shown.getByText("message 19999").waitFor();
+    await page.locator("#state.ready").waitFor();
+    expect(asked).toEqual([null]);
+    expect(await page.getByRole("treeitem").count()).toBeLessThan(2);
+    expect(await shown.getByRole("article").count()).toBeLessThan(40);
+    sendTree();
     await row(page, "message 19999").waitFor();
-    expect(await shown.getByRole("listitem").count()).toBe(60);
     expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
 
-    // The keyboard reaches the conversation and scrolls it.
+    // The keyboard reaches the conversation and scrolls it to its beginning, before which the next page comes.
     await page.getByRole("textbox", { name: "Message" }).focus();
     const conversation = page.getByRole("region", { name: "Conversation" });
+    const hasFocus = () =>
+      conversation.evaluate((element) => element === (element.getRootNode() as ShadowRoot).activeElement);
     for (let steps = 0; steps < 4; steps++) {
       await page.keyboard.press("Shift+Tab");
-      if (await conversation.evaluate((element) => element === document.activeElement)) break;
+      if (await hasFocus()) break;
     }
-    expect(await conversation.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await hasFocus()).toBe(true);
+    await page.keyboard.press("Home");
+    await expect.poll(() => asked.slice(0, 2)).toEqual([null, "19940"]);
+    // What was in view stays there.
+    const first = shown.getByText("message 19940");
+    await expect.poll(async () => (await first.boundingBox())?.y ?? 0).toBeGreaterThan(0);
+    await conversation.evaluate((element) => element.scrollBy(0, -600));
+    await shown.getByText("message 19935").waitFor();
+    expect(await shown.getByRole("article").count()).toBeLessThan(40);
 
-    await page.getByRole("button", { name: "19,940 earlier" }).click();
-    expect(await shown.getByRole("listitem").count()).toBeGreaterThanOrEqual(120);
     await page.getByRole("tree").focus();
     await page.keyboard.press("Home");
     await row(page, "Beginning").waitFor();
@@ -361,7 +398,9 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await said(page, "I read: a narrow question").waitFor();
     await rest(page);
     const overflowing = await page.evaluate(() => {
-      const boxes = [document.documentElement, ...document.querySelectorAll("#scroller, #composer, .entry")];
+      const conversation = document.querySelector("#entries")?.shadowRoot;
+      const inside = conversation?.querySelectorAll(".scroller, .row") ?? [];
+      const boxes = [document.documentElement, ...document.querySelectorAll("#composer"), ...inside];
       return boxes.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
     });
     expect(overflowing).toBe(0);

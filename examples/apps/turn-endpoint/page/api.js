@@ -10,7 +10,25 @@
  * @property {string} blob
  */
 
+/** @import { SessionEntry, UnknownEntry } from "sessile/session" */
+
+/** @typedef {SessionEntry | UnknownEntry} Entry */
+
 /**
+ * A part of the path to the leaf.
+ *
+ * @typedef {object} PathPage
+ * @property {string} id
+ * @property {string} [name]
+ * @property {string | null} leafId
+ * @property {boolean} running
+ * @property {readonly Entry[]} entries oldest first
+ * @property {string} [before] the cursor of the page before; absent if there is none
+ */
+
+/**
+ * An entry in the tree.
+ *
  * @typedef {object} EntrySummary
  * @property {string} id
  * @property {string | null} parentId
@@ -37,7 +55,7 @@
 
 /**
  * @typedef {(
- *   | { readonly type: "entry", readonly entry: EntrySummary }
+ *   | { readonly type: "entry", readonly entry: Entry, readonly summary: EntrySummary }
  *   | { readonly type: "warning", readonly failed: readonly Failure[] }
  *   | { readonly type: "delta", readonly text: string }
  *   | { readonly type: "done", readonly leafId: string | null }
@@ -95,7 +113,18 @@ export function connect(token) {
   }
 
   return {
-    /** @returns {Promise<SessionSummary>} */
+    /**
+     * The newest part of the path to the leaf, or the part before a cursor.
+     *
+     * @param {string} [before]
+     * @returns {Promise<PathPage>}
+     */
+    recent: async (before) =>
+      json(
+        await call("GET", before === undefined ? "recent" : `recent?before=${encodeURIComponent(before)}`),
+      ),
+
+    /** @returns {Promise<SessionSummary>} the whole tree */
     session: async () => json(await call("GET", "session")),
 
     /**
@@ -139,7 +168,10 @@ async function* eventsOf(answer) {
   const events = readEventStream(piecesOf(answer));
   for await (const { event, data } of events) {
     const value = JSON.parse(data);
-    if (event === "entry") yield { type: event, entry: value };
+    if (event === "entry") {
+      const { entry, ...summary } = value;
+      yield { type: event, entry, summary };
+    }
     if (event === "warning") yield { type: event, failed: value.failed };
     if (event === "delta") yield { type: event, text: value.text };
     if (event === "done") yield { type: event, leafId: value.leafId };

@@ -1,5 +1,4 @@
-import { byId, element, icon, notify } from "./element.js";
-import { reasonInWords, sizeInWords, typeInWords } from "./words.js";
+import { element, icon } from "./element.js";
 
 /** @import { Api, Resource } from "./api.js" */
 
@@ -24,7 +23,7 @@ export class Images {
    * @param {string} ref
    * @returns {Promise<string>} an address within this page
    */
-  #address(ref) {
+  address(ref) {
     const known = this.#addresses.get(ref);
     const address = known ?? this.#api.blob(ref).then((blob) => URL.createObjectURL(blob));
     this.#addresses.delete(ref);
@@ -45,13 +44,8 @@ export class Images {
    */
   thumbnail(resource) {
     if (resource.kind !== "image") return icon("file");
-    const { name = "image", width, height } = resource;
-    const image = element("img", { alt: name, draggable: "false" });
-    if (width !== undefined && height !== undefined) {
-      image.width = width;
-      image.height = height;
-    }
-    this.#address(resource.blob).then(
+    const image = element("img", { alt: resource.name ?? "image", draggable: "false" });
+    this.address(resource.blob).then(
       (address) => {
         image.src = address;
       },
@@ -59,59 +53,4 @@ export class Images {
     );
     return image;
   }
-
-  /**
-   * A button with an image, or with the facts of a file.
-   *
-   * @param {Resource} resource
-   */
-  button(resource) {
-    const { name = resource.kind, mediaType, size } = resource;
-    const facts = `${typeInWords(mediaType)}, ${sizeInWords(size)}`;
-    if (resource.kind === "image") {
-      const label = `Show ${name}, ${facts}`;
-      const button = element("button", {
-        type: "button",
-        class: "picture",
-        title: name,
-        "aria-label": label,
-      });
-      button.append(this.thumbnail(resource));
-      button.addEventListener("click", () => this.#show(resource).catch(sayWhy));
-      return button;
-    }
-    const words = element(
-      "span",
-      { class: "chip-words" },
-      element("span", { class: "chip-name" }, name),
-      element("span", { class: "chip-facts" }, facts),
-    );
-    const button = element(
-      "button",
-      { type: "button", class: "chip", title: `Save ${name}` },
-      icon("file"),
-      words,
-    );
-    button.addEventListener("click", () => this.#save(resource).catch(sayWhy));
-    return button;
-  }
-
-  /** @param {Resource} resource */
-  async #show({ blob, name = "" }) {
-    const image = byId("viewer-image", HTMLImageElement);
-    image.src = await this.#address(blob);
-    image.alt = name;
-    byId("viewer-name", HTMLParagraphElement).textContent = name;
-    byId("viewer", HTMLDialogElement).showModal();
-  }
-
-  /** @param {Resource} resource */
-  async #save({ blob, name = "file" }) {
-    element("a", { href: await this.#address(blob), download: name }).click();
-  }
-}
-
-/** @param {unknown} error */
-function sayWhy(error) {
-  notify(`It cannot be shown. ${reasonInWords(error)}`);
 }

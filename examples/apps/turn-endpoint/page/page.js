@@ -21,7 +21,9 @@ const watchEveryMs = 600;
 const api = connect(location.hash.slice(1));
 const session = new Session();
 const images = new Images(api);
-const conversation = new Conversation(images);
+const conversation = new Conversation(api, images, (error) =>
+  failed(error, "Earlier messages are not there."),
+);
 const tree = new Tree(images, (entryId) => void moveTo(entryId));
 const composer = new Composer(api, { send, stop, notice: notify });
 const { closeTree } = foldTree();
@@ -43,6 +45,9 @@ let isDrawn = true;
 /** Whether this page reads the events of a turn, which are newer than any earlier response. */
 let isFollowing = false;
 
+/** Whether entries may be missing in the tree. */
+let isTreeOld = true;
+
 /** Number of changes that this page made to the session: a response to an earlier request is out of date. */
 let changes = 0;
 
@@ -60,7 +65,7 @@ function draw() {
   isDrawn = false;
   requestAnimationFrame(() => {
     isDrawn = true;
-    conversation.show(session.path());
+    conversation.show();
     tree.show(session);
     byId("name", HTMLHeadingElement).textContent = session.name || "Sessile";
     showBranchHint();
@@ -82,15 +87,20 @@ function showBranchHint() {
 async function restore() {
   try {
     const [begun, changesThen] = [performance.now(), changes];
-    const summary = await api.session();
-    restoredInMs = performance.now() - begun;
+    const newest = await api.recent();
     if (isFollowing) return true;
     if (changes !== changesThen) return restore();
-    session.restore(summary);
+    session.leafId = newest.leafId;
+    session.name = newest.name ?? "";
+    conversation.restore(newest);
     conversation.endReply();
     draw();
-    become(summary.running ? "running" : "ready");
-    if (summary.running) void watch();
+    if (newest.running) conversation.beginReply();
+    become(newest.running ? "running" : "ready");
+    // The conversation does not wait for the other branches.
+    await restoreTree();
+    restoredInMs = performance.now() - begun;
+    if (newest.running) void watch();
     return true;
   } catch (error) {
     if (error instanceof ConnectionLost) return false;
@@ -100,6 +110,16 @@ async function restore() {
   }
 }
 
+async function restoreTree() {
+  const changesThen = changes;
+  isTreeOld = true;
+  const summary = await api.session();
+  if (isFollowing || changes !== changesThen) return;
+  isTreeOld = false;
+  session.restore(summary);
+  draw();
+}
+
 let isWatching = false;
 let restoredInMs = 0;
 
@@ -107,7 +127,6 @@ let restoredInMs = 0;
 async function watch() {
   if (isWatching) return;
   isWatching = true;
-  conversation.beginReply();
   // Reading a long session takes a while and must not keep the server busy.
   await pause(Math.max(watchEveryMs, 4 * restoredInMs));
   isWatching = false;
@@ -156,7 +175,7 @@ async function follow(events) {
     become("ready");
     draw();
     // Another page had changed the session.
-    if (!session.isWhole() && !(await restore())) await reconnect();
+    if ((!conversation.isWhole || isTreeOld) && !(await restore())) await reconnect();
   } catch (error) {
     isFollowing = false;
     conversation.breakOff();
@@ -169,10 +188,11 @@ async function follow(events) {
 function on(event) {
   switch (event.type) {
     case "entry":
-      session.add(event.entry);
-      if (event.entry.role === "assistant") {
+      session.add(event.summary);
+      conversation.add(event.entry);
+      if (event.summary.role === "assistant") {
         conversation.endReply();
-        spoken.textContent = event.entry.text ?? "";
+        spoken.textContent = event.summary.text ?? "";
       } else {
         conversation.beginReply();
       }
@@ -215,6 +235,11 @@ async function moveTo(entryId) {
     session.leafId = entryId;
     clearNotices();
     conversation.endReply();
+    if (!conversation.moveTo(entryId)) {
+      const page = await api.recent();
+      if (isFollowing || page.leafId !== session.leafId) return;
+      conversation.restore(page);
+    }
     conversation.scrollToEnd();
     draw();
     closeTree();
@@ -257,5 +282,5 @@ function pause(milliseconds) {
 }
 
 become("loading");
-if (!(await restore())) await reconnect();
 composer.focus();
+if (!(await restore())) await reconnect();

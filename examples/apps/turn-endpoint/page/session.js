@@ -58,11 +58,6 @@ export class Session {
     return this.#children.get(id) ?? [];
   }
 
-  /** Whether the whole path to the leaf is known. */
-  isWhole() {
-    return (this.path()[0]?.parentId ?? null) === null;
-  }
-
   /** @returns {readonly EntrySummary[]} from the root to the tip */
   path() {
     const path = [];

@@ -54,7 +54,8 @@ export class Tree {
   show(session) {
     const chosen = this.#rows[this.#active]?.entry?.id ?? null;
     const follows = session.leafId !== this.#tip;
-    this.#tip = session.leafId;
+    // The leaf may be known before the rest of the tree.
+    this.#tip = session.leafId === null || session.entry(session.leafId) ? session.leafId : undefined;
     this.#rows = treeRows(session);
     // The focus stays unless the leaf moves.
     const active = follows ? session.leafId : chosen;

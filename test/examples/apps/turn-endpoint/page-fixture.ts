@@ -1,11 +1,21 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
+import { root } from "../../../../scripts/entries.mjs";
+import { buildViewerModule } from "../../../../scripts/viewer.mjs";
 import { startChromium } from "../../../support/chromium.js";
 import { type OpenedPage, openPage, type ServedPage, servePage } from "./page-program.js";
 
@@ -40,6 +50,7 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
     dir = mkdtempSync(join(tmpdir(), "sessile-turn-page-"));
     provider = await startLocalProvider({ script, paceMs: 10 });
     // One after the other: after a failure the started parts are stopped.
+    await prepareViewer();
     browser = await startChromium();
     server = await servePage(dir, provider.url);
   }, timeout);
@@ -97,6 +108,15 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
       );
     },
   };
+}
+
+/** The server sends the module that the package has; a `dist` that lies there may be older than the sources. */
+async function prepareViewer(): Promise<void> {
+  const folder = join(root, "dist", "viewer");
+  mkdirSync(folder, { recursive: true });
+  const whole = join(folder, `index.js.${process.pid}`);
+  writeFileSync(whole, await buildViewerModule());
+  renameSync(whole, join(folder, "index.js"));
 }
 
 /** Repeats the question. "At length" makes a reply of more than ten seconds, to be stopped. */

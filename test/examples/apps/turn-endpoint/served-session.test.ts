@@ -117,6 +117,46 @@ describe("the session of a server", () => {
   });
 });
 
+describe("GET /api/harness/recent", () => {
+  it("gives the path page by page from its end, whatever the rest of the session weighs", async () => {
+    {
+      const sessions = fileSessionStore({ dir: join(place.dir, "sessions") });
+      await using session = await sessions.create({ cwd: place.dir });
+      for (let at = 0; at < 40; at++) {
+        await session.appendMessage(userMessage(`question ${at}`));
+        await session.appendMessage(assistantMessage(maker, `answer ${at} ${"x".repeat(100_000)}`));
+      }
+    }
+    const { client } = await place.serve(modelThatSays("Yes."));
+    const bytesOf = async (path: string) => (await (await client.send("GET", path)).arrayBuffer()).byteLength;
+    expect(await bytesOf("/api/harness/session")).toBeGreaterThan(4_000_000);
+    expect(await bytesOf("/api/harness/recent")).toBeLessThan(1_100_000);
+
+    const tree = await client.session();
+    let page = await client.recent();
+    expect([page.leafId, page.running]).toEqual([tree.leafId, false]);
+    expect(page.entries.at(-1)?.id).toBe(tree.leafId);
+    expect(page.entries[0]).toMatchObject({ type: "message", message: { role: "user" } });
+    const pages = [page.entries];
+    while (page.before !== undefined) {
+      page = await client.recent(page.before);
+      pages.unshift(page.entries);
+    }
+    expect(pages.length).toBeGreaterThan(3);
+    const ids = tree.entries.filter(({ type }) => type === "message").map(({ id }) => id);
+    expect(pages.flat().map(({ id }) => id)).toEqual(ids);
+  });
+
+  it.each([
+    ["nonsense", 400],
+    [":gone", 404],
+    ["%E0", 400],
+  ])("refuses the cursor %s", async (cursor, status) => {
+    const { client } = await place.serve(modelThatSays("Yes."));
+    expect((await client.send("GET", `/api/harness/recent?before=${cursor}`)).status).toBe(status);
+  });
+});
+
 describe("POST /api/harness/leaf", () => {
   it("moves the tip, for good: the next turn follows it, after a restart too", async () => {
     const { client, server } = await place.serve(modelThatSays("Yes."));
