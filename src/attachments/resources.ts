@@ -165,7 +165,8 @@ interface EntryChange {
   readonly index?: unknown;
 }
 
-const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
+/** The types of {@link EntryChange}: those that the table of entry types names edits. */
+export const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
 
 /**
  * Finds a resource by its id on the path to the leaf, before a compaction too, and in the records of branch

@@ -3,6 +3,7 @@
  * derive.
  */
 
+import type { ForeignFormatName } from "../interop/index.js";
 import type { Output } from "./output.js";
 
 /** An option of a command. `value` names its value in the help; without it the option is a switch. */
@@ -83,6 +84,18 @@ export const commonOptions: readonly OptionSpec[] = [
   { name: "help", short: "h", description: "Show the help of the command." },
 ];
 
+const agents: Readonly<Record<ForeignFormatName, true>> = {
+  sessile: true,
+  "claude-code": true,
+  codex: true,
+  gemini: true,
+  opencode: true,
+  pi: true,
+};
+
+/** The agents whose sessions are read, this library's own first. */
+export const agentNames = Object.keys(agents) as readonly ForeignFormatName[];
+
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [
   {
@@ -99,7 +112,7 @@ export const sourceOptions: readonly OptionSpec[] = [
   {
     name: "agent",
     value: "NAME",
-    choices: ["sessile", "claude-code", "codex", "gemini", "opencode", "pi"],
+    choices: agentNames,
     description: "Only sessions of this agent.",
   },
 ];

@@ -3,6 +3,7 @@
 import type { ContextItem } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
+import { entryTypesWith } from "../session/internal.js";
 import { headline, messageLines } from "./entry-text.js";
 import { type Output, truncated } from "./output.js";
 
@@ -37,7 +38,7 @@ interface CompactionView {
 
 type Entry = SessionEntry | UnknownEntry;
 
-const shownTypes: ReadonlySet<string> = new Set(["message", "custom_message", "branch_summary"]);
+const shownTypes = entryTypesWith("inContext");
 
 /** Builds the view of the context at an entry; by default at the leaf. */
 export async function contextViewAt(session: Session, at: string | null): Promise<ContextView> {

@@ -64,7 +64,7 @@ export function unknownSession(path: string): SessileError {
 }
 
 /**
- * Opens one of many sessions. One that cannot be read is named on standard error, :and the command
+ * Opens one of many sessions. One that cannot be read is named on standard error, and the command
  * continues: its exit code becomes 3.
  */
 export async function openOrSkip(

@@ -7,7 +7,7 @@ import { SessileError } from "../errors/index.js";
 import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
-import { type CommandContext, type Parsed, textOption } from "./command.js";
+import { agentNames, type CommandContext, type Parsed, textOption } from "./command.js";
 import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
 import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
@@ -21,7 +21,7 @@ export interface ReadOptions {
   readonly isQuiet?: boolean;
 }
 
-const agents: readonly ForeignFormatName[] = ["claude-code", "codex", "gemini", "opencode", "pi"];
+const agents = agentNames.filter((name) => name !== "sessile");
 /** Agents with a format of the package. pi's files are this library's own. */
 const isForeign = (format: ForeignFormatName) => format !== "pi" && format !== "sessile";
 

@@ -127,7 +127,8 @@ function sumCalls(calls: readonly Call[], options: CostOptions): SessionCost {
   };
 }
 
-const costedTypes: ReadonlySet<string> = new Set([
+/** Entry types besides messages that record a call, or the model of later ones. */
+export const costedTypes: ReadonlySet<string> = new Set([
   ...["usage", "compaction", "branch_summary", "model_change", "message_update"],
 ]);
 

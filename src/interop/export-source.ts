@@ -10,6 +10,7 @@ import { isRecord } from "../internal/shape.js";
 import { type Session, type SessionHeader, SessionTree } from "../session/index.js";
 import { type AnyEntry, editedPath, placeholderOf } from "./edited-path.js";
 import type { ReportBuilder } from "./report.js";
+import { entryRoles } from "./shared/entry-roles.js";
 import type { ExportableSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
 
 /** A source of an export, with its entries in memory. */
@@ -64,16 +65,6 @@ function loadRead(source: ExportableSession, leafId: string | null = source.leaf
   return { header, tree, leafId, path, roots, entry: async (id) => byId.get(id) };
 }
 
-/** Types of entries that no other format represents: findings report them. */
-const unmappedTypes = new Set([
-  "label",
-  "context_pin",
-  "resource_view",
-  "resource_observation",
-  "usage",
-  "revert",
-]);
-
 /** Makes the source of a writer, and reports the entries that it leaves out. */
 export function writeSource(
   session: LoadedSession,
@@ -87,7 +78,7 @@ export function writeSource(
   return {
     header: session.header,
     path: path.map((entry) =>
-      unmappedTypes.has(entry.type) || entry.type === "leaf" ? placeholderOf(entry) : entry,
+      entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry,
     ),
     leafId: session.leafId,
     children,
@@ -106,7 +97,9 @@ function reportOmissions(session: LoadedSession, edited: readonly string[], repo
     const type = entry.type === "unknown" ? entry.entryType : entry.type;
     const name = entry.type === "custom" ? `custom ${entry.customType}` : type;
     const isOut =
-      entry.type === "unknown" || unmappedTypes.has(type) || (entry.type === "custom" && !isOwn(entry));
+      entry.type === "unknown" ||
+      entryRoles[entry.type] === "unmapped" ||
+      (entry.type === "custom" && !isOwn(entry));
     report.count(type, { mapped: !isOut, kept: false });
     if (!isOut) continue;
     const group = groups.get(name) ?? { count: 0, first: entry.id };

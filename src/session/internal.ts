@@ -6,6 +6,7 @@ export { applyUpdates, updatesOf } from "./context/context-items.js";
 export { decodeLine, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
 export { parseEntryPrefix } from "./format/entry-prefix.js";
+export { entryTypesWith } from "./format/entry-types.js";
 export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";

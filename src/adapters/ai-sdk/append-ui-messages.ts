@@ -2,7 +2,7 @@
 
 import { type Message, resourceOf } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
-import type { EntryDraft, EntryNode, Session } from "../../session/index.js";
+import type { EntryDraft, EntryNode, EntryType, Session } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
 import { toUIMessages } from "./to-ui-messages.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
@@ -164,8 +164,13 @@ function parentOf({ tree }: Session, id: string): string | null {
     : parent;
 }
 
-/** Entries that are no part of the conversation. */
-const besides: ReadonlySet<string> = new Set(["leaf", "label", "session_info", "usage"]);
+/** Entry types that are no part of the conversation. A copy: the session's own set needs all its shapes. */
+export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set<EntryType>([
+  "leaf",
+  "label",
+  "session_info",
+  "usage",
+]);
 
 /** The last entry of the message that begins with an entry: its steps, results and notes. */
 function endOf({ tree }: Session, id: string): string {
@@ -174,7 +179,7 @@ function endOf({ tree }: Session, id: string): string {
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     for (const child of tree.children(at)) {
       if (child.role === "user" || child.role === "system") continue;
-      if (!besides.has(child.type)) last = child.id;
+      if (!outsideConversation.has(child.type)) last = child.id;
       open.push(child.id);
     }
   }

@@ -1,6 +1,7 @@
 /** The tail that a compaction keeps, repeated after the summary: opencode 1.1 and 1.2 know no tail. */
 
 import type { SessionEntry } from "../../session/index.js";
+import { entryRoles } from "../shared/entry-roles.js";
 
 /**
  * The tail that a compaction keeps, for an import back: there a result directly follows its call, and an
@@ -54,5 +55,5 @@ export function keptEntries(entries: readonly SessionEntry[], index: number): re
     ...[...retained].flatMap((id) => byId.get(id) ?? []),
     ...tail.filter(({ id }) => !retained.has(id)),
   ];
-  return shown.filter((entry) => ["message", "custom_message", "branch_summary"].includes(entry.type));
+  return shown.filter(({ type }) => entryRoles[type] === "message");
 }

@@ -3,6 +3,7 @@
 import type { AssistantMessage, Message, Usage } from "../../content/index.js";
 import { unreachable } from "../../internal/arguments.js";
 import type { SessionEntry } from "../../session/index.js";
+import { entryRoles } from "../shared/entry-roles.js";
 import { millisecondsOf } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
 import { editedEntries } from "./edits.js";
@@ -27,15 +28,6 @@ export interface DraftMessage {
 
 type MessageEntry = SessionEntry & { readonly type: "message" };
 
-/** Entries that another entry or the session's own file has. */
-const silentTypes = new Set([
-  "context_edit",
-  "message_update",
-  "part_update",
-  "leaf",
-  "model_change",
-  "session_info",
-]);
 const silentCustomTypes = new Set(["sessile.foreign", "sessile.foreign_line", "sessile.subagent"]);
 
 export class MessageWriter {
@@ -103,8 +95,12 @@ export class MessageWriter {
         if (entry.customType === "sessile.subagent") this.#tools.addChild(entry.data);
         if (!silentCustomTypes.has(entry.customType)) this.#leaveOut(entry, `custom ${entry.customType}`);
         return undefined;
+      case "thinking_level_change":
+        this.#leaveOut(entry, entry.type);
+        return undefined;
       default:
-        if (!silentTypes.has(entry.type)) this.#leaveOut(entry, entry.type);
+        // Models are named by messages, names by the session's own record.
+        if (entryRoles[entry.type] === "unmapped") this.#leaveOut(entry, entry.type);
         return undefined;
     }
   }

@@ -1,4 +1,4 @@
-import { isResource } from "../../content/index.js";
+import { isResource, type Resource } from "../../content/index.js";
 import { describe } from "../../internal/arguments.js";
 import { contentRules, messageShape } from "../../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
@@ -127,4 +127,5 @@ function isForeign(resource: unknown): boolean {
   return typeof resource.blob === "string" && /^(?!sha256:|blake3:)[^:]+:/.test(resource.blob);
 }
 
-const resourceKinds = new Set(["image", "file", "link"]);
+const kinds: Readonly<Record<Resource["kind"], true>> = { image: true, file: true, link: true };
+const resourceKinds: ReadonlySet<string> = /* @__PURE__ */ new Set(Object.keys(kinds));

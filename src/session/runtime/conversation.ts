@@ -8,6 +8,9 @@ import type { RemoteChanges } from "./session-state.js";
 /** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
 export const metadata = entryTypesWith("metadata");
 
+/** Entry types that are no part of the conversation: metadata, and moves of the leaf. */
+export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set([...metadata, "leaf"]);
+
 /** Whether another writer added only metadata. */
 export function isMetadataOnly(changes: RemoteChanges, tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
@@ -64,8 +67,7 @@ export function leafOf(added: readonly number[], rows: EntryTable): OthersLeaf |
  * end, directly or after rows outside the conversation. Linear in the rows.
  */
 export function branchEnds(rows: EntryTable): readonly number[] {
-  const outside = new Set(Array.from(metadata, (type) => rows.kindCode(type)));
-  outside.add(rows.kindCode("leaf"));
+  const outside = new Set(Array.from(outsideConversation, (type) => rows.kindCode(type)));
   const isFollowed = new Uint8Array(rows.size);
   for (let row = 0; row < rows.size; row++) {
     if (outside.has(rows.kindAt(row))) continue;
