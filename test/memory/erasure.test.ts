@@ -2,7 +2,7 @@ import { userMessage } from "sessile/content";
 import { sessionMemory } from "sessile/memory";
 import { eraseEntries, memorySessionStore } from "sessile/session";
 import { expect, it } from "vitest";
-import { asked } from "./support.js";
+import { asked, sharedText } from "./support.js";
 
 const blocks = [{ label: "facts", writable: true }] as const;
 const reason = "a request of the person";
@@ -28,6 +28,24 @@ it("an erasure names the values and prompts that came after the erased message",
   const { sessions } = await eraseEntries(store, session.id, [told], { reason });
   const memory = sessions[0]?.derived.filter(({ kind }) => kind === "memory");
   expect(memory?.map(({ entryId }) => entryId)).toEqual([value, prompt]);
+});
+
+it("an erasure says that a shared text may still have it", async () => {
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/" });
+  const memory = sessionMemory(session, { blocks: [...blocks, { label: "team", source: sharedText() }] });
+  const { id: first } = await session.appendMessage(userMessage("I live in Oslo."));
+  await memory.set("facts", "lives in Oslo");
+  const { id: second } = await session.appendMessage(userMessage("We ship on Fridays."));
+  const shared = "the sources of memory blocks that sessions share";
+  const before = await eraseEntries(store, session, [second], { reason });
+  expect(before.remaining).not.toContain(shared);
+  await session.refresh();
+  const { written } = await memory.set("team", "ships on Fridays");
+  for (const id of [first, written?.entryId ?? ""]) {
+    const { remaining } = await eraseEntries(store, session, [id], { reason });
+    expect(remaining).toContain(shared);
+  }
 });
 
 it("a memory that is open sees an erasure as soon as its session reads on", async () => {

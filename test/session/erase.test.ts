@@ -686,6 +686,11 @@ describe("files", () => {
     expect(filesWithCanary(dir)).toEqual([]);
     const shared = await eraseEntries(store, session, ["e0000002"], { reason, blobs });
     expect(shared.blobs).toEqual({ deleted: [], kept: [expect.anything()] });
+    const note = "blobs of entries that were erased before, until a collection";
+    expect(shared.remaining).not.toContain(note);
+    const repeated = await eraseEntries(store, session, ["e0000002"], { reason, blobs });
+    expect(repeated.blobs).toEqual({ deleted: [], kept: [] });
+    expect(repeated.remaining).toContain(note);
     const last = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
     expect(last.blobs?.deleted).toEqual(shared.blobs?.kept);
     expect(await all(blobs.list())).toEqual([]);

@@ -48,6 +48,10 @@ export interface ErasurePlan {
   readonly refs: ReadonlySet<BlobRef>;
   /** The number of lines without a readable id, which stay as they are. */
   readonly unread: number;
+  /** Whether an entry was erased before: the blobs that it named are no longer known. */
+  readonly isRepeated: boolean;
+  /** Whether memory blocks that sessions share may have content too: their texts are elsewhere. */
+  readonly isShared: boolean;
 }
 
 const { maxDepth } = defaultLimits;
@@ -79,6 +83,7 @@ export async function planErasure(
   const changes: LineReplacement[] = [];
   const refs = new Set<BlobRef>();
   let unread = 0;
+  let isRepeated = false;
   let isFirst = true;
   for await (const { bytes: stored, at } of storedLines(log as SessionLog)) {
     const bytes = isFirst ? stripBom(stored) : stored;
@@ -87,13 +92,16 @@ export async function planErasure(
     if (id === undefined) unread++;
     const record = id ? records.get(id) : undefined;
     const line = record && tombstoneLine(bytes, record.erasure, record.part);
+    if (record !== undefined && line === undefined) isRepeated = true;
     if (line === undefined) continue;
     for (const ref of blobRefsInLine(bytes)) refs.add(ref);
     changes.push({ at, length: stored.length, line: withLineFeed(line) });
   }
   const erased = [...records.keys()].sort((a, b) => rows.row(a) - rows.row(b));
   const derived = derivedEntries(rows, facts, new Set(erased));
-  return { changes, erased, derived, refs, unread };
+  const reached = new Set([...erased, ...derived.map(({ entryId }) => entryId)]);
+  const isShared = facts.entries.some((entry) => reached.has(entry.id) && isSharedValue(entry));
+  return { changes, erased, derived, refs, unread, isRepeated, isShared };
 }
 
 /** The bodies that a plan needs. */
@@ -175,6 +183,12 @@ function copiedFrom(entry: SessionEntry): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** Whether an entry is a write of a memory block whose text is kept by a source of the caller. */
+function isSharedValue(entry: SessionEntry): boolean {
+  if (entry.type !== "custom" || entry.customType !== "sessile.memory") return false;
+  return isRecord(entry.data) && typeof entry.data.version === "string";
 }
 
 /** The erasure of the user's first message, from which names of the session are made. */

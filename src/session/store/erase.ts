@@ -117,6 +117,9 @@ export async function eraseEntries(
     if (plan.unread > 0)
       notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
+    if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
+    if (plan.isRepeated && options.blobs !== undefined)
+      notes.add("blobs of entries that were erased before, until a collection");
     const { location } = session;
     done.push({
       partition: target.partition,
