@@ -94,7 +94,9 @@ async function printFacts({ person, session, memory }: Assistant): Promise<void>
 
 /** Takes all entries that have the words out of the person's sessions, and looks for the words in every file. */
 async function forget({ person, session, memory }: Assistant, words: string): Promise<Assistant> {
-  const has = (text: string) => text.toLowerCase().includes(words.toLowerCase());
+  // As they are, and with the escapes of JSON, as in a file.
+  const forms = [words, JSON.stringify(words).slice(1, -1)].map((form) => form.toLowerCase());
+  const has = (text: string) => forms.some((form) => text.toLowerCase().includes(form));
   console.log(`\n${person} wants "${words}" to be forgotten.`);
   // On every branch the other facts stay, in a value that never had the words.
   for (const { id } of session.leaves().toSorted((a, b) => Number(a.current) - Number(b.current))) {
@@ -114,14 +116,11 @@ async function forget({ person, session, memory }: Assistant, words: string): Pr
     console.log(`${report.sessions.flatMap(({ erased }) => erased).length} entries were erased.`);
     for (const note of report.remaining) console.log(`  may still have it: ${note}`);
   }
-  let [files, found, hits] = [0, 0, 0];
-  for (const file of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    if (!file.isFile()) continue;
-    files++;
-    if (has(await readFile(join(file.parentPath, file.name), "utf8"))) found++;
-  }
+  let [found, hits] = [0, 0];
+  const all = (await readdir(dir, { recursive: true, withFileTypes: true })).filter((file) => file.isFile());
+  for (const file of all) if (has(await readFile(join(file.parentPath, file.name), "utf8"))) found++;
   for await (const _ of sessions.search({ text: words, partition: person, branch: "all" })) hits++;
-  console.log(`${found} of ${files} files have the words, and a search finds ${hits} entries.`);
+  console.log(`${found} of ${all.length} files have the words, and a search finds ${hits} entries.`);
   return assistantOf(person);
 }
 

@@ -88,6 +88,11 @@ describe("a personal assistant", () => {
     expect(back.stdout).toMatch(/^0 of \d+ files have the words, and a search finds 0 entries\.$/m);
     const [documents, ...others] = filesOf().filter((file) => /\btrains\b/i.test(file));
     expect([documents, others]).toEqual([undefined, []]);
+    const told = 'My cat is "Tom \\ Jerry".';
+    const quoted = await runExample("12-assistant", [dir, "ben", told, "--forget", '"Tom \\ Jerry"']);
+    expect(quoted.stdout).toMatch(/^[1-9]\d* entries were erased\.$/m);
+    expect(quoted.stdout).toMatch(/^0 of \d+ files have the words/m);
+    expect(filesOf().filter((file) => file.includes("Jerry"))).toEqual([]);
     const { session: ben } = await open("ben");
     expect((await sessionMemory(ben, { blocks }).get("facts")).text).toBe("is called Ben");
   });
