@@ -8,7 +8,7 @@ import { batchOf, numbersOf } from "./lines.js";
 /** What outlives the deletion of rows, for people. */
 export const remainingInDatabase: readonly string[] = [
   "dead rows, keys of indices and statistics of the database until a `vacuum (full, analyze)`",
-  "the write-ahead log, replicas and backups of the database",
+  "the write-ahead log, replicas and backups of the database, and the log of the server if it has values",
 ];
 
 /** The values of an erasure behind those of the session and its head. */

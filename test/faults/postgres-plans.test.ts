@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { postgresSessionStore } from "sessile/postgres";
-import type { SessionStore } from "sessile/session";
+import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
@@ -118,5 +118,52 @@ describe("the cost of sessions in tables that grow", () => {
     const [{ stored, lines }] = rows as [{ stored: number; lines: number }];
     expect(lines).toBeGreaterThan(8_000_000);
     expect(stored / lines).toBeLessThan(1.4);
+  });
+
+  // @covers durability:postgres-growth
+  test("a search reads lines by the index of words, and an erasure or a deletion of a tenant by keys", {
+    timeout: 60_000,
+  }, async () => {
+    const indexed = postgresSessionStore({ db: client, search: true });
+    // Terms as of lines that were written with the index: a word of one line in a thousand, and one of all.
+    await client.query(
+      "update sessile.entry set terms = array_to_tsvector(array['rare' || seq % 1000, 'words']) where id = 'long-20000'",
+    );
+    await client.query("update sessile.session set indexed = head");
+    await indexed.migrate();
+    await addSessions(client, { from: 0, to: 1500, partition: "acme" });
+    await client.query("update sessile.session set indexed = head where partition = 'acme'");
+    await createSessions(client, ["searched"]);
+    const session = await indexed.open("searched", { mode: "write" });
+    const { id } = await session.appendMessage(userMessage("a rare lighthouse"));
+    await session.close();
+    await client.query("vacuum analyze");
+    const explained = postgresSessionStore({ db: driver, search: true });
+    const found: string[] = [];
+    const searched = await costsOf(async () => {
+      for await (const { entryId } of explained.search({ text: "lighthouse" })) found.push(entryId);
+    });
+    expect(found).toEqual([id]);
+    const [search] = searched;
+    const terms = scans(search as StatementCost).map((node) => [node["Node Type"], node["Relation Name"]]);
+    expect(terms).toContainEqual(["Bitmap Heap Scan", "entry"]);
+    expect(search?.nodes.map((node) => node["Index Name"])).toContain("entry_terms");
+    for (const cost of searched) {
+      for (const node of scans(cost))
+        if (node["Relation Name"] === "entry") expect(node["Node Type"]).not.toBe("Seq Scan");
+    }
+    const erased = await costsOf(() => eraseEntries(explained, "searched", [id], { reason: "a request" }));
+    const [row] = (await client.query("select count(*)::integer as n from sessile.entry")).rows;
+    expect(row.n).toBeGreaterThan(20_000);
+    for (const cost of erased) {
+      for (const node of scans(cost)) {
+        expect([node["Relation Name"], node["Node Type"]]).not.toEqual(["entry", "Seq Scan"]);
+        if (node["Relation Name"] === "entry") expect(node["Actual Rows"]).toBeLessThan(100);
+      }
+    }
+    const deleted = await costsOf(() => deletePartition(explained, "acme"));
+    expect(deleted.length).toBe(2);
+    for (const cost of deleted)
+      expect(scans(cost).map((node) => node["Node Type"])).not.toContain("Seq Scan");
   });
 });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -39,13 +39,16 @@ export function useProgram(source: URL): () => string {
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-child-"));
     chmodSync(dir, 0o755);
+    symlinkSync(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(dir, "node_modules"));
     await build({
       entry: { child: fileURLToPath(source) },
       outDir: dir,
       format: ["esm"],
       target: "node20",
       platform: "node",
-      noExternal: [/.*/],
+      noExternal: [/^(?!node-sqlite3-wasm$)/],
+      // It reads a file beside its own.
+      external: ["node-sqlite3-wasm"],
       // Of a dependency in CommonJS, `require` of Node's own modules stays in the bundle.
       banner: {
         js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',

@@ -42,6 +42,7 @@ export async function addEntries(db: PostgresQuery, id: string, count: number): 
 interface PlanNode {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
   readonly "Actual Rows": number;
   readonly "Shared Hit Blocks": number;
   readonly "Shared Read Blocks": number;
