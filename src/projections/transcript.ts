@@ -1,9 +1,18 @@
 import type { CallPart, NeutralRequest, Part, ResultPart, Turn, UserPart } from "./request.js";
+import type { TargetRules } from "./target.js";
 
 /**
  * Text forms for content that a target has no format for. These bytes are part of prompt caches, like those
  * of placeholders.ts.
  */
+
+/** The rules of targets with calls as text: ids and arguments are not rewritten. */
+export const textCallRules = {
+  takesReasoning: false,
+  callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
+  objectArguments: false,
+  userFirst: false,
+} as const satisfies TargetRules;
 
 /** A tool call as text on one line: tool, id and arguments. */
 export function callText({ name, id, arguments: input }: CallPart): string {

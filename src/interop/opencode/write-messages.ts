@@ -2,6 +2,7 @@
 
 import type { AssistantMessage, Message, Usage } from "../../content/index.js";
 import { unreachable } from "../../internal/arguments.js";
+import { bashText } from "../../projections/internal.js";
 import type { SessionEntry } from "../../session/index.js";
 import { entryRoles } from "../shared/entry-roles.js";
 import { millisecondsOf } from "../shared/values.js";
@@ -121,7 +122,7 @@ export class MessageWriter {
       }
       case "bashExecution": {
         const hidden = message.excludeFromContext === true ? { ignored: true } : {};
-        const parts = [{ type: "text", text: commandText(message), synthetic: true, ...hidden }];
+        const parts = [{ type: "text", text: bashText(message), synthetic: true, ...hidden }];
         return this.#addQuestion(entry, parts, { kept, draft: { type: "message", message } });
       }
       case "assistant":
@@ -287,17 +288,7 @@ function amount(value: number | undefined): number {
   return value !== undefined && Number.isFinite(value) ? value : 0;
 }
 
-function commandText(message: Message & { readonly role: "bashExecution" }): string {
-  const { command, output, exitCode, cancelled, truncated } = message;
-  const notes = [
-    truncated ? "output cut short" : "",
-    cancelled ? "cancelled" : typeof exitCode === "number" && exitCode !== 0 ? `exit code ${exitCode}` : "",
-  ].filter((note) => note !== "");
-  const end = notes.length === 0 ? "" : `\n[${notes.join("; ")}]`;
-  return `The user ran a command:\n\n<command>\n$ ${command}\n${output}${end}\n</command>`;
-}
-
-/** Puts a annotation on the first part that can have one, else on a part of its own that no model is sent. */
+/** Puts an annotation on the first part that can have one, else on a part of its own that no model is sent. */
 function withAnnotation(
   parts: readonly DraftPart[],
   annotation: object,

@@ -2,7 +2,7 @@ import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { RenderTools, Target } from "../target.js";
-import { transcriptOf } from "../transcript.js";
+import { textCallRules, transcriptOf } from "../transcript.js";
 
 /**
  * The agent's `agentCapabilities.promptCapabilities`. An absent member means that the agent does not accept
@@ -58,14 +58,7 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
     name: "acp-prompt",
     model: { provider: "acp", model: "none" },
     accepts: { user: media, toolResult: media },
-    rules: {
-      ...(history === "latest" ? { history } : {}),
-      takesReasoning: false,
-      // Ids and arguments appear only within text, so they need no rewriting.
-      callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
-      objectArguments: false,
-      userFirst: false,
-    },
+    rules: { ...(history === "latest" ? { history } : {}), ...textCallRules },
     limits: { profile },
     embedsBase64: true,
     render: (request, tools) => ({

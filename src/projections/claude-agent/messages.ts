@@ -2,7 +2,7 @@ import { describe, oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ClaudeShownBlock, claudeMedia, claudeShownBlock } from "../claude-blocks.js";
 import type { Target } from "../target.js";
-import { transcriptOf } from "../transcript.js";
+import { textCallRules, transcriptOf } from "../transcript.js";
 
 /**
  * A user message of the Claude Agent SDK. Assignable to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk.
@@ -57,14 +57,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
     name: "claude-agent",
     model: { provider: "claude-agent", model: "none" },
     accepts: { user: claudeMedia, toolResult: claudeMedia },
-    rules: {
-      ...(history === "latest" ? { history } : {}),
-      takesReasoning: false,
-      // Ids and arguments appear only within text, so they need no rewriting.
-      callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
-      objectArguments: false,
-      userFirst: false,
-    },
+    rules: { ...(history === "latest" ? { history } : {}), ...textCallRules },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,
     // No trace: the API counts the turns of the agent's own history, so its error paths do not refer to these

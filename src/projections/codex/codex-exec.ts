@@ -1,7 +1,7 @@
 import { describe, oneOfOption } from "../../internal/arguments.js";
 import type { MediaPart, NeutralRequest, Part, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import { transcriptOf } from "../transcript.js";
+import { textCallRules, transcriptOf } from "../transcript.js";
 
 /** An item of a turn, as the Codex SDK takes it. */
 export type CodexInputItem = { type: "text"; text: string } | { type: "local_image"; path: string };
@@ -65,14 +65,7 @@ export function codexExec(options: CodexExecOptions): Target<CodexExec> {
     model: { provider: "codex", model: "none" },
     // codex-rs/utils/image/Cargo.toml: it decodes these two (a stored copy, read 2026-11-21).
     accepts: { user: ["image/png", "image/jpeg"], toolResult: ["image/png", "image/jpeg"] },
-    rules: {
-      ...(history === "latest" ? { history } : {}),
-      takesReasoning: false,
-      // Ids and arguments appear only within text, so they need no rewriting.
-      callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
-      objectArguments: false,
-      userFirst: false,
-    },
+    rules: { ...(history === "latest" ? { history } : {}), ...textCallRules },
     render: (request, tools) => turnOf(inputOf(request, history === "transcript", pathOf, tools)),
   };
 }

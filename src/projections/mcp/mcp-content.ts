@@ -3,7 +3,7 @@ import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { AssistantPart, NeutralRequest, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import { asContent, callText, instructionsHeading, resultHeading } from "../transcript.js";
+import { asContent, callText, instructionsHeading, resultHeading, textCallRules } from "../transcript.js";
 
 /** A message of an MCP prompt: one block of one side. */
 export type McpPromptMessage = { role: "user" | "assistant"; content: ContentBlock };
@@ -43,13 +43,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     name: "mcp-content",
     model: { provider: "mcp", model: "none" },
     accepts: { user: media, toolResult: media },
-    // Ids and arguments appear only within text, so they need no rewriting.
-    rules: {
-      takesReasoning: false,
-      callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
-      objectArguments: false,
-      userFirst: false,
-    },
+    rules: textCallRules,
     limits: profile === undefined ? { profile: limitProfiles.mcp, transport } : { profile },
     embedsBase64: true,
     render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
