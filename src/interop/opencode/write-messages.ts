@@ -1,6 +1,6 @@
 /** Entries of a path as messages of opencode, without their ids. */
 
-import type { AssistantMessage, Message, Usage } from "../../content/index.js";
+import type { AssistantMessage, Usage } from "../../content/index.js";
 import { unreachable } from "../../internal/arguments.js";
 import { bashText } from "../../projections/internal.js";
 import type { SessionEntry } from "../../session/index.js";
