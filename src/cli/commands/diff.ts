@@ -18,7 +18,7 @@ interface Side {
 
 export const diff: CommandBody = {
   description: [
-    "Shows the entries behind the last common one, and the messages that a model gets at one point alone, such as",
+    "Shows the entries after the last common one, and the messages that a model gets at one point alone, such as",
     "those that a compaction or an edit took out.",
   ],
   finds: "if the points differ",
@@ -96,7 +96,7 @@ interface Result {
 
 async function print({ common, entries, context }: Result, out: Output): Promise<void> {
   const width = Math.min(out.columns, 200);
-  await out.line(out.style("bold", `Entries behind ${common === null ? "the start" : out.clean(common)}`));
+  await out.line(out.style("bold", `Entries after ${common === null ? "the start" : out.clean(common)}`));
   for (const [sign, side] of signed(entries)) {
     for (const entry of side) {
       const { kind, text } = headline(entry);

@@ -80,7 +80,7 @@ export const commands: readonly CommandRow[] = [
   },
   {
     name: "merge",
-    summary: "Merge two copies of a session file that both went on",
+    summary: "Merge two diverged copies of a session file",
     load: async () => (await import("./sync.js")).merge,
   },
   {
