@@ -15,8 +15,8 @@ import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import type { EditableBlock } from "./blocks.js";
 import type { MemoryHost } from "./host.js";
-import type { PresentValue } from "./render.js";
-import { cleanLine, cleanText, quoted } from "./text.js";
+import { type PresentValue, quotedText } from "./render.js";
+import { cleanLine, cleanText } from "./text.js";
 import { toolNames } from "./tools.js";
 import { presentValue } from "./write.js";
 
@@ -102,7 +102,7 @@ async function knownText(host: MemoryHost, signal: AbortSignal | undefined): Pro
   for (const block of host.blocks.values()) {
     if (block.kind !== "session" && block.kind !== "shared") continue;
     const { text } = await presentValue(block, state, signal);
-    if (text !== "") texts.push(`${block.label}:\n${quoted(text)}`);
+    if (text !== "") texts.push(`${block.label}:\n${quotedText(block, text)}`);
   }
   if (texts.length === 0) return "";
   const note = "These notes are kept beside the conversation. Do not repeat them in the text that you write.";

@@ -55,7 +55,10 @@ export interface MemoryModel {
 export interface RecordedBlock {
   /** Digest of its part of the prompt. */
   readonly digest: string;
-  /** The entry or version that it shows; null if it had no value. Absent for other kinds of block. */
+  /**
+   * The entry or version that it shows; null if it had no value. Absent for other kinds of block, and for a
+   * text of which it shows a part.
+   */
   readonly shows?: string | null;
 }
 

@@ -69,7 +69,32 @@ async function blockText(
   if (block.kind === "text") return { text: block.text };
   if (block.kind === "documents") return { text: documentsText(block, await contents.documents(block)) };
   const value = await contents.value(block);
-  return { text: editableText(block, value), shows: value.revision };
+  const text = editableText(block, value);
+  return isShownWhole(block, value.text) ? { text, shows: value.revision } : { text };
+}
+
+/** Whether a prompt or a result shows all of a text. Others may write a longer shared text than the bound. */
+export function isShownWhole({ maxTokens }: EditableBlock, text: string): boolean {
+  return estimateTextTokens(text) <= maxTokens;
+}
+
+/** The most characters of a text that are looked at for each token of its bound. */
+const maxCharacters = 64;
+
+/** A block's text for a model: quoted, and no longer than the bound of the block. */
+export function quotedText(block: EditableBlock, text: string): string {
+  if (text === "") return "(empty)";
+  if (isShownWhole(block, text)) return quoted(text);
+  let [length, most] = [0, Math.min(text.length, block.maxTokens * maxCharacters)];
+  while (length < most) {
+    const middle = Math.ceil((length + most) / 2);
+    if (isShownWhole(block, text.slice(0, middle))) length = middle;
+    else most = middle - 1;
+  }
+  // Whole lines, so that the model can name them to replace them.
+  const end = text.lastIndexOf("\n", length);
+  const rest = "(The rest is not shown: the text is too long. Remove lines of it with replace.)";
+  return `${quoted(text.slice(0, end > 0 ? end : length))}\n${rest}`;
 }
 
 function editableText(block: EditableBlock, { text, written }: PresentValue): string {
@@ -82,8 +107,7 @@ function editableText(block: EditableBlock, { text, written }: PresentValue): st
     writable ? `Change them with set_memory. ${usageText(text, maxTokens)}` : "You cannot change them.",
     ...(written === undefined ? [] : [`Written by entry ${safeId(written.entryId)}.`]),
   ];
-  const body = text === "" ? "(empty)" : quoted(text);
-  return [`## ${label}`, ...paragraph(description), lines.join(" "), "", body].join("\n");
+  return [`## ${label}`, ...paragraph(description), lines.join(" "), "", quotedText(block, text)].join("\n");
 }
 
 function documentsText(

@@ -7,9 +7,8 @@ import { listedName, loadDocument, loadedDocuments, resultDetails, unloadDrafts 
 import { memoryEntry } from "./entries.js";
 import type { MemoryHost } from "./host.js";
 import { type MemorySession, type PathState, readEntries, upwards } from "./path-state.js";
-import { usageText } from "./render.js";
+import { isShownWhole, quotedText, usageText } from "./render.js";
 import { searchText } from "./search.js";
-import { quoted } from "./text.js";
 import { actions, isMemoryTool, toolNames } from "./tools.js";
 import { appendAfter, behindLeaf, presentValue, type TextChange, type WriteOutcome } from "./write.js";
 
@@ -144,7 +143,9 @@ function changeOf({ action, text, old }: Readonly<Record<string, unknown>>): Tex
 function answerOf(block: EditableBlock, outcome: WriteOutcome): Answer {
   const { label, maxTokens } = block;
   const { text, revision } = outcome.present;
-  const details = { label, shows: revision };
+  const details = isShownWhole(block, text) ? { label, shows: revision } : { label };
+  const now =
+    text === "" ? "It is empty now." : `The quoted lines are its text now:\n${quotedText(block, text)}`;
   const usage = usageText(text, maxTokens);
   switch (outcome.status) {
     case "written":
@@ -157,22 +158,18 @@ function answerOf(block: EditableBlock, outcome: WriteOutcome): Answer {
       return refused(`${would} ${usage} ${next}`, { label, code: "BLOCK_TOO_LONG" });
     }
     case "changed":
-      return refused(`Not saved: ${label} was changed since you read it. ${presentText(text)}`, {
+      return refused(`Not saved: ${label} was changed since you read it. ${now}`, {
         ...details,
         code: "CONCURRENT_WRITER",
       });
     case "notFound":
-      return refused(`Not saved: \`old\` does not stand in ${label}. ${presentText(text)}`, details);
+      return refused(`Not saved: \`old\` does not stand in ${label}. ${now}`, details);
     case "ambiguous":
       return refused(
-        `Not saved: \`old\` stands more than once in ${label}. Give more of it. ${presentText(text)}`,
+        `Not saved: \`old\` stands more than once in ${label}. Give more of it. ${now}`,
         details,
       );
   }
-}
-
-function presentText(text: string): string {
-  return text === "" ? "It is empty now." : `The quoted lines are its text now:\n${quoted(text)}`;
 }
 
 /** The writer of a value: the call, and the message of the model that has it. */

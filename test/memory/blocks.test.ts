@@ -1,5 +1,6 @@
 import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
+import { estimateTextTokens } from "sessile/estimate";
 import { type MemoryBlock, sessionMemory } from "sessile/memory";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
@@ -297,6 +298,40 @@ describe("a shared block", () => {
     expect(told(result)).toContain("> of another");
     expect(source.text).toBe("of another");
     expect((await memory.history("team")).writes).toEqual([]);
+  });
+
+  it("that others made too long is shown in part, and can be shortened by parts alone", async () => {
+    const source = sharedText(Array.from({ length: 900 }, (_, n) => `fact ${n} about the shop`).join("\n"));
+    const session = await memorySessionStore().create({ cwd: "/" });
+    await session.appendMessage(userMessage("Hello."));
+    const memory = sessionMemory(session, { blocks: [{ label: "team", source, maxTokens: 50 }] });
+    const shown = () => memory.refresh().then(({ system }) => system);
+    const before = await shown();
+    expect(estimateTextTokens(before)).toBeLessThan(200);
+    expect(before).toMatch(/> fact 0 about the shop\n/);
+    expect(before).toMatch(/> fact \d+ about the shop\n\(The rest is not shown: /);
+    const set = (action: string, text: string, old?: string) =>
+      asked(session, memory, "set_memory", { label: "team", action, text, old });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const refused = await set("rewrite", "one");
+      expect(refused.isError).toBe(true);
+      expect(estimateTextTokens(told(refused))).toBeLessThan(200);
+    }
+    expect((await set("add", "one more")).isError).toBe(true);
+    expect(
+      (await set("replace", "a text of far more words than the line had before it", "fact 0 about the shop"))
+        .isError,
+    ).toBe(true);
+    expect((await set("replace", "", "fact 0 about the shop")).isError).toBe(false);
+    expect(source.text).toMatch(/^fact 1 about/);
+    source.text = "fact 1 about the shop";
+    source.version++;
+    expect(await shown()).not.toContain("The rest");
+    expect((await set("rewrite", "one")).isError).toBe(false);
+    // One line that is too long.
+    source.text = "word ".repeat(10_000);
+    source.version++;
+    expect(estimateTextTokens(await shown())).toBeLessThan(200);
   });
 
   it("without `set` is not for the model, nor for a program", async () => {
