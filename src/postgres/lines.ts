@@ -8,6 +8,12 @@ import { type LineSummary, summarizeLines } from "../session/internal.js";
 /** A page has at least one line, else at most this number of bytes and lines. */
 export const pageBytes = 1024 * 1024;
 export const pageLines = 4096;
+
+/** Lines at most of a page of so many bytes: the server reads as many, also if the bytes allow fewer. */
+export function linesWithin(bytes: number): number {
+  return Math.min(pageLines, Math.max(16, bytes >> 8));
+}
+
 /** The bound of one statement. PostgreSQL's is 1 GB, also for text of twice the length. */
 export const maxBatchBytes = 256 * 1024 * 1024;
 

@@ -19,9 +19,9 @@ import {
   isSameLines,
   lengthsOf,
   linesOf,
+  linesWithin,
   numbersOf,
   pageBytes,
-  pageLines,
   placesByPage,
   summaryValues,
 } from "./lines.js";
@@ -128,7 +128,7 @@ export class PostgresLog implements SessionLog {
     let end = maxHead;
     for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
-      const values = [...this.#key, next, bytes, pageLines, end, maxLineBytes];
+      const values = [...this.#key, next, bytes, linesWithin(bytes), end, maxLineBytes];
       const [row] = await reader.query(this.#operation("read"), sql.read, values);
       if (row === undefined) throw this.#gone();
       const [base, head] = [Number(row.base), Number(row.head)];
@@ -151,7 +151,7 @@ export class PostgresLog implements SessionLog {
     const { reader, sql, maxLineBytes } = this.#tables;
     for (let end = before ?? null, bytes = firstPageBytes; ; bytes = Math.min(4 * bytes, pageBytes)) {
       options.signal?.throwIfAborted();
-      const values = [...this.#key, end, bytes, pageLines, maxLineBytes];
+      const values = [...this.#key, end, bytes, linesWithin(bytes), maxLineBytes];
       const [row] = await reader.query(this.#operation("read"), sql.readBackwards, values);
       if (row === undefined) throw this.#gone();
       if (row.lengths === null) return;

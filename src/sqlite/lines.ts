@@ -10,6 +10,8 @@ import type { SqliteValue } from "./driver.js";
 export const maxRowBytes = 1024 * 1024;
 /** A page of a read begins within this number of bytes. */
 export const pageBytes = 1024 * 1024;
+/** The first page of a log that is read from its end, which is often the only one. */
+export const firstPageBytes = 64 * 1024;
 /** Lines that one statement reads by their places. */
 const maxPlaces = 1000;
 /** The bytes of one append. */

@@ -6,7 +6,16 @@ import { linesBackwards } from "./backwards.js";
 import type { Changes } from "./changes.js";
 import type { Database, Operation } from "./database.js";
 import type { SqliteRow } from "./driver.js";
-import { bytesOf, endsLine, LineJoiner, type LogRow, maxRowBytes, pageBytes, placesByPage } from "./lines.js";
+import {
+  bytesOf,
+  endsLine,
+  firstPageBytes,
+  LineJoiner,
+  type LogRow,
+  maxRowBytes,
+  pageBytes,
+  placesByPage,
+} from "./lines.js";
 import type { Statements } from "./statements.js";
 
 /** The session of a log. */
@@ -69,15 +78,16 @@ export class LogReader {
 
   async *read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { database, sql, maxLineBytes } = this.tables;
+    const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
     const lines = new LineJoiner(maxLineBytes);
     let next = from === undefined ? 0 : this.headOf(from);
     let end: number | undefined;
     for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
-      const values = [next, next, ...this.key, pageBytes, end ?? Number.MAX_SAFE_INTEGER];
+      const values = [next, next, ...this.key, bytes, end ?? Number.MAX_SAFE_INTEGER];
       const rows = await database.query(this.operation("read"), sql.read, values);
       const [first] = rows;
       if (first === undefined) throw this.gone();
@@ -105,13 +115,19 @@ export class LogReader {
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<Omit<LogBatch, "restarted" | "next">, void, undefined> {
     const { database, sql, maxLineBytes } = this.tables;
+    let bytes = firstPageBytes;
     const readBefore = async (end: number) => {
-      options.signal?.throwIfAborted();
-      const values = [end, pageBytes, ...this.key];
-      const found = await database.query(this.operation("read"), sql.readBefore, values);
-      const [first] = found;
-      if (first === undefined) throw this.gone();
-      return { base: Number(first.base), rows: first.at === null ? [] : found.map(rowOf) };
+      for (;;) {
+        options.signal?.throwIfAborted();
+        const page = bytes;
+        bytes = Math.min(4 * bytes, pageBytes);
+        const found = await database.query(this.operation("read"), sql.readBefore, [end, page, ...this.key]);
+        const [first] = found;
+        if (first === undefined) throw this.gone();
+        // No row begins in a page that is smaller than a row.
+        if (first.at === null && page < maxRowBytes) continue;
+        return { base: Number(first.base), rows: first.at === null ? [] : found.map(rowOf) };
+      }
     };
     yield* linesBackwards(before ?? Number.MAX_SAFE_INTEGER, readBefore, maxLineBytes);
   }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { assistantMessage, toolResult, userMessage } from "sessile";
+import { SessileError } from "sessile/errors";
 import {
   buildSessionContext,
   type EntryDraft,
@@ -18,8 +19,11 @@ import {
 } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { breakage } from "../arbitraries/broken-sessions.js";
 import { rounds } from "../support/rounds.js";
+import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const model = { provider: "p", model: "m" };
 type Entry = SessionEntry | UnknownEntry;
@@ -69,6 +73,7 @@ const step = fc.oneof(
   fc.record({ label: fc.nat() }),
   fc.record({ edit: fc.nat() }),
   fc.constant({ summary: true as const }),
+  fc.record({ compact: fc.nat() }),
 );
 
 async function play(
@@ -98,7 +103,12 @@ async function play(
     else if ("label" in each) await append({ type: "label", targetId: one(each.label), label: "x" });
     else if ("edit" in each)
       await append({ type: "context_edit", targetId: one(each.edit), replacement: { content: "edited" } });
-    else await append({ type: "branch_summary", fromId: "root", summary: "so far" });
+    else if ("compact" in each) {
+      const kept = session.tree.path(session.leafId).map(({ id }) => id);
+      const firstKeptEntryId = kept[each.compact % kept.length];
+      if (firstKeptEntryId !== undefined)
+        await append({ type: "compaction", summary: "so far", firstKeptEntryId, tokensBefore: 1 });
+    } else await append({ type: "branch_summary", fromId: "root", summary: "so far" });
   }
   await session.flush();
   return session;
@@ -125,7 +135,8 @@ describe("recent", () => {
             expect(all.flatMap(({ entries }) => entries)).toEqual(path);
             expect(all).toEqual(await pages((each) => session.recent(each), options));
           }
-          // The context of the page is the end of the context.
+          // The context of the page is the end of the context, unless a compaction keeps what is before the page.
+          if (newest.entries.some(({ type }) => type === "compaction")) return;
           const window = new SessionTree(newest.entries);
           const entry = (id: string) => newest.entries.find((each) => each.id === id);
           const leafId = newest.entries.at(-1)?.id ?? null;
@@ -137,6 +148,53 @@ describe("recent", () => {
       { numRuns: rounds(60, 3000) },
     );
     expect(cut).toBeGreaterThan(10);
+  });
+
+  test("is the end of the path of a file, whatever other branches, damage and torn end it has", async () => {
+    const steps = fc.array(step, { minLength: 1, maxLength: 20 });
+    const ending = fc.constantFrom("\n", "", '\n{"type":"message","id":"torn', `\n${"\0".repeat(300)}`);
+    const damage = fc.option(breakage, { nil: (bytes: Uint8Array) => bytes });
+    const bound = fc.record({
+      messages: fc.integer({ min: 1, max: 8 }),
+      bytes: fc.integer({ min: 1, max: 3000 }),
+    });
+    let [cut, refused] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(steps, ending, damage, bound, async (all, end, broken, { messages, bytes }) => {
+        const disk = new SimulatedDisk();
+        const store = fileSessionStoreOn(disk, { dir: "/s", durability: "disk" });
+        const written = await play(store, [{ say: true }, ...all]);
+        const { id, location = "" } = written;
+        await written.close();
+        disk.put(
+          location,
+          broken(Buffer.concat([disk.bytes(location)?.subarray(0, -1) ?? Buffer.of(), Buffer.from(end)])),
+        );
+        const ref = { id, location };
+        const opened = await store
+          .open(ref, { mode: "read" })
+          .catch((error: unknown) => error as SessileError);
+        if (opened instanceof SessileError) {
+          refused++;
+          await expect(store.recent(ref)).rejects.toMatchObject({ code: opened.code });
+          return;
+        }
+        // Of two lines with an id, recent has the last, and the tree the first.
+        if (opened.diagnostics.some(({ code }) => code === "DUPLICATE_ID")) return;
+        const path = await opened.path();
+        for (const options of [{ messages }, { bytes }, {}]) {
+          const all = await pages((each) => store.recent(ref, each), options);
+          expect(all.flatMap(({ entries }) => entries)).toEqual(path);
+          expect(all).toEqual(await pages((each) => opened.recent(each), options));
+        }
+        const newest = await store.recent(ref, { messages });
+        if (newest.truncated) cut++;
+        await opened.close();
+      }),
+      { numRuns: rounds(100, 3000) },
+    );
+    expect(cut).toBeGreaterThan(10);
+    expect(refused).toBeGreaterThan(0);
   });
 
   /** A store whose logs count what is read of them. */

@@ -71,7 +71,8 @@ const maxOverrun = 1000;
 /**
  * Takes a page from the entries of a path, the last one first. A page begins with a turn; if the newest turn
  * exceeds the bounds, with the earliest entry of it that parts no result from its call; and if none is within
- * the bounds, with the next one before. Requests no more entries than that needs.
+ * the bounds, with the next one before. Requests no more entries than that needs, and the one before a page,
+ * since a damaged log may lack it.
  */
 export async function takeRecent(
   steps: AsyncIterable<PathStep | FarParent>,
@@ -81,7 +82,9 @@ export async function takeRecent(
   const sums = { bytes: 0, messages: 0, tokens: 0 };
   const open = new Set<string>();
   let [turn, pair] = [0, 0];
+  let isFull = false;
   for await (const step of steps) {
+    if (isFull) return pageOf(taken, taken.length, "farAt" in step ? step.farAt : undefined);
     if ("farAt" in step) {
       if (pair === 0) continue;
       return pageOf(taken, turn || pair, step.farAt);
@@ -102,7 +105,8 @@ export async function takeRecent(
     }
     if (isWithin) continue;
     const end = turn || pair || (open.size === 0 || taken.length > maxOverrun ? taken.length : 0);
-    if (end > 0) return pageOf(taken, end);
+    if (end > 0 && end < taken.length) return pageOf(taken, end);
+    isFull = end > 0;
   }
   return pageOf(taken, taken.length);
 }

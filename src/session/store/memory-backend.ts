@@ -155,16 +155,23 @@ class MemoryLog implements SessionLog {
     return { position: positionOf(this.#stored), at: lines.map((_, index) => first + index) };
   }
 
-  async *read(from: LogPosition | undefined): AsyncIterable<LogBatch> {
+  async *read(
+    from: LogPosition | undefined,
+    { batchBytes }: { readonly batchBytes?: number } = {},
+  ): AsyncIterable<LogBatch> {
     const current = this.#current();
     if (current !== this.#stored) throw goneError(this.#stored.id);
     const [generation, count] = from?.split(":") ?? [];
     const isOurs = Number(generation) === current.generation;
     const start = isOurs && Number(count) <= current.lines.length ? Number(count) : 0;
-    const lines = current.lines.slice(start);
+    // A reader that names a size may need the first lines alone.
+    const isPart = from === undefined && batchBytes !== undefined && current.lines.length > pageLines;
+    const lines = current.lines.slice(start, isPart ? pageLines : undefined);
     const at = lines.map((_, index) => start + index);
     const restarted = from !== undefined && from !== positionOf(undefined) && !isOurs;
-    yield { lines, at, next: positionOf(current), ...(restarted ? { restarted: true as const } : {}) };
+    const next = isPart ? (`${current.generation}:${pageLines}` as LogPosition) : positionOf(current);
+    yield { lines, at, next, ...(restarted ? { restarted: true as const } : {}) };
+    if (isPart) yield* this.read(next);
   }
 
   async *readBackwards(before: number | undefined): AsyncIterable<Pick<LogBatch, "lines" | "at">> {
