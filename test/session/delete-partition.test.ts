@@ -199,6 +199,17 @@ test("deletePartition of a bucket deletes staged bytes too, and counts what it d
   expect([...bucket.objects.keys()]).toEqual(["staging/0"]);
 });
 
+test("deletePartition says that blobs in a store without partitions stay", async () => {
+  const blobs = memoryBlobStore();
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/work", partition: "acme" });
+  const { ref } = await blobs.put(bytesOf("one"));
+  await session.append([{ type: "message", message: userMessage(`see ${ref}`) }]);
+  const { remaining } = await deletePartition(store, "acme", { blobs });
+  expect(await blobs.stat(ref)).toBeDefined();
+  expect(remaining.join("\n")).toContain("blobs that the sessions put into another partition");
+});
+
 test("deletePartition leaves no byte of quarantined blobs and temporary files", async () => {
   const dir = temporaryDirectory();
   const blobs = fileBlobStore({ dir });

@@ -49,6 +49,7 @@ export async function deletePartition(
   const blobs = options.blobs.backend.partition(partition);
   const tally = await deleteBlobs(blobs, signal);
   for (const note of (await blobs.clear?.()) ?? []) remaining.push(note);
+  remaining.push("blobs that the sessions put into another partition or store, until a collection");
   remaining.push("versions, replicas and backups of deleted blobs, if the storage keeps them");
   return { partition, sessions, blobs: tally, remaining };
 }

@@ -143,7 +143,7 @@ export async function eraseEntries(
   }
   const { blobs, note } = await eraseNamed(current, refs, partition, options);
   if (note !== undefined) notes.add(note);
-  notes.add("copies of the session in other stores and files, and replies that repeat the content");
+  notes.add("copies of the session in other stores and files, and replies and names that repeat the content");
   notes.add("open handles, until they read again");
   notes.add("the logs of providers that the content was sent to");
   return { sessions: done, ...(blobs === undefined ? {} : { blobs }), remaining: [...notes] };
