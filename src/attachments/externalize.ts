@@ -1,3 +1,5 @@
+/** Moves inline images of messages and entries to the blob store, as resources. */
+
 import {
   describeResource,
   type ImageBlock,

@@ -1,3 +1,5 @@
+/** Identifies the bytes of a source by their content and stores them as a resource. */
+
 import { type BlobStore, digest } from "../blobs/index.js";
 import type { StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";

@@ -1,3 +1,5 @@
+/** Returns bytes to the quotas of a backend's partitions when blobs are deleted, collected or quarantined. */
+
 import type { BlobRef } from "../content/index.js";
 import type { BlobBackend, BlobReading } from "./backend.js";
 import type { BlobQuotas } from "./quotas.js";

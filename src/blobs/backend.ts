@@ -1,9 +1,9 @@
-import type { BlobRef } from "../content/index.js";
-
 /**
  * The port between a blob store and its storage. A backend moves bytes under given names; hashing, limits and
  * verification belong to the store. `blobStoreConformance` is its specification.
  */
+
+import type { BlobRef } from "../content/index.js";
 
 /** Facts about a stored blob, without reading it. */
 export interface BlobStat {

@@ -1,3 +1,5 @@
+/** Garbage collection: mark by references, move other blobs to the trash, delete them after a grace. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, integerOption } from "../internal/arguments.js";

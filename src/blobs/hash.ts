@@ -1,3 +1,5 @@
+/** Digests: the hash functions of refs, built in or passed in. */
+
 import { blake3 as nobleBlake3 } from "@noble/hashes/blake3.js";
 import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
 import type { BlobRef } from "../content/index.js";

@@ -1,3 +1,5 @@
+/** The intake of bytes: chunks of a source, hashed and checked against limits and declared facts. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, integerOption } from "../internal/arguments.js";

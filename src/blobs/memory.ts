@@ -1,3 +1,5 @@
+/** The memory backend of blobs. */
+
 import type { BlobRef } from "../content/index.js";
 import { concatBytes } from "../internal/bytes.js";
 import type { BlobBackend, BlobStat, BlobTrash, BlobWriter, TrashedBlob } from "./backend.js";

@@ -1,6 +1,6 @@
-import type { BlobBackend } from "./backend.js";
-
 /** Which backends hold one named partition, for an erasure: it has to know whose references count. */
+
+import type { BlobBackend } from "./backend.js";
 
 const named = new WeakSet<BlobBackend>();
 

@@ -1,3 +1,5 @@
+/** Puts: the bytes of a source into a backend, each blob once. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { abortable } from "../internal/abort.js";

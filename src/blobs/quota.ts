@@ -1,10 +1,10 @@
+/** The quota of a store: its puts reserve their bytes before they store them. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { randomHex8 } from "../internal/ids.js";
 import type { BlobBackend } from "./backend.js";
 import { type BlobQuotas, type BlobReservation, type BlobRoom, ProcessQuotas } from "./quotas.js";
-
-/** The quota of a store: its puts reserve their bytes before they store them. */
 
 /** Room in a store for one put. */
 export interface Reservation {

@@ -1,9 +1,9 @@
-import type { BlobRef } from "../content/index.js";
-
 /**
  * The port that counts the bytes of partitions, so that quotas hold across processes, and its implementation
  * for one process. A reservation has the bytes of one put under way; used bytes are stored.
  */
+
+import type { BlobRef } from "../content/index.js";
 
 /** The bytes of one put under way. */
 export interface BlobReservation {

@@ -1,3 +1,5 @@
+/** Verified reads: a corrupt blob is quarantined and never returned. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { abortable } from "../internal/abort.js";

@@ -1,10 +1,10 @@
-import type { BlobRef } from "../content/index.js";
-import { toHex } from "../internal/bytes.js";
-
 /**
  * A set of refs for collections: about 45 bytes a ref, where a Set of strings takes more than 150. Each ref
  * has a mark, for those that were found.
  */
+
+import type { BlobRef } from "../content/index.js";
+import { toHex } from "../internal/bytes.js";
 
 /** A record: the digest, the algorithm, and whether the ref was found. */
 const recordBytes = 34;

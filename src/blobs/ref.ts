@@ -1,3 +1,5 @@
+/** Refs, which name a blob by its digest: `sha256:…`, `blake3:…`. */
+
 import type { BlobRef } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 

@@ -1,3 +1,5 @@
+/** A blob store on a backend. */
+
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { abortable } from "../internal/abort.js";

@@ -1,3 +1,5 @@
+/** The public types of blob stores. */
+
 import type { BlobRef } from "../content/index.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 

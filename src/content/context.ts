@@ -1,3 +1,5 @@
+/** Contexts: the messages of the next model call, with their origins; policies of replay. */
+
 import type { ContextMessage } from "./message.js";
 import type { StoredResource } from "./resource.js";
 

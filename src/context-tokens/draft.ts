@@ -1,3 +1,5 @@
+/** Inserts planned attachments into a draft, and completes their placeholders. */
+
 import { integerOption } from "../internal/arguments.js";
 import { anyOpener, closer, failedMark, opener, parseContextTokens, pendingMark } from "./parse.js";
 import type { ComposeStep } from "./plan.js";

@@ -1,3 +1,5 @@
+/** Parses a text into context tokens and the text between them, without loss. */
+
 import { describe } from "../internal/arguments.js";
 import { insideOf, isAbsolutePath } from "./paths.js";
 

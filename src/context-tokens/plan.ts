@@ -1,3 +1,5 @@
+/** Plans a paste or a drop: which items are imported, inserted as tokens or text, or refused. */
+
 import { describe, integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { mediaTypeInfo, mediaTypeInfoOfExtension } from "../internal/media-types.js";

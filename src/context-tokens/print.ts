@@ -1,3 +1,5 @@
+/** Prints context tokens, the inverse of the parser. */
+
 import { type ErrorDetails, SessileError } from "../errors/index.js";
 import { type ContextTokenKind, closer, opener, parseContextTokens } from "./parse.js";
 import { isAbsolutePath } from "./paths.js";

@@ -1,3 +1,5 @@
+/** Segments of a parsed text as views for a user interface. */
+
 import {
   type BrokenReason,
   type BrokenSegment,

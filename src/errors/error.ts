@@ -1,3 +1,5 @@
+/** The one error class of the library. */
+
 import type { ErrorCode, ErrorDetails } from "./codes.js";
 
 /** Parts of a {@link SessileError} beside its code and message. */

@@ -1,3 +1,5 @@
+/** Estimates the tokens of an image by the rules of a model family. */
+
 import { describe, integerArgument, unreachable } from "../internal/arguments.js";
 
 /**

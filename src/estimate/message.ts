@@ -1,3 +1,5 @@
+/** Estimates the tokens of a message and of an attachment. */
+
 import type {
   ContextMessage,
   ImageBlock,

@@ -1,3 +1,5 @@
+/** Token estimators that count runs of characters by script. */
+
 import { type Kind, kindOf, kinds } from "./characters.js";
 
 /** Tokens per character, by script. */

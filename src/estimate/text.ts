@@ -1,3 +1,5 @@
+/** Estimates the tokens of a text. */
+
 import { describe } from "../internal/arguments.js";
 import { type RunWeights, runEstimator } from "./runs.js";
 

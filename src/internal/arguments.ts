@@ -1,6 +1,6 @@
-import { SessileError } from "../errors/index.js";
-
 /** Checks of arguments. Their errors name the argument, the expected value and the actual one. */
+
+import { SessileError } from "../errors/index.js";
 
 /** The failure that an acknowledged write survives: `disk` a power loss, `os` a crash of the process. */
 export type Durability = "disk" | "os";

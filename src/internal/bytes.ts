@@ -1,3 +1,5 @@
+/** Bytes and text: UTF-8, concatenation, hexadecimal digits. */
+
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

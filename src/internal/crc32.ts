@@ -1,10 +1,10 @@
-import { hex8 } from "./bytes.js";
-
 /**
  * CRC-32 as in zlib and PNG: reflected polynomial EDB88320, initial value and final xor FFFFFFFF.
  *
  * @see https://www.rfc-editor.org/rfc/rfc1952 section 8 (read 2026-11-21)
  */
+
+import { hex8 } from "./bytes.js";
 
 /** Signed, so that the arithmetic stays in 32-bit integers. */
 type Table = Int32Array;

@@ -1,7 +1,7 @@
+/** Ids: random ids, names that are safe in file names, and blob ids in text. */
+
 import { describe } from "./arguments.js";
 import { hex8 } from "./bytes.js";
-
-/** Ids: random ids, names that are safe in file names, and blob ids in text. */
 
 const pool = new Uint32Array(256);
 let used = pool.length;

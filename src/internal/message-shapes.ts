@@ -1,3 +1,9 @@
+/**
+ * Resources, blocks and messages as shapes. Their checks, the zod schemas of `sessile/session/schema`, and
+ * the block types of each role derive from them. In `internal` instead of `content`, because the session
+ * needs them and they are not exported. A type test compares them with the types of `content`.
+ */
+
 import {
   anything,
   array,
@@ -16,12 +22,6 @@ import {
   union,
   variants,
 } from "./shape.js";
-
-/**
- * Resources, blocks and messages as shapes. Their checks, the zod schemas of `sessile/session/schema`, and
- * the block types of each role derive from them. In `internal` instead of `content`, because the session
- * needs them and they are not exported. A type test compares them with the types of `content`.
- */
 
 const described = {
   resourceId: matching<string>(/^res_[0-9a-f]{16}$/),

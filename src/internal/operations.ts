@@ -1,6 +1,6 @@
-import { SessileError } from "../errors/index.js";
-
 /** Metrics: a report of each operation of a store. */
+
+import { SessileError } from "../errors/index.js";
 
 /** One operation of a store, when it has ended. */
 export interface StoreOperation {

@@ -1,3 +1,5 @@
+/** Zod schemas derived from shapes. */
+
 import * as z from "zod";
 import type { Fields, Infer, Shape } from "./shape.js";
 

@@ -1,3 +1,5 @@
+/** Checks the attachments and texts of a request against a limit profile. */
+
 import { describe } from "../internal/arguments.js";
 import { essenceOf } from "../internal/media-types.js";
 import type {

@@ -1,3 +1,5 @@
+/** The known limit profiles by name. */
+
 import { acp } from "./data/acp.js";
 import { anthropic } from "./data/anthropic.js";
 import { bedrockConverse } from "./data/bedrock.js";

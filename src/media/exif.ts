@@ -1,3 +1,5 @@
+/** Reads the orientation in EXIF data. */
+
 import { u16be, u16le, u32be, u32le } from "./byte-reader.js";
 import type { Orientation } from "./types.js";
 import { maxParts } from "./types.js";

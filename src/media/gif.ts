@@ -1,3 +1,5 @@
+/** Reads the size and the frames of a GIF. */
+
 import { u16le, u32be } from "./byte-reader.js";
 import type { ImageMedia, InvalidMedia } from "./types.js";
 import { image, invalid } from "./types.js";

@@ -1,3 +1,5 @@
+/** Reads the size and orientation of a JPEG. */
+
 import { u16be } from "./byte-reader.js";
 import { exifOrientation, hasExifPrefix } from "./exif.js";
 import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";

@@ -1,3 +1,5 @@
+/** Media types by file name, and extensions by media type. */
+
 import { essenceOf, mediaTypeInfo, mediaTypeInfoOfExtension } from "../internal/media-types.js";
 import type { Media } from "./types.js";
 

@@ -1,3 +1,5 @@
+/** Reads the size and orientation of a PNG, and whether it is animated. */
+
 import { fourCC, u32be } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
 import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";

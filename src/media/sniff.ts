@@ -1,3 +1,5 @@
+/** Identifies bytes by their content: images, PDF, text. */
+
 import { describe } from "../internal/arguments.js";
 import { u32be } from "./byte-reader.js";
 import { isGif, readGif } from "./gif.js";

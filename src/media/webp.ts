@@ -1,3 +1,5 @@
+/** Reads the size and orientation of a WebP, and whether it is animated. */
+
 import { fourCC, u16le, u24le, u32be, u32le } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
 import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";

@@ -1,3 +1,5 @@
+/** Converts assistant messages: reasoning, signatures and opaque blocks for their own model only. */
+
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
 import { describe, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";

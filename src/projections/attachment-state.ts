@@ -1,3 +1,5 @@
+/** The state of an attachment in the stages of a projection, and its report. */
+
 import type { AttachmentReason, LeakageBoundary } from "../attachments/index.js";
 import {
   attachmentText,

@@ -1,3 +1,5 @@
+/** Decides each attachment of a context, then loads those that are sent. */
+
 import { replayCurrentTurn } from "../attachments/index.js";
 import { attachmentText, decideAttachments, inlineAsResources } from "../attachments/internal.js";
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";

@@ -1,3 +1,5 @@
+/** Converts text and attachment blocks to parts of a request. */
+
 import type { ImageBlock, TextBlock } from "../content/index.js";
 import type { LossList } from "./losses.js";
 import type { AttachmentPlace, Origin, PendingAttachment, PendingUserPart, TextPart } from "./request.js";

@@ -1,3 +1,5 @@
+/** The JSON body of a request in pieces, with base64 encoded late. */
+
 import { base64Pieces } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { Base64Placeholders, type Outline, outlineOf } from "./media-part.js";

@@ -1,3 +1,5 @@
+/** Places the cache markers of a request. */
+
 import type { NeutralRequest, Part, Turn } from "./request.js";
 
 /** The position of a cache marker: after the system text, or after a turn. */

@@ -1,3 +1,5 @@
+/** Text, image and document blocks of Claude, shared by two targets. */
+
 import { isBlank } from "./block-reader.js";
 import type { MediaPart, ReferencePart, UserPart } from "./request.js";
 

@@ -1,3 +1,5 @@
+/** Content blocks of MCP, shared with ACP. */
+
 import type { LinkResource } from "../content/index.js";
 import { isTextual } from "./media-part.js";
 import type { MediaPart, UserPart } from "./request.js";

@@ -1,3 +1,5 @@
+/** Enforces the limits of a request: replaces the oldest attachments by text until it fits. */
+
 import { encodeUtf8 } from "../internal/bytes.js";
 import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../limits/index.js";
 import { type AttachmentState, type ProjectionContext, rejectAttachment } from "./attachment-state.js";

@@ -1,3 +1,5 @@
+/** Explains a provider's refusal: finds the part, the entry and the attachment that it names. */
+
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";

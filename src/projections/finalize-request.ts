@@ -1,3 +1,5 @@
+/** Completes a request: placeholders for empty messages, media moved out of tool results. */
+
 import { encodeUtf8 } from "../internal/bytes.js";
 import { type AttachmentState, descriptor } from "./attachment-state.js";
 import type { LossList } from "./losses.js";

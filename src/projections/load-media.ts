@@ -1,3 +1,5 @@
+/** Loads attachments: references of the provider, verified bytes, resizing. */
+
 import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";

@@ -1,3 +1,5 @@
+/** The losses of a projection, by code, entry and block. */
+
 import type { Origin } from "./request.js";
 
 /**

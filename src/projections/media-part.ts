@@ -1,3 +1,5 @@
+/** Media parts of a request, whose base64 is computed late, and placeholders for it. */
+
 import type { StoredResource } from "../content/index.js";
 import { encodeBase64 } from "../internal/base64.js";
 import { decodeUtf8 } from "../internal/bytes.js";

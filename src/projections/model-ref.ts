@@ -1,3 +1,5 @@
+/** Compares the model of a message with that of a target. */
+
 import type { AssistantMessage } from "../content/index.js";
 import type { ModelRef } from "./target.js";
 

@@ -1,3 +1,5 @@
+/** Makes turns that alternate, with one result per call and ids that the target accepts. */
+
 import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "../content/index.js";
 import { describe, integerArgument } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";

@@ -1,11 +1,11 @@
+/** The texts that a projection adds. They are part of prompt caches: a change here changes every request. */
+
 import type {
   BashExecutionMessage,
   BranchSummaryMessage,
   CompactionSummaryMessage,
 } from "../content/index.js";
 import { withoutInvitation } from "../internal/covered-resources.js";
-
-/** The texts that a projection adds. They are part of prompt caches: a change here changes every request. */
 
 /** A compaction summary, in a tagged block. */
 export function summaryText({ summary }: CompactionSummaryMessage): string {

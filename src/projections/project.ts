@@ -1,3 +1,5 @@
+/** The projection of a context to a request: the stages in order. */
+
 import { resourcesIn } from "../attachments/index.js";
 import { dropRefusedNotes } from "../attachments/internal.js";
 import type { Context, ContextItem } from "../content/index.js";

@@ -1,3 +1,5 @@
+/** The options and the result of a projection. */
+
 import type { LeakageBoundary } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy } from "../content/index.js";

@@ -1,3 +1,5 @@
+/** Digests of a request's prefix, to find why a prompt cache missed. */
+
 import { digest } from "../blobs/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { Projection } from "./projection.js";

@@ -1,3 +1,5 @@
+/** Drafts of context edits that exclude refused content from later requests. */
+
 import { type Context, type ContextMessage, describeResource, type Resource } from "../content/index.js";
 import type { EntryDraft } from "../session/index.js";
 

@@ -1,3 +1,5 @@
+/** References to bytes that a provider already has. */
+
 import type { BlobRef } from "../content/index.js";
 
 /** A reference to bytes that a provider already has or can fetch. */

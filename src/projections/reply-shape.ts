@@ -1,3 +1,5 @@
+/** Checks the shape of replies. */
+
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import {

@@ -1,3 +1,5 @@
+/** The neutral request: turns and parts before a target renders them. */
+
 import type { LinkResource, StoredResource } from "../content/index.js";
 import type { ProviderReference } from "./references.js";
 

@@ -1,3 +1,5 @@
+/** Selects the messages of a context that a target gets, and its system text. */
+
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../internal/arguments.js";
 import { assistantParts } from "./assistant-turn.js";

@@ -1,3 +1,5 @@
+/** The port of targets: facts about a provider, and the function that renders its request. */
+
 import type { ImageFamily, ImageTokenRule, PdfFamily } from "../estimate/index.js";
 import type { LimitProfile } from "../limits/index.js";
 import type { Loss } from "./losses.js";

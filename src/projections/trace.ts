@@ -1,3 +1,5 @@
+/** The provenance of a rendered request: the part that each of its blocks comes from. */
+
 import { isRecord } from "../internal/shape.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";

@@ -1,10 +1,10 @@
-import type { CallPart, NeutralRequest, Part, ResultPart, Turn, UserPart } from "./request.js";
-import type { TargetRules } from "./target.js";
-
 /**
  * Text forms for content that a target has no format for. These bytes are part of prompt caches, like those
  * of placeholders.ts.
  */
+
+import type { CallPart, NeutralRequest, Part, ResultPart, Turn, UserPart } from "./request.js";
+import type { TargetRules } from "./target.js";
 
 /** The rules of targets with calls as text: ids and arguments are not rewritten. */
 export const textCallRules = {

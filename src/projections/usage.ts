@@ -1,3 +1,5 @@
+/** Estimates the cost of a request in tokens and bytes. */
+
 import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";

@@ -1,3 +1,5 @@
+/** A queue of frames as columns, for the ring. */
+
 import type { SequencedFrame, TetherFrame } from "./frame.js";
 
 const maxInitialCapacity = 1024;

@@ -1,3 +1,5 @@
+/** Frames for the gateway: images of a turn, and its last message. */
+
 import { currentTurnStart, readPayload } from "../attachments/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import {

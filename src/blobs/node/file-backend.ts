@@ -1,3 +1,5 @@
+/** The backend of blobs in files: temp file, fsync, atomic rename. */
+
 import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import type { Durability } from "../../internal/arguments.js";

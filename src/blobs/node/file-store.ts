@@ -1,3 +1,5 @@
+/** Opens a blob store in a directory. */
+
 import { type Durability, oneOfOption, stringArgument } from "../../internal/arguments.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { createNodeFileSystem } from "../../internal/node/node-file-system.js";

@@ -1,3 +1,5 @@
+/** The layouts of blob files in a directory: sharded by digest, or flat with extensions. */
+
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { BlobRef } from "../../content/index.js";

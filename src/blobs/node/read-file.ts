@@ -1,3 +1,5 @@
+/** Reads blob files: small ones whole, large ones in pieces on the thread pool. */
+
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFullySync } from "../../internal/node/read-write-fully.js";
 

@@ -1,3 +1,5 @@
+/** The directory of a file blob store: its format file and its folders. */
+
 import { join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import type { Durability } from "../../internal/arguments.js";

@@ -1,3 +1,5 @@
+/** Temp files of blobs: written, fsynced, published by an atomic rename, removed after a crash. */
+
 import { dirname } from "node:path";
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { errnoOf } from "../../internal/node/file-system.js";

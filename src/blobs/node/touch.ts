@@ -1,3 +1,5 @@
+/** Renews the lease of a blob by the modification time of its file. */
+
 import { dirname } from "node:path";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { errnoOf } from "../../internal/node/file-system.js";

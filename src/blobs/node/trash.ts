@@ -1,3 +1,5 @@
+/** The trash and the quarantine of a file blob store. */
+
 import { basename, dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import { randomHex8 } from "../../internal/ids.js";

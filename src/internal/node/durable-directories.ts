@@ -1,3 +1,5 @@
+/** Durable names: fsync of the parent directories of a store's files, each once. */
+
 import { dirname } from "node:path";
 import type { FileSystem } from "./file-system.js";
 import { errnoOf } from "./file-system.js";

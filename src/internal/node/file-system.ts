@@ -1,3 +1,5 @@
+/** The file-system port of the stores, and the errors of its calls. */
+
 import { SessileError } from "../../errors/index.js";
 
 /**

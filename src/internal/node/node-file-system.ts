@@ -1,3 +1,5 @@
+/** The file-system port on Node's `fs`. */
+
 import * as fs from "node:fs";
 import type { ExactFileStat, FileKind, FileStat, FileSystem, OpenFile, OpenMode } from "./file-system.js";
 import { errnoOf } from "./file-system.js";

@@ -1,3 +1,5 @@
+/** Identifies processes across machines and reboots, for lock files. */
+
 import * as fs from "node:fs";
 import * as os from "node:os";
 import { errnoOf } from "./file-system.js";

@@ -1,3 +1,5 @@
+/** Publishes a complete file under a free name, without replacing another one. */
+
 import type { FileSystem } from "./file-system.js";
 import { errnoOf } from "./file-system.js";
 

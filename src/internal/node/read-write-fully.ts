@@ -1,3 +1,5 @@
+/** Complete reads and writes: loops over short reads and writes, and guards against silent ones. */
+
 import type { FileSystem, OpenFile, OpenMode } from "./file-system.js";
 
 /** Reads at an offset until `into` is full or the file ends. Returns the number of bytes read. */

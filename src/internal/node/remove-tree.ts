@@ -1,3 +1,5 @@
+/** Removes the directory of a partition, atomically by name. */
+
 import { basename, dirname, join } from "node:path";
 import { randomHex8 } from "../ids.js";
 import type { FileSystem } from "./file-system.js";

@@ -1,3 +1,5 @@
+/** Limits of the Agent Client Protocol. */
+
 import type { LimitProfile } from "../profile.js";
 
 /** A prompt of the Agent Client Protocol. */

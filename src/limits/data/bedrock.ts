@@ -1,3 +1,5 @@
+/** Limits of Amazon Bedrock's Converse API. */
+
 import type { LimitProfile } from "../profile.js";
 
 const asOf = "2026-11-21";

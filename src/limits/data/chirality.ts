@@ -1,3 +1,5 @@
+/** Limits of Chirality's attachments. */
+
 import type { LimitProfile } from "../profile.js";
 
 /** The limits of attachments of one turn, in bytes. The only copy of these numbers. */

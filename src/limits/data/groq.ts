@@ -1,3 +1,5 @@
+/** Limits of Groq. */
+
 import type { LimitProfile } from "../profile.js";
 
 const page = {

@@ -1,3 +1,5 @@
+/** Limits of the Model Context Protocol. */
+
 import type { LimitProfile } from "../profile.js";
 
 /** A message of the Model Context Protocol, such as a prompt or a tool's result. */

@@ -1,3 +1,5 @@
+/** Limits of Mistral. */
+
 import type { LimitProfile } from "../profile.js";
 
 const measured = {

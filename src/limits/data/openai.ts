@@ -1,3 +1,5 @@
+/** Limits of OpenAI's APIs. */
+
 import type { LimitProfile } from "../profile.js";
 
 const asOf = "2026-11-21";

@@ -1,3 +1,5 @@
+/** Limits of the Telegram Bot API. */
+
 import type { LimitProfile } from "../profile.js";
 
 const page = {

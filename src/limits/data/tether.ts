@@ -1,3 +1,5 @@
+/** Limits of Tether frames. */
+
 import type { LimitProfile } from "../profile.js";
 
 /** The limits of the Tether transport, in bytes and counts. The only copy of these numbers. */

@@ -1,3 +1,5 @@
+/** Limits of xAI. */
+
 import type { LimitProfile } from "../profile.js";
 
 const page = {

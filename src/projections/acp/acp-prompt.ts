@@ -1,3 +1,5 @@
+/** The target of prompts for ACP agents. */
+
 import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";

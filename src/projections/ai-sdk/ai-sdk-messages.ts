@@ -1,3 +1,5 @@
+/** The target of model messages of the AI SDK. */
+
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
 import type { Target, TargetMedia } from "../target.js";

@@ -1,3 +1,5 @@
+/** The table of provider families behind the AI SDK: limits, rules, media, signatures. */
+
 import { limitProfiles } from "../../limits/index.js";
 import type { Target, TargetLimits, TargetMedia, TargetRules } from "../target.js";
 

@@ -1,5 +1,3 @@
-import { isRecord } from "../../internal/shape.js";
-
 /**
  * Types of messages that fit `ModelMessage` of the AI SDK 6 and 7. If a part has several forms, these types
  * use the one that both versions keep.
@@ -7,6 +5,8 @@ import { isRecord } from "../../internal/shape.js";
  * @see https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message and
  *   https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message (stored copies, read 2026-11-21)
  */
+
+import { isRecord } from "../../internal/shape.js";
 
 /** A JSON value. */
 export type AiSdkJson =

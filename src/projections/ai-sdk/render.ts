@@ -1,3 +1,5 @@
+/** Renders a request as messages of the AI SDK. */
+
 import { copyJson } from "../../internal/json.js";
 import { DocumentNames, isTextual } from "../media-part.js";
 import type {

@@ -1,3 +1,5 @@
+/** Reads a reply of the AI SDK as an assistant message. */
+
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";

@@ -1,3 +1,5 @@
+/** Blocks of earlier replies that the Messages API refuses, to be dropped. */
+
 import { isRecord } from "../../internal/shape.js";
 import type { AssistantPart, OpaquePart, Part, ReasoningPart, ResultPart, Turn } from "../request.js";
 import type { RenderTools } from "../target.js";

@@ -1,3 +1,5 @@
+/** Renders a request for the Messages API. */
+
 import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { withoutSpaceAtEnd } from "../block-reader.js";

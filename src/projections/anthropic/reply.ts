@@ -1,3 +1,5 @@
+/** Reads a reply of the Messages API as an assistant message. */
+
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
 import { anything, array, isRecord, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";

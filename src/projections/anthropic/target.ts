@@ -1,3 +1,5 @@
+/** The target of Anthropic's Messages API. */
+
 import { oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { claudeMedia } from "../claude-blocks.js";

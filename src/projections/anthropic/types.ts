@@ -1,3 +1,5 @@
+/** The request shapes of the Messages API, and the facts about its models. */
+
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { ClaudeCacheControl, ClaudeShownBlock, ClaudeTextBlock } from "../claude-blocks.js";

@@ -1,3 +1,5 @@
+/** Renders a request for Converse. */
+
 import { describe, unreachable } from "../../internal/arguments.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { copyJson } from "../../internal/json.js";

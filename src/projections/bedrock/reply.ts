@@ -1,3 +1,5 @@
+/** Reads a reply of Converse as an assistant message. */
+
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { decodeBase64, encodeBase64 } from "../../internal/base64.js";

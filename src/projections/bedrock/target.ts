@@ -1,3 +1,5 @@
+/** The target of Amazon Bedrock's Converse API, and the facts about its model families. */
+
 import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { Target } from "../target.js";

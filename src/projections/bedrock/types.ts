@@ -1,5 +1,3 @@
-import type { Json } from "../../internal/json.js";
-
 /**
  * Types of a Converse request, as far as a projection writes it. Each is assignable to its counterpart in
  * `@aws-sdk/client-bedrock-runtime` without importing it. Values are mutable, as in that package.
@@ -7,6 +5,8 @@ import type { Json } from "../../internal/json.js";
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy,
  *   2026-11-21), and the types of `@aws-sdk/client-bedrock-runtime` 3.1162
  */
+
+import type { Json } from "../../internal/json.js";
 
 /** The conversation, and the instructions if there are any. */
 export interface BedrockRequest {

@@ -1,3 +1,5 @@
+/** The target of user messages for the Claude Agent SDK. */
+
 import { describe, oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ClaudeShownBlock, claudeMedia, claudeShownBlock } from "../claude-blocks.js";

@@ -1,3 +1,5 @@
+/** The target of arguments and images for `codex exec`. */
+
 import { describe, oneOfOption } from "../../internal/arguments.js";
 import type { MediaPart, NeutralRequest, Part, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";

@@ -1,3 +1,5 @@
+/** Reads a reply of the Gemini API as an assistant message. */
+
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";

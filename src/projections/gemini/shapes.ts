@@ -1,8 +1,3 @@
-import { copyJsonObject } from "../../internal/json.js";
-import { isRecord } from "../../internal/shape.js";
-import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
-import type { RenderTools } from "../target.js";
-
 /**
  * Types of a `generateContent` request, as far as a projection writes it. Each is assignable to the type of
  * the same name in `@google/genai` without importing it. Values are mutable, as in that package.
@@ -10,6 +5,11 @@ import type { RenderTools } from "../target.js";
  * @see https://ai.google.dev/api/caching#Content (stored copy, 2026-11-21), and the types of `@google/genai`
  *   2.32
  */
+
+import { copyJsonObject } from "../../internal/json.js";
+import { isRecord } from "../../internal/shape.js";
+import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
+import type { RenderTools } from "../target.js";
 
 /** The conversation, and the instructions beside it. */
 export interface GeminiRequest {

@@ -1,3 +1,5 @@
+/** The target of the Gemini API. */
+
 import { stringArgument, unreachable } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";

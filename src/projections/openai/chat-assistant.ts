@@ -1,3 +1,5 @@
+/** Renders assistant messages for Chat Completions. */
+
 import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart } from "../request.js";

@@ -1,3 +1,5 @@
+/** The dialects of servers that implement Chat Completions. */
+
 import { describe, oneOfOption } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallIdRule } from "../target.js";

@@ -1,3 +1,5 @@
+/** Reads a reply of Chat Completions as an assistant message. */
+
 import type { AssistantMessage, StopReason } from "../../content/index.js";
 import { copyJson } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";

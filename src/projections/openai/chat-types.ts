@@ -1,3 +1,5 @@
+/** The request shapes of Chat Completions. */
+
 import type { OpenaiBreakpoint } from "./options.js";
 
 /** Text in a message. */

@@ -1,3 +1,5 @@
+/** The target of OpenAI's Chat Completions. */
+
 import { unreachable } from "../../internal/arguments.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";

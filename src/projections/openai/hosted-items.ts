@@ -1,3 +1,5 @@
+/** The items of OpenAI's hosted tools, and their checks. */
+
 import { isRecord } from "../../internal/shape.js";
 import { clientMembers } from "./client-calls.js";
 import { hasMembers, type Members } from "./round-trip-metadata.js";

@@ -1,3 +1,5 @@
+/** Renders assistant messages as items of Responses. */
+
 import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";

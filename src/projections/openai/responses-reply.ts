@@ -1,3 +1,5 @@
+/** Reads a reply of Responses as an assistant message. */
+
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";

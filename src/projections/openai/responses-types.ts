@@ -1,3 +1,5 @@
+/** The request shapes of Responses. */
+
 import type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 import type { OpenaiHostedItem } from "./hosted-items.js";
 import type { OpenaiBreakpoint } from "./options.js";

@@ -1,3 +1,5 @@
+/** The target of OpenAI's Responses API. */
+
 import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import { limitProfiles } from "../../limits/index.js";

@@ -1,9 +1,9 @@
-import type { SessileError } from "../../errors/index.js";
-
 /**
  * The port between a session and its storage. A backend stores lines and compares positions; it knows nothing
  * of entries, trees or contexts. `sessionStoreConformance` is its specification.
  */
+
+import type { SessileError } from "../../errors/index.js";
 
 /** The end of a log, as one writer saw it. Opaque: equal positions mean the same log in the same state. */
 export type LogPosition = string & { readonly __position: unique symbol };

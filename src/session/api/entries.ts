@@ -1,3 +1,5 @@
+/** The public types of entries and headers. */
+
 import type {
   AssistantMessage,
   ImageBlock,

@@ -1,3 +1,5 @@
+/** The events of sessions and stores. */
+
 import { EventEmitter } from "eventemitter3";
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { Diagnostic } from "./diagnostics.js";

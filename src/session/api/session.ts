@@ -1,3 +1,5 @@
+/** The public interface of an open session. */
+
 import type { Context, Message } from "../../content/index.js";
 import type { PermissionRule, SessionInfo } from "../runtime/session-info.js";
 import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";

@@ -1,3 +1,5 @@
+/** The public interface of session stores. */
+
 import type { SessileError } from "../../errors/index.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";

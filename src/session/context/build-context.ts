@@ -1,3 +1,5 @@
+/** Builds the context for a model from the path to a leaf. */
+
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
@@ -12,8 +14,6 @@ import {
   resultsOfRemovedCalls,
   updatesOf,
 } from "./context-items.js";
-
-/** Builds the context for a model from the path to a leaf. */
 
 /**
  * A computation that needs bodies of entries. Yields the rows that it needs next, and resumes with a look-up

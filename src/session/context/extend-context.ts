@@ -1,3 +1,5 @@
+/** Extends the last context after appends, instead of building it anew. */
+
 import type { Context } from "../../content/index.js";
 import { entryTypesWith } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";

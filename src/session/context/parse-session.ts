@@ -1,3 +1,5 @@
+/** Parses a session file from bytes or text, without a store. */
+
 import { describe, integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import type { Diagnostics } from "../api/diagnostics.js";

@@ -1,3 +1,7 @@
+/**
+ * Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws.
+ */
+
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { DiagnosticCode, LineDiagnostic } from "../api/diagnostics.js";
@@ -20,10 +24,6 @@ import { entryTypesWith, isEntryType } from "./entry-types.js";
 import { type ParseLineOptions, parseLine } from "./line-json.js";
 import { headerVersion, migrateEntry } from "./migrate.js";
 import { fieldsProblem, headerProblem, normalizeContent, normalizeMessage } from "./validate.js";
-
-/**
- * Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws.
- */
 
 /** A decoded line. */
 export type DecodedLine =

@@ -1,3 +1,5 @@
+/** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
+
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
@@ -6,8 +8,6 @@ import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.j
 import { appendChecksum, encodeLineWithChecksum } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { entryProblem, jsonProblem } from "./validate.js";
-
-/** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
 
 /** Options of {@link encodeEntry}. */
 export interface EncodeOptions {

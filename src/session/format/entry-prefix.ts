@@ -1,12 +1,12 @@
-import { hex8 } from "../../internal/bytes.js";
-import { messageRoles } from "../../internal/message-shapes.js";
-import { entryTypeNames } from "./entry-types.js";
-
 /**
  * Reads the canonical prefix of an entry's line, without parsing the line:
  * `{"type":"…","id":"…","parentId":null|"…","timestamp":"…"`, for messages with `,"message":{"role":"…"`.
  * Writers that serialise fields in that order produce it, pi included. Other lines are parsed in whole.
  */
+
+import { hex8 } from "../../internal/bytes.js";
+import { messageRoles } from "../../internal/message-shapes.js";
+import { entryTypeNames } from "./entry-types.js";
 
 /** The fields of an entry that the tree needs. */
 export interface EntryHead {

@@ -1,3 +1,5 @@
+/** The table of entry types: one row each, from which checks, schemas and sets of types derive. */
+
 import {
   blockShape,
   messageRoles,

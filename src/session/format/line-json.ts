@@ -1,10 +1,10 @@
+/** Parses one line as JSON, and reads and writes its checksum. Nothing here throws. */
+
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
 import { isTooDeep } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
-
-/** Parses one line as JSON, and reads and writes its checksum. Nothing here throws. */
 
 /** The JSON of a line, or the reason that it has none. */
 export type ParsedLine =

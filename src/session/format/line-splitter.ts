@@ -1,3 +1,5 @@
+/** Splits chunks of bytes into lines, with a maximum length. */
+
 import { concatBytes } from "../../internal/bytes.js";
 
 /** The receiver of a {@link LineSplitter}. */

@@ -1,11 +1,11 @@
-import { parseIsoTime } from "./entry-prefix.js";
-
 /**
  * Reads the prefix of a message's line in its most frequent form: ids of eight digits and an ISO time, so
  * that every part has a fixed offset. A drop-in for {@link parseEntryPrefix}, which handles all other lines.
  * Opening 100,000 entries takes 182 ms of CPU time with it and 266 ms without. Opening 1,000 with a context
  * takes 46 and 54 ms (Node 20, fresh process).
  */
+
+import { parseIsoTime } from "./entry-prefix.js";
 
 const layout = [
   '{"type":"message","id":"········","parentId":"········",',

@@ -1,14 +1,14 @@
-import { describe } from "../../internal/arguments.js";
-import { isRecord } from "../../internal/shape.js";
-import type { Diagnostic } from "../api/diagnostics.js";
-import { parseLine } from "./line-json.js";
-import { normalizeMessage } from "./validate.js";
-
 /**
  * Migrates lines of versions 1 and 2. Version 1 has no ids: a line's id is its ordinal among the lines that
  * parse, in eight hexadecimal digits, so that every reader derives the same id. Its parent is the entry
  * before.
  */
+
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import type { Diagnostic } from "../api/diagnostics.js";
+import { parseLine } from "./line-json.js";
+import { normalizeMessage } from "./validate.js";
 
 /** The id of version 1 for a line's ordinal. */
 export function ordinalToId(ordinal: number): string {

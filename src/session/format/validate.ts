@@ -1,10 +1,10 @@
+/** Validates entries, and normalizes the unknown parts of stored messages. */
+
 import { isResource, type Resource } from "../../content/index.js";
 import { describe } from "../../internal/arguments.js";
 import { contentRules, messageShape } from "../../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
-
-/** Validates entries, and normalizes the unknown parts of stored messages. */
 
 /** The `expected` of a problem that is a `__proto__` key. */
 export const unsafeKeyExpected = "no such key";

@@ -1,8 +1,8 @@
+/** An erasure in a log file: the bytes of the new file, and the removal of other copies of the old one. */
+
 import { basename, dirname, join } from "node:path";
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import type { LineReplacement } from "../api/backend.js";
-
-/** An erasure in a log file: the bytes of the new file, and the removal of other copies of the old one. */
 
 const chunkBytes = 1 << 20;
 

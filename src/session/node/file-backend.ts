@@ -1,3 +1,5 @@
+/** The backend of sessions in files. */
+
 import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";

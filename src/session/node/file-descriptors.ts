@@ -1,13 +1,13 @@
+/**
+ * The descriptors of session files: a bound on their number over all open sessions, the one that a log reads
+ * its lines from, and the checks of a file that is opened.
+ */
+
 import { SessileError } from "../../errors/index.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { storageError } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
-
-/**
- * The descriptors of session files: a bound on their number over all open sessions, the one that a log reads
- * its lines from, and the checks of a file that is opened.
- */
 
 /** An open session, whose descriptors can be closed and opened again later. */
 export interface DescriptorHolder {

@@ -1,3 +1,5 @@
+/** The lock on a session file: acquired for appends, renewed, taken over from dead processes. */
+
 import { SessileError } from "../../errors/index.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import {

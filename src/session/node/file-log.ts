@@ -1,3 +1,5 @@
+/** The log of a session in a file. */
+
 import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";

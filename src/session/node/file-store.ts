@@ -1,3 +1,5 @@
+/** Opens a session store in a directory, or a single session file. */
+
 import { basename, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";

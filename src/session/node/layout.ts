@@ -1,12 +1,12 @@
-import { basename, dirname, join } from "node:path";
-import { encodeUtf8 } from "../../internal/bytes.js";
-import { crc32Hex } from "../../internal/crc32.js";
-import { isName, partitionFolder } from "../../internal/ids.js";
-
 /**
  * The paths of session files: `<dir>/<project>/<time>_<id>.jsonl`, the layout of pi, so that both can read
  * one directory. A named partition is a directory `@<name>` above its projects.
  */
+
+import { basename, dirname, join } from "node:path";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { crc32Hex } from "../../internal/crc32.js";
+import { isName, partitionFolder } from "../../internal/ids.js";
 
 /** The directory that holds a partition's projects. */
 export function partitionDirectory(dir: string, partition: string): string {

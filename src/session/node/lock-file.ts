@@ -1,3 +1,8 @@
+/**
+ * The lock file itself: created exclusively, removed only by its holder, or by a takeover if the holder is
+ * dead.
+ */
+
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
@@ -5,11 +10,6 @@ import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully, readFullySync } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
-
-/**
- * The lock file itself: created exclusively, removed only by its holder, or by a takeover if the holder is
- * dead.
- */
 
 /** The owner of a lock file. */
 export interface LockHolder extends ProcessIdentity {

@@ -1,11 +1,11 @@
-import { crc32Hex } from "../../internal/crc32.js";
-import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
-import type { LogPosition } from "../api/backend.js";
-
 /**
  * The position of a log file's end, which the compare-and-swap of an append compares: the file's identity,
  * its size, and a fingerprint of its last line. Also the checks of a file's end without its size and times.
  */
+
+import { crc32Hex } from "../../internal/crc32.js";
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
+import type { LogPosition } from "../api/backend.js";
 
 /** A position as its parts. */
 export interface FilePosition {

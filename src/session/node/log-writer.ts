@@ -1,3 +1,5 @@
+/** Appends to a log file: compare-and-swap of the end, repair of a torn tail, fsync, poisoning. */
+
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import type { DurableDirectories } from "../../internal/node/durable-directories.js";

@@ -1,11 +1,11 @@
+/** Reads both ends of a session file, as lists and the search for an id need them. */
+
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFullySync } from "../../internal/node/read-write-fully.js";
 import { formatVersion, type SessionHeader } from "../api/entries.js";
 import { decodeHead } from "../format/decode.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { maxHeadLines } from "../store/list.js";
-
-/** Reads both ends of a session file, as lists and the search for an id need them. */
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;

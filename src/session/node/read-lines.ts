@@ -1,3 +1,7 @@
+/**
+ * Reads the lines of a log file: all from a position on, in chunks of whole lines, or some by their ranges.
+ */
+
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { readFully } from "../../internal/node/read-write-fully.js";
 import type { LinePlace, LogBatch, LogPosition, LongLine } from "../api/backend.js";
@@ -9,10 +13,6 @@ import {
   printPosition,
   readFingerprint,
 } from "./log-position.js";
-
-/**
- * Reads the lines of a log file: all from a position on, in chunks of whole lines, or some by their ranges.
- */
 
 const defaultChunkBytes = 1 << 20;
 /**

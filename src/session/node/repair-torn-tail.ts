@@ -1,3 +1,5 @@
+/** Repair of a torn tail: the line feed that a crash left out. */
+
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFully } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";

@@ -1,3 +1,8 @@
+/**
+ * Whole log files: the atomic replacement of all lines, by a migration, which keeps the old file, or by an
+ * erasure, which does not; and the copy of a log's lines into a new file for a fork.
+ */
+
 import { dirname } from "node:path";
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
@@ -9,11 +14,6 @@ import {
 } from "../../internal/node/read-write-fully.js";
 import { sessionExists } from "./file-descriptors.js";
 import type { LogWriterOptions } from "./log-writer.js";
-
-/**
- * Whole log files: the atomic replacement of all lines, by a migration, which keeps the old file, or by an
- * erasure, which does not; and the copy of a log's lines into a new file for a fork.
- */
 
 const chunkBytes = 1 << 20;
 

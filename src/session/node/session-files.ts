@@ -1,3 +1,5 @@
+/** Finds the session files of a store's directory, by project and id. */
+
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { partitionOfFolder } from "../../internal/ids.js";

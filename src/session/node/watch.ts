@@ -1,3 +1,5 @@
+/** Watches a log file for changes. */
+
 import type { FileSystem } from "../../internal/node/file-system.js";
 
 /**

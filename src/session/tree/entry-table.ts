@@ -1,3 +1,5 @@
+/** The entries of a session as columns of numbers, one row each. */
+
 import { IntColumn, NumberColumn } from "../../internal/columns.js";
 import type { LinePlace } from "../api/backend.js";
 import {

@@ -1,12 +1,14 @@
+/** Fills the table of entries from the lines of a log, with diagnostics. */
+
 import { SessileError } from "../../errors/index.js";
 import type { LinePlace } from "../api/backend.js";
-import type { LineDiagnostic } from "../api/diagnostics.js";
 import {
   type Diagnostic,
   DiagnosticList,
   type Diagnostics,
   extraHeader,
   isTerminatedTornLine,
+  type LineDiagnostic,
   linesBeforeHeader,
   lineTooLong,
   newerVersion,

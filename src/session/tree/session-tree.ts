@@ -1,3 +1,5 @@
+/** The tree of a session: nodes, children, paths. */
+
 import { SessileError } from "../../errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";

@@ -1,3 +1,5 @@
+/** Content blocks of files for the Claude Agent SDK. */
+
 import { encodeBase64 } from "../../../internal/base64.js";
 import { decodeUtf8 } from "../../../internal/bytes.js";
 import { agreesWith, type ImageMedia, type ImageMediaType, sniff } from "../../../media/index.js";

@@ -1,3 +1,5 @@
+/** The refusals of attachment paths, with their codes. */
+
 import { type ErrorDetails, SessileError } from "../../../errors/index.js";
 import { chiralityLimits } from "../../../limits/index.js";
 

@@ -1,3 +1,5 @@
+/** Chooses the form of a prompt: text alone, or a message with attachments. */
+
 import { SessileError } from "../../../errors/index.js";
 import { describe } from "../../../internal/arguments.js";
 import { isBlank } from "../../block-reader.js";

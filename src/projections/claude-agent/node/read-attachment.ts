@@ -1,3 +1,5 @@
+/** Reads an attachment from a file. */
+
 import { access, constants } from "node:fs/promises";
 import nodePath from "node:path";
 import { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "../../../attachments/node/index.js";

@@ -1,3 +1,5 @@
+/** Resolves attachment paths to content blocks, within the limits of a turn. */
+
 import type { ReadLocalFileOptions } from "../../../attachments/node/index.js";
 import { describe } from "../../../internal/arguments.js";
 import { chiralityLimits } from "../../../limits/index.js";

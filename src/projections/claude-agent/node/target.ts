@@ -1,3 +1,5 @@
+/** Checks content blocks against the limits of the agent's model. */
+
 import {
   checkLimits,
   type LimitItem,

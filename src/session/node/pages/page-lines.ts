@@ -1,3 +1,8 @@
+/**
+ * The lines of a page of {@link readEntriesBackwards}: read backwards in steps, decoded one by one with the
+ * version of the header, and the diagnostics that a single line has.
+ */
+
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
 import type { LinePlace } from "../../api/backend.js";
 import type { LineDiagnostic } from "../../api/diagnostics.js";
@@ -26,11 +31,6 @@ import { headerVersion } from "../../format/migrate.js";
 import { eachLine } from "../../runtime/log-lines.js";
 import { type BackwardLine, linesBackwards } from "../read-backwards.js";
 import { type ReadLineOptions, readLines } from "../read-lines.js";
-
-/**
- * The lines of a page of {@link readEntriesBackwards}: read backwards in steps, decoded one by one with the
- * version of the header, and the diagnostics that a single line has.
- */
 
 /** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {

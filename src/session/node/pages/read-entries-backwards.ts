@@ -1,3 +1,5 @@
+/** Reads the entries of a session file in pages, newest first. */
+
 import { resolve } from "node:path";
 import { SessileError } from "../../../errors/index.js";
 import { describe, integerOption, stringArgument } from "../../../internal/arguments.js";

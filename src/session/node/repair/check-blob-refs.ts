@@ -1,3 +1,5 @@
+/** Checks that the blobs that a session names exist. */
+
 import type { BlobRef } from "../../../content/index.js";
 import { decodeUtf8 } from "../../../internal/bytes.js";
 import { mapConcurrent } from "../../../internal/concurrency.js";

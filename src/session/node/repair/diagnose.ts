@@ -1,3 +1,5 @@
+/** Diagnoses a session file: every problem of its lines, sidecar files and blobs, read-only. */
+
 import { resolve } from "node:path";
 import type { BlobRef } from "../../../content/index.js";
 import { integerOption, stringArgument } from "../../../internal/arguments.js";

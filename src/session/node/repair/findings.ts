@@ -1,3 +1,5 @@
+/** The findings of a diagnosis: their codes and severities, and those of sidecar files. */
+
 import { basename, dirname, join } from "node:path";
 import type { BlobRef } from "../../../content/index.js";
 import { SessileError } from "../../../errors/index.js";

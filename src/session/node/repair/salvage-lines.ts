@@ -1,3 +1,5 @@
+/** The lines of a salvaged session: intact ones, and placeholders that keep the tree in one piece. */
+
 import { SessileError } from "../../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../../internal/bytes.js";
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";

@@ -1,3 +1,5 @@
+/** Salvages a damaged session file into a new one. */
+
 import { basename, dirname, resolve } from "node:path";
 import { SessileError } from "../../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../../internal/arguments.js";

@@ -1,3 +1,5 @@
+/** Scans every line of a session file, with the problems of each. */
+
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
 import type { LinePlace } from "../../api/backend.js";
 import type { Diagnostic, DiagnosticCode } from "../../api/diagnostics.js";

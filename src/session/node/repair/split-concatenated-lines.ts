@@ -1,3 +1,5 @@
+/** Finds whole lines within an unreadable one, after a lost line feed. */
+
 import type { LinePlace } from "../../api/backend.js";
 import { formatVersion } from "../../api/entries.js";
 import { decodeLine } from "../../format/decode.js";
