@@ -216,15 +216,15 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     const store = make();
     const session = await keep(store.create({ cwd: "/work" }));
     await session.append([
-      { type: "model_change", provider: "p", modelId: "m" },
+      { type: "model_change", provider: "p", modelId: "m", id: "e0000000" },
       ...[say("hello", "e0000001"), say("more", "e0000002"), say("last", "e0000003")],
     ]);
     const names = [{ name: canary }, { title: canary }, { slug: canary }];
     const infos = await session.append(names.map((each) => ({ type: "session_info", ...each })));
     const ids = infos.map(({ id }) => id);
-    const later = await eraseEntries(store, session, ["e0000003", "e0000002"], { reason });
+    const later = await eraseEntries(store, session, ["e0000003", "e0000002", "e0000000"], { reason });
     // In the order of the log.
-    expect(later.sessions[0]?.erased).toEqual(["e0000002", "e0000003"]);
+    expect(later.sessions[0]?.erased).toEqual(["e0000000", "e0000002", "e0000003"]);
     const first = await eraseEntries(store, session, ["e0000001"], { reason });
     expect(first.sessions[0]?.erased).toEqual(["e0000001", ...ids]);
     expect(await linesOf(await keep(store.open(session.id)))).not.toContainEqual(
@@ -252,6 +252,10 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
       say("four", "e0000006"),
       { type: "resource_observation", resourceId: "res_0123456789abcdef", text: "a cat", id: "e0000007" },
       { type: "revert", targetId: "e0000003", diff: canary, id: "e0000008" },
+      // Of another program, and of another call.
+      { type: "custom", customType: "sessile.memories", data: "kept" },
+      { type: "message", message: assistantMessage({ provider: "p", model: "m" }, call("c1", "ls", {})) },
+      { type: "message", message: toolResult(call("c1", "ls", {}), "kept") },
     ]);
     session.branch("e0000006");
     await session.append([say("a side", "e0000009")]);
@@ -395,7 +399,7 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
   const usage = { ...numbers, cost };
   const noted = { ...numbers, note: canary, cost: { ...cost, note: canary } };
   const model = { provider: "p", modelId: "m" };
-  const text = { type: "text", text: canary } as const;
+  const words = { type: "text", text: canary, id: "t1" };
   const erasedText = { type: "text", text: "[erased]" };
   const bare = { type: "toolCall", id: "c1", name: "t", arguments: {}, namespace: "n" };
   const made = { ...bare, arguments: { canary }, thoughtSignature: canary };
@@ -418,15 +422,15 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
   const kept = (type: string, rest: object, gone: object = {}) => [{ type, ...rest, ...gone }, rest];
   const summary = { summary: "[erased]", usage, fromHook: true };
   const table = [
-    message({ role: "user", content: [text] }, { role: "user", content: "[erased]" }),
+    message({ role: "user", content: [words] }, { role: "user", content: "[erased]" }),
     message({ role: "system", content: canary }, { role: "system", content: "[erased]" }),
     message(
-      { ...by, content: [text, made], usage: noted, errorMessage: canary },
+      { ...by, content: [words, made], usage: noted, errorMessage: canary },
       { ...by, content: [erasedText, bare], usage },
     ),
     message({ ...by, content: [made] }, { ...by, content: [bare] }),
     message(
-      { ...result, content: [text], details: { canary }, usage: noted },
+      { ...result, content: [words], details: { canary }, usage: noted },
       { ...result, content: [erasedText], usage },
     ),
     message(
@@ -463,9 +467,12 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
     ),
     kept("usage", { kind: "k", provider: "p", model: "m", usage }, { usage: noted, note: canary }),
     edit(canary, "[erased]"),
-    edit([text, made], [erasedText, bare]),
+    edit([words, made], [erasedText, bare]),
     edit([made], [bare]),
-    part(text, erasedText),
+    kept("context_edit", { ...target, replacement: null }, { note: canary }),
+    kept("message", { message: { role: "future" } }, { message: { role: "future", text: canary } }),
+    kept("future_type", {}, { text: canary }),
+    part(words, erasedText),
     part(made, bare),
     [
       { type: "message_update", ...target, message: { role: "user", content: canary, timestamp: 1 } },
@@ -483,7 +490,9 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
     timestamp: "2026-01-01T00:00:00.000Z",
   })) as unknown as SessionEntry[];
   const dir = temporaryDirectory();
-  writeFileSync(join(dir, "any.jsonl"), sessionOf(entries, { header: { ...plainHeader, id: "any" } }).text);
+  const header = { type: "session", version: 3, id: "any", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" };
+  const text = [header, ...entries].map((each) => `${JSON.stringify(each)}\n`).join("");
+  writeFileSync(join(dir, "any.jsonl"), text);
   const store = fileSessionStore({ dir });
   await eraseEntries(
     store,
@@ -491,12 +500,35 @@ test("a tombstone keeps what the tree, the pairs and the sums need, and nothing 
     entries.map(({ id }) => id),
     { reason },
   );
-  const bodies = (await linesOf(await keep(store.open("any")))).map((line) => {
+  const lines = await linesOf(await keep(store.open("any")));
+  await eraseEntries(
+    store,
+    "any",
+    entries.map(({ id }) => id),
+    { reason: "another" },
+  );
+  expect(await linesOf(await keep(store.open("any")))).toEqual(lines);
+  const bodies = lines.map((line) => {
     const { type: _, id, parentId: _p, timestamp: _t, erased, crc: _c, ...body } = JSON.parse(line);
     expect(erased).toMatchObject({ reason });
     return [id, body];
   });
   expect(bodies).toEqual(table.map(([, body], at) => [entries[at]?.id, body]));
+});
+
+test("a body goes also if its line has the length of its tombstone", async () => {
+  const store = memorySessionStore();
+  let text = "x";
+  for (let round = 0; round < 2; round++) {
+    const session = await keep(store.create({ cwd: "/work" }));
+    await session.append([say(text, "e0000001")]);
+    const [line = ""] = await linesOf(session);
+    await eraseEntries(store, session, ["e0000001"], { reason });
+    const [tombstone = ""] = await linesOf(await keep(store.open(session.id)));
+    expect(tombstone).toContain("[erased]");
+    if (round === 1) expect(tombstone).toHaveLength(line.length);
+    text = "x".repeat(tombstone.length - line.length + 1);
+  }
 });
 
 test("a fork of an unrelated session that is there stays, even with an equal entry", async () => {
