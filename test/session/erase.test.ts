@@ -626,6 +626,25 @@ describe("files", () => {
     expect([...filesWithCanary(moved)].sort()).toEqual(left.sort());
   });
 
+  test("the bytes around an erased line stay, in a file of several chunks too", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const session = await store.create({ cwd: "/work" });
+    const long = (fill: string) => say(fill.repeat(1_500_000));
+    await session.append([long("a"), say(canary, "e0000001"), long("b"), say(canary, "e0000002"), long("c")]);
+    await session.close();
+    const path = session.location as string;
+    mkdirSync(`${path}.old-directory`);
+    const before = readFileSync(path, "utf8").split("\n");
+    const { sessions } = await eraseEntries(store, session, ["e0000001", "e0000002"], { reason });
+    expect(sessions[0]?.removed).toEqual([]);
+    const after = readFileSync(path, "utf8").split("\n");
+    expect(after).toHaveLength(before.length);
+    const changed = after.flatMap((line, at) => (line === before[at] ? [] : [at]));
+    expect(changed).toEqual([2, 4]);
+    expect(filesWithCanary(dir)).toEqual([]);
+  });
+
   test("an old version is migrated, and its copy goes", async () => {
     const dir = temporaryDirectory();
     const lines = [
