@@ -188,6 +188,72 @@ it("an erasure and a deletion of a partition take damaged blobs in quarantine to
   await expect(store.backend.clear?.()).rejects.toThrow("only a named partition");
 });
 
+describe("the trash", () => {
+  it("gives back the newest copy, and none over bytes that were put meanwhile", async () => {
+    const backend = r2BlobBackend({ bucket });
+    const { ref } = await open().put(noise(10));
+    const key = keyOf(ref);
+    const copies = ["b", "c", "a"].map((id) => `trash/${key}/${id}`);
+    const trash = () => copies.map((each, at) => bucket.store(each, noise(20 + at)));
+    bucket.objects.delete(key);
+    trash();
+    expect(await backend.trash.restore(ref)).toBe(true);
+    expect(bucket.objects.get(key)?.bytes).toEqual(noise(22));
+    expect([...bucket.objects.keys()]).toEqual([key]);
+    bucket.objects.delete(key);
+    trash();
+    bucket.before = (call, at) => {
+      if (call !== "put" || at !== key) return;
+      bucket.before = undefined;
+      bucket.store(key, noise(10));
+    };
+    expect(await backend.trash.restore(ref)).toBe(true);
+    expect(bucket.objects.get(key)?.bytes).toEqual(noise(10));
+    expect([...bucket.objects.keys()]).toEqual([key]);
+    expect(await backend.trash.restore(ref)).toBe(false);
+  });
+
+  it("deletes the copy that was listed, or all of them", async () => {
+    const { trash } = r2BlobBackend({ bucket });
+    const { ref } = await open().put(noise(10));
+    const [first, second] = ["b", "a"].map((id) => bucket.store(`trash/${keyOf(ref)}/${id}`, noise(10)));
+    const trashedAt = second?.uploaded.getTime() ?? 0;
+    expect(await trash.delete(ref, { ref, size: 10, trashedAt: trashedAt + 1, touchedAt: 0 })).toBe(false);
+    expect(await trash.delete(ref, { ref, size: 10, trashedAt, touchedAt: trashedAt })).toBe(true);
+    expect([...bucket.objects.keys()]).toEqual([keyOf(ref), first?.key]);
+    expect(await trash.delete(ref)).toBe(true);
+    expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
+  });
+
+  it("takes nothing that is deleted or put again while it is taken", async () => {
+    const backend = r2BlobBackend({ bucket });
+    const { ref } = await open().put(noise(10));
+    for (const change of [() => bucket.store(keyOf(ref), noise(10)), () => bucket.objects.clear()]) {
+      const seen = await backend.stat(ref);
+      bucket.before = (call) => {
+        if (call === "get") change();
+      };
+      expect(seen && (await backend.trash.take(seen))).toBe(false);
+      bucket.before = undefined;
+      expect([...bucket.objects.keys()].filter((key) => key.startsWith("trash/"))).toEqual([]);
+    }
+  });
+});
+
+it("a failure that stays is told at once, also of staged bytes", async () => {
+  const backend = r2BlobBackend({ bucket });
+  bucket.store("staging/0", noise(10));
+  bucket.calls.length = 0;
+  bucket.before = (call) => {
+    if (call === "delete") throw new Error("delete: Access denied (10003)");
+  };
+  await expect(backend.removeLeftovers?.(Number.MAX_SAFE_INTEGER, { dryRun: false })).rejects.toMatchObject({
+    code: "STORAGE_FAILED",
+    details: { errno: "10003" },
+  });
+  expect(bucket.calls).toEqual(["list", "delete"]);
+});
+
 it("partitions are prefixes, and arguments are checked", async () => {
   const backend = r2BlobBackend({ bucket, prefix: "p/" });
   const { ref } = await blobStore(backend.partition("a")).put(noise(10));
