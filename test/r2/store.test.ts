@@ -240,6 +240,56 @@ describe("the trash", () => {
   });
 });
 
+it("waits for a random time before each further attempt, which grows", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
+  try {
+    bucket.before = () => {
+      throw new Error("Network connection lost.");
+    };
+    const asked = r2BlobBackend({ bucket }).stat(`sha256:${"0".repeat(64)}`);
+    const outcome = expect(asked).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    for (const [attempts, ms] of [50, 100, 200, 400, 800].entries()) {
+      await vi.advanceTimersByTimeAsync(ms - 1);
+      expect(bucket.calls).toHaveLength(attempts + 1);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    await outcome;
+    expect(bucket.calls).toHaveLength(6);
+  } finally {
+    random.mockRestore();
+    vi.useRealTimers();
+  }
+});
+
+it("a read that its caller ends cancels the body", async () => {
+  const { ref } = await open().put(noise(3_000_000));
+  let cancelled = 0;
+  const get = bucket.get.bind(bucket);
+  bucket.get = async (...given) => {
+    const found = await get(...given);
+    if (found === null || !("body" in found)) return found;
+    const reader = found.body.getReader();
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { value } = await reader.read();
+        if (value === undefined) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        cancelled++;
+        throw new Error("gone already");
+      },
+    });
+    return { ...found, body };
+  };
+  const reading = await r2BlobBackend({ bucket }).read(ref);
+  cancelled = 0;
+  let chunks = 0;
+  for await (const _ of reading?.bytes ?? []) if (++chunks === 2) break;
+  expect(cancelled).toBe(1);
+});
+
 it("a failure that stays is told at once, also of staged bytes", async () => {
   const backend = r2BlobBackend({ bucket });
   bucket.store("staging/0", noise(10));
