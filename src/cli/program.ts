@@ -1,6 +1,4 @@
-/**
- * The program: from the words of a call to an exit code. Errors become one line on standard error.
- */
+/** The program: from the words of a call to an exit code. Errors become one line on standard error. */
 
 import { parseArgs } from "node:util";
 import { SessileError } from "../errors/index.js";

@@ -1,6 +1,4 @@
-/**
- * Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws.
- */
+/** Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";

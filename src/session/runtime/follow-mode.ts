@@ -85,9 +85,7 @@ export class FollowMode {
     return (parentId) => (parentId === parent ? to : parentId);
   }
 
-  /**
-   * Maps the parents of requests after a rebase on another writer's branch back to this handle's branch.
-   */
+  /** Maps the parents of requests after a rebase on another writer's branch back to this handle's branch. */
   #ownBranch(): MoveParent | undefined {
     if (this.#strayed.size === 0) return undefined;
     return (parentId) => (parentId === null ? null : (this.#strayed.get(parentId) ?? parentId));
