@@ -51,19 +51,6 @@ function fail(which: "before" | "after", times: number, error: () => Error, all 
 const say = (text: string) => userMessage(text);
 
 describe("an append", () => {
-  it("is one statement, the first one too, and those that wait are one together", async () => {
-    const session = await storeOf().create({ cwd: "/work" });
-    db.queries.length = 0;
-    await session.appendMessage(say("one"));
-    expect(db.queries).toHaveLength(1);
-    await session.appendMessage(say("two"));
-    expect(db.queries).toHaveLength(2);
-    await Promise.all(Array.from({ length: 20 }, (_, index) => session.appendMessage(say(`${index}`))));
-    expect(db.queries).toHaveLength(3);
-    await session.updateInfo({ title: "title" });
-    expect(db.queries).toHaveLength(4);
-  });
-
   it("has named statements only if asked to, one name for each text", async () => {
     const named: { name?: string; text: string }[] = [];
     const server = await pglite();
@@ -107,18 +94,6 @@ describe("an append", () => {
     await session.appendMessage(say("next"));
     expect(await textsOf(session.id)).toEqual(["start", "next"]);
   });
-
-  it("fails with STORAGE_FAILED if the server is busy for too long, and may be made again", async () => {
-    const session = await start(60);
-    fail("before", Number.POSITIVE_INFINITY, () => serverError("40001"));
-    await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({
-      code: "STORAGE_FAILED",
-      details: { errno: "40001" },
-    });
-    db.before = undefined;
-    await session.appendMessage(say("next"));
-    expect(await textsOf(session.id)).toEqual(["start", "next"]);
-  });
 });
 
 const losses = {
@@ -139,124 +114,6 @@ describe("a connection that is lost in an append", () => {
       await session.appendMessage(say("last"));
       expect(await textsOf(session.id)).toEqual(["start", "next", "last"]);
     });
-  });
-
-  it.each(["before", "after"] as const)("%s the commit of the first append: one session", async (which) => {
-    const session = await storeOf().create({ cwd: "/work" });
-    fail(which, 1, lostConnection);
-    await session.appendMessage(say("first"));
-    expect(await textsOf(session.id)).toEqual(["first"]);
-  });
-
-  it("while the server still runs the statement, which commits before the next attempt", async () => {
-    const session = await start();
-    const server = await pglite();
-    let running: (() => Promise<unknown>) | undefined;
-    let writes = 0;
-    const slow = {
-      async query(text: string, values?: unknown[]) {
-        if (writesLines(text) && ++writes === 1) {
-          running = () => server.query(text, values);
-          throw lostConnection();
-        }
-        if (writes === 2) await running?.();
-        return server.query(text, values);
-      },
-    };
-    const store = postgresSessionStore({ db: slow, schema });
-    const other = await store.open(session.id, { mode: "write" });
-    await other.appendMessage(say("next"));
-    expect(writes).toBe(2);
-    expect(await textsOf(session.id)).toEqual(["start", "next"]);
-  });
-
-  it("several times, with the questions for the outcome: the entry is there once", async () => {
-    const session = await start();
-    let calls = 0;
-    db.after = () => {
-      if (++calls <= 3) throw lostConnection();
-    };
-    await session.appendMessage(say("next"));
-    expect(calls).toBe(4);
-    db.after = undefined;
-    await session.appendMessage(say("last"));
-    expect(await textsOf(session.id)).toEqual(["start", "next", "last"]);
-  });
-
-  it("beside another writer that came first: a conflict, and nothing is written", async () => {
-    const session = await start();
-    const other = await postgresSessionStore({ db: await pglite(), schema }).open(session.id, {
-      mode: "write",
-    });
-    await other.appendMessage(say("other"));
-    fail("before", 1, lostConnection);
-    await expect(session.appendMessage(say("next"))).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(await textsOf(session.id)).toEqual(["start", "other"]);
-  });
-
-  it("beside another writer that came after: acknowledged, and the next append sees the other", async () => {
-    const session = await start();
-    const server = await pglite();
-    const other = await postgresSessionStore({ db: server, schema }).open(session.id, { mode: "write" });
-    let entered: Promise<unknown> | undefined;
-    db.after = (text) => {
-      if (!writesLines(text)) return;
-      db.after = undefined;
-      entered = other.refresh().then(() => {
-        other.branch([...other.tree.walk()].at(-1)?.node.id ?? null);
-        return other.appendMessage(say("other"));
-      });
-      throw lostConnection();
-    };
-    await session.appendMessage(say("next"));
-    await entered;
-    expect(await textsOf(session.id)).toEqual(["start", "next", "other"]);
-    await expect(session.appendMessage(say("late"))).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-  });
-
-  it("for longer than the bound: the handle is poisoned, and opened again it is as the log", async () => {
-    for (const which of ["before", "after"] as const) {
-      const session = await start(50);
-      fail(which, Number.POSITIVE_INFINITY, lostConnection, true);
-      await expect(session.appendMessage(say("next"))).rejects.toMatchObject({ code: "WRITER_POISONED" });
-      db[which] = undefined;
-      await expect(session.appendMessage(say("again"))).rejects.toMatchObject({ code: "WRITER_POISONED" });
-      const again = await storeOf().open(session.id, { mode: "write" });
-      await again.appendMessage(say("last"));
-      const expected = which === "before" ? ["start", "last"] : ["start", "next", "last"];
-      expect(await textsOf(session.id)).toEqual(expected);
-    }
-  });
-
-  it("in a delete, after its commit: the session existed", async () => {
-    const session = await start();
-    db.after = (text) => {
-      if (!text.startsWith("delete")) return;
-      db.after = undefined;
-      throw lostConnection();
-    };
-    const store = storeOf();
-    expect(await store.delete(session.id)).toBe(true);
-    expect(await store.delete(session.id)).toBe(false);
-  });
-
-  it("in a fork, after its commit: one copy", async () => {
-    const session = await start();
-    fail("after", 1, lostConnection);
-    const copy = await storeOf().fork(session.id);
-    expect(await textsOf(copy.id)).toEqual(["start"]);
-  });
-
-  it("in reads: they are made again", async () => {
-    const session = await start();
-    let calls = 0;
-    db.before = () => {
-      if (++calls % 2 === 1) throw lostConnection();
-    };
-    const back = await storeOf().open(session.id);
-    expect((await back.context()).items).toHaveLength(1);
-    for await (const { id } of storeOf().list()) expect(typeof id).toBe("string");
-    expect(calls).toBeGreaterThan(5);
   });
 });
 

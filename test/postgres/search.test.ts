@@ -1,6 +1,6 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { userMessage } from "sessile/content";
-import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { postgresSessionStore } from "sessile/postgres";
 import type { SessionStore } from "sessile/session";
 import { beforeAll, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
@@ -114,14 +114,4 @@ it("a deleted session leaves no terms, and a copy has those of its lines", async
   expect((await find(store, "shoal", "other")).length).toBe(1);
   await store.delete("source", { partition: "tenant" });
   expect(await termsOf("source")).toEqual([]);
-});
-
-it("quotes nothing that a query may have", async () => {
-  const schema = "quoted";
-  const store = postgresSessionStore({ db: server, schema, search: true });
-  await store.migrate();
-  await write(store, "a", ["it's a \\ 'quoted' :* & word"]);
-  for (const text of ["it's", "\\ 'quoted'", "a:* & word", "quoted | !x"])
-    expect((await find(store, text)).length, text).toBe(text.includes("!x") ? 0 : 1);
-  expect(postgresSessionBackend({ db: server, schema }).search).toBeUndefined();
 });

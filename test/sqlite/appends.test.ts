@@ -52,18 +52,6 @@ function fail(which: "before" | "after", times: number, error: () => Error, all 
 }
 
 describe("an append", () => {
-  it("is one transaction, the first one too, and those that wait are one together", async () => {
-    const session = await storeOn(driver).create({ cwd: "/work" });
-    driver.calls.length = 0;
-    await session.appendMessage(say("one"));
-    await session.appendMessage(say("two"));
-    expect(driver.calls.map((statements) => statements.length)).toEqual([3, 2]);
-    await Promise.all(Array.from({ length: 20 }, (_, index) => session.appendMessage(say(`${index}`))));
-    expect(driver.calls).toHaveLength(3);
-    await session.updateInfo({ title: "title" });
-    expect(driver.calls).toHaveLength(4);
-  });
-
   it("has at most 100 values a statement, as Durable Objects take", async () => {
     const session = await start();
     const many = Array.from({ length: 200 }, (_, index) => ({
@@ -117,18 +105,6 @@ describe("an append", () => {
     expect(await textsOf(session.id)).toEqual(["start", "next"]);
   });
 
-  it("fails with STORAGE_FAILED if the database is locked for too long", async () => {
-    const session = await start(40);
-    fail("before", Number.POSITIVE_INFINITY, () => sqliteError("SQLITE_BUSY"));
-    await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({
-      code: "STORAGE_FAILED",
-      details: { errno: "SQLITE_BUSY" },
-    });
-    driver.before = undefined;
-    await session.appendMessage(say("next"));
-    expect(await textsOf(session.id)).toEqual(["start", "next"]);
-  });
-
   it("whose commit could not be synced leaves the handle poisoned, and is not made again", async () => {
     const session = await start();
     fail("after", 1, () => sqliteError("SQLITE_IOERR_FSYNC"));
@@ -170,78 +146,6 @@ describe("an append", () => {
 
 /** Row 21 of the faults: the connection ends in an append. */
 describe("a connection that is lost in an append", () => {
-  it.each(["before", "after"] as const)("%s the commit: the entry is there once", async (which) => {
-    const session = await start();
-    fail(which, 1, lostConnection);
-    await session.appendMessage(say("next"));
-    await session.appendMessage(say("last"));
-    expect(await textsOf(session.id)).toEqual(["start", "next", "last"]);
-  });
-
-  it.each(["before", "after"] as const)("%s the commit of the first append: one session", async (which) => {
-    const session = await storeOn(driver).create({ cwd: "/work" });
-    fail(which, 1, lostConnection);
-    await session.appendMessage(say("first"));
-    expect(await textsOf(session.id)).toEqual(["first"]);
-  });
-
-  it("while the server still runs it, which commits before the next attempt", async () => {
-    const session = await start();
-    let writes = 0;
-    let running: (() => unknown) | undefined;
-    const slow: SqliteDriver = {
-      all: async (sql, params) => database.all(sql, params),
-      async transaction(statements) {
-        if (++writes === 1) {
-          running = () => database.transaction(statements);
-          throw lostConnection();
-        }
-        if (writes === 2) running?.();
-        return database.transaction(statements);
-      },
-    };
-    const other = await storeOn(slow).open(session.id, { mode: "write" });
-    await other.appendMessage(say("next"));
-    expect(writes).toBe(2);
-    expect(await textsOf(session.id)).toEqual(["start", "next"]);
-  });
-
-  it("several times, with the questions for the outcome: the entry is there once", async () => {
-    const session = await start();
-    let calls = 0;
-    driver.after = () => {
-      if (++calls <= 3) throw lostConnection();
-    };
-    await session.appendMessage(say("next"));
-    expect(calls).toBe(4);
-    driver.after = undefined;
-    await session.appendMessage(say("last"));
-    expect(await textsOf(session.id)).toEqual(["start", "next", "last"]);
-  });
-
-  it("beside another writer that came first: a conflict, and nothing is written", async () => {
-    const session = await start();
-    const other = await storeOn(database).open(session.id, { mode: "write" });
-    await other.appendMessage(say("other"));
-    fail("before", 1, lostConnection);
-    await expect(session.appendMessage(say("next"))).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(await textsOf(session.id)).toEqual(["start", "other"]);
-  });
-
-  it("for longer than the bound: the handle is poisoned, and opened again it is as the log", async () => {
-    for (const which of ["before", "after"] as const) {
-      const session = await start(40);
-      fail(which, Number.POSITIVE_INFINITY, lostConnection, true);
-      await expect(session.appendMessage(say("next"))).rejects.toMatchObject({ code: "WRITER_POISONED" });
-      driver[which] = undefined;
-      await expect(session.appendMessage(say("again"))).rejects.toMatchObject({ code: "WRITER_POISONED" });
-      const again = await storeOn(driver).open(session.id, { mode: "write" });
-      await again.appendMessage(say("last"));
-      const expected = which === "before" ? ["start", "last"] : ["start", "next", "last"];
-      expect(await textsOf(session.id)).toEqual(expected);
-    }
-  });
-
   it("of several rows of a megabyte, after its commit: they are compared page by page", async () => {
     const session = await start();
     const long = "long ".repeat(500_000);
@@ -251,25 +155,6 @@ describe("a connection that is lost in an append", () => {
       { type: "message", message: say("short") },
     ]);
     expect(await textsOf(session.id)).toEqual(["start", long, "short"]);
-  });
-
-  it("in a delete, after its commit: the session existed", async () => {
-    const session = await start();
-    driver.after = (statements) => {
-      if (!statements.some(({ sql }) => sql.startsWith("delete"))) return;
-      driver.after = undefined;
-      throw lostConnection();
-    };
-    const store = storeOn(driver);
-    expect(await store.delete(session.id)).toBe(true);
-    expect(await store.delete(session.id)).toBe(false);
-  });
-
-  it("in a fork, after its commit: one copy", async () => {
-    const session = await start();
-    fail("after", 1, lostConnection);
-    const copy = await storeOn(driver).fork(session.id);
-    expect(await textsOf(copy.id)).toEqual(["start"]);
   });
 });
 
