@@ -35,9 +35,9 @@ export async function runCall(
       return loadCall(host, call, given, signal);
     case toolNames.search: {
       const query = textOf(given.query);
-      if (host.search === undefined || query.trim() === "")
-        return result(call, refused("`query` must have a word to search for.", {}));
-      return result(call, { text: await searchText(host.search, query, signal), details: {} });
+      if (host.search === undefined) return result(call, refused("There is no search any more.", {}));
+      if (query.trim() === "") return result(call, refused("`query` must have a word to search for.", {}));
+      return result(call, { text: await searchText(host.search, host.session, query, signal), details: {} });
     }
     case toolNames.unload:
       return result(call, await unloadCall(host, given, signal));

@@ -1,5 +1,5 @@
 import { memoryBlobStore } from "sessile/blobs";
-import { toolCalls, userMessage } from "sessile/content";
+import { assistantMessage, type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
 import { type MemoryBlock, type MemoryOptions, sessionMemory } from "sessile/memory";
 import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
@@ -327,12 +327,46 @@ describe("search_memory", () => {
     const { tools } = await memory.prompt();
     expect(tools.map(({ name }) => name)).toEqual(["set_memory", "search_memory"]);
     const result = await asked(session, memory, "search_memory", { query: " tea\nparty " });
-    expect(queries).toEqual([{ text: "tea party", limit: 10 }]);
+    expect(queries).toEqual([{ text: "tea party", limit: 200 }]);
     const lines = told(result).split("\n");
     expect(lines).toHaveLength(21);
-    expect(lines[1]).toBe(`2026-11-23, user, entry e0_ of session s_1_${"x".repeat(60)}:`);
+    expect(lines[1]).toBe(`2026-11-23, user, entry e0_ of session s_1_${"x".repeat(60)}, said:`);
     expect(lines[2]).toMatch(/^> # tea 0 x{400,500}…$/);
     expect(await asked(session, memory, "search_memory", { query: " " })).toMatchObject({ isError: true });
+  });
+
+  it("does not find its own searches, here and in other sessions, however often it searched", async () => {
+    const store = memorySessionStore();
+    const places = [];
+    for (let n = 0; n < 2; n++) {
+      const session = await store.create({ cwd: "/" });
+      const { id } = await session.appendMessage(userMessage("I am allergic to hazelnuts."));
+      places.push(`entry ${id} of session ${session.id}, said:`);
+      const search: MemoryOptions["search"] = (query) => store.search({ ...query, branch: "all" });
+      const memory = sessionMemory(session, { blocks: [], search });
+      for (let count = 0; count < 12; count++) {
+        const result = await asked(session, memory, "search_memory", {
+          query: count % 2 ? "Hazelnuts" : "hazelnuts",
+        });
+        expect(
+          told(result)
+            .match(/entry \S+ of session \S+ said:/g)
+            ?.sort(),
+        ).toEqual([...places].sort());
+      }
+      // A reply with a text of its own is no echo.
+      const call = callOf("search_memory", { query: "hazelnuts" });
+      await session.appendMessage(assistantMessage(model, "You named hazelnuts.", call));
+      expect(told((await memory.run(call)) as ToolResultMessage)).toContain("> You named hazelnuts.");
+      await session.append([{ type: "context_edit", targetId: session.leafId as string, replacement: null }]);
+    }
+  });
+
+  it("says that there is none any more", async () => {
+    const { session, memory } = await started();
+    expect(told(await asked(session, memory, "search_memory", { query: "tea" }))).toBe(
+      "There is no search any more.",
+    );
   });
 
   it("says that nothing was found", async () => {
