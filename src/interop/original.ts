@@ -82,10 +82,10 @@ export async function returned(
   const ids = new Set(imported.entries.map(({ id }) => id));
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;
-  const behind = session.path.slice(last + 1);
+  const later = session.path.slice(last + 1);
   // A change of an original entry cannot be expressed by a later line.
-  if (behind.some((entry) => isChangeOf(entry, ids))) return undefined;
-  const addedIds = new Set(behind.map(({ id }) => id));
+  if (later.some((entry) => isChangeOf(entry, ids))) return undefined;
+  const addedIds = new Set(later.map(({ id }) => id));
   const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
   const resume = to.resume?.(imported.header.id, files) ?? [];

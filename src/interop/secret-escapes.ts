@@ -56,8 +56,8 @@ function substituted(
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string,
 ): PlainText | undefined {
-  /** By match: the places after it in both texts, and whether a character is left. */
-  const behind: number[] = [];
+  /** By match: its ends in both texts, and whether a character is left. */
+  const plainEnds: number[] = [];
   const original: number[] = [];
   const isLeft: boolean[] = [];
   const parts: string[] = [];
@@ -69,33 +69,33 @@ function substituted(
     parts.push(text.slice(from, index), character);
     length += index - from + character.length;
     from = index + whole.length;
-    behind.push(length);
+    plainEnds.push(length);
     original.push(from);
     isLeft.push(character !== "");
   }
-  if (behind.length === 0) return undefined;
+  if (plainEnds.length === 0) return undefined;
   parts.push(text.slice(from));
   /** The number of matches that end at or before an index. */
   const countTo = (index: number): number => {
     let low = 0;
-    let high = behind.length;
+    let high = plainEnds.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((behind[middle] ?? 0) <= index) low = middle + 1;
+      if ((plainEnds[middle] ?? 0) <= index) low = middle + 1;
       else high = middle;
     }
     return low;
   };
   const place = (index: number): number => {
     const count = countTo(index);
-    return count === 0 ? index : (original[count - 1] ?? 0) + index - (behind[count - 1] ?? 0);
+    return count === 0 ? index : (original[count - 1] ?? 0) + index - (plainEnds[count - 1] ?? 0);
   };
   return {
     text: parts.join(""),
     place,
     end(index) {
       // The match whose character is the last one; removed parts after it stay.
-      for (let at = countTo(index) - 1; at >= 0 && behind[at] === index; at--)
+      for (let at = countTo(index) - 1; at >= 0 && plainEnds[at] === index; at--)
         if (isLeft[at] === true) return original[at] ?? 0;
       return place(index - 1) + 1;
     },

@@ -94,8 +94,8 @@ export function outputFailed(output: unknown): boolean {
   if (given !== undefined) return given.success === false;
   const text = textOf(output);
   if (text === undefined) return false;
-  const [, before, behind] = exitCode.exec(text) ?? [];
-  const code = before ?? behind;
+  const [, before, after] = exitCode.exec(text) ?? [];
+  const code = before ?? after;
   if (code !== undefined) return code !== "0";
   const value = text.startsWith('{"output":') ? parseJson(text) : undefined;
   const metadata = isRecord(value) ? objectOf(value.metadata) : undefined;

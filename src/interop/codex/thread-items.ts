@@ -20,14 +20,14 @@ import type { Draft, DraftPlace, Timeline } from "./timeline.js";
 
 export type MessageDraft = Draft<Extract<DraftEntry, { readonly type: "message" }>>;
 
-/** An item with its place. `behind`: it is part of the history after a compaction. */
+/** An item with its place. `isKept`: it is part of the history after a compaction. */
 export interface ItemLine {
   readonly item: ForeignObject;
   readonly place: DraftPlace & { readonly timestamp: number };
   readonly record: ForeignRecord;
   /** The members of this library in a line that it wrote. */
   readonly annotation: ForeignObject | undefined;
-  readonly behind?: boolean;
+  readonly isKept?: boolean;
 }
 
 /** Adds the items of a thread to its timeline. */
@@ -150,7 +150,7 @@ export class ThreadItems {
   }
 
   #userMessage(line: ItemLine): void {
-    const { item, place, behind, annotation } = line;
+    const { item, place, isKept, annotation } = line;
     this.usage.separate();
     const customType = textOf(annotation?.customType);
     if (customType !== undefined) {
@@ -169,7 +169,7 @@ export class ThreadItems {
       const part = partOf(place, at);
       // A repetition by a compaction, in another form, is no message that the user sent.
       const entry =
-        behind === true
+        isKept === true
           ? ({ type: "custom_message", customType: "codex.user_message", content, display: true } as const)
           : ({ type: "message", message: { role: "user", content, timestamp: place.timestamp } } as const);
       drafts.push(this.#timeline.add(entry, { ...place, part }));

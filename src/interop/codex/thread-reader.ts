@@ -292,7 +292,7 @@ export class ThreadReader {
           place: { ...place, id: undefined, part: `history.${at}` },
           record,
           annotation: undefined,
-          behind: true,
+          isKept: true,
         });
     }
     items.endReply();

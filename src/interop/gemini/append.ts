@@ -43,7 +43,7 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
   }
   lines.records.push({ $set: { lastUpdated: isoOf(source.now()) } });
   const files = source.files.map((file) =>
-    file.path === path ? { path, bytes: behind(file.bytes, encodeRecords(lines.records)) } : file,
+    file.path === path ? { path, bytes: appended(file.bytes, encodeRecords(lines.records)) } : file,
   );
   return { files, resume: resumeWords(sessionId) };
 }
@@ -77,7 +77,7 @@ function rewindTo(
 }
 
 /** Bytes after others, on a line of their own. */
-function behind(bytes: Uint8Array, more: Uint8Array): Uint8Array {
+function appended(bytes: Uint8Array, more: Uint8Array): Uint8Array {
   const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
   return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);
 }

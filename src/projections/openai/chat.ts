@@ -19,7 +19,7 @@ import type {
   OpenaiChatValue,
 } from "./chat-types.js";
 import {
-  breakpointBehind,
+  breakpointAfter,
   fileName,
   imageTypes,
   messagesIn,
@@ -162,7 +162,7 @@ class ChatWriter {
   }
 
   #block(part: UserPart): OpenaiChatText | OpenaiChatImage | OpenaiChatFile {
-    const end = breakpointBehind(this.#tools, part);
+    const end = breakpointAfter(this.#tools, part);
     switch (part.type) {
       case "text":
         return this.#tools.trace({ type: "text", text: part.text, ...end }, part);
@@ -209,7 +209,7 @@ class ChatWriter {
   #texts(parts: readonly TextPart[], whole?: ResultPart): string | OpenaiChatText[] {
     const ends = (part: TextPart) => [part, ...(whole !== undefined && part === parts.at(-1) ? [whole] : [])];
     const blocks = parts.map((part) => {
-      const end = breakpointBehind(this.#tools, ...ends(part));
+      const end = breakpointAfter(this.#tools, ...ends(part));
       return this.#tools.trace<OpenaiChatText>({ type: "text", text: part.text, ...end }, part);
     });
     const [only] = blocks;

@@ -86,7 +86,7 @@ export interface OpenaiBreakpoint {
 }
 
 /** A new breakpoint if the cached prefix ends at one of these parts, else no members. */
-export function breakpointBehind(tools: RenderTools, ...parts: readonly Part[]): OpenaiBreakpoint {
+export function breakpointAfter(tools: RenderTools, ...parts: readonly Part[]): OpenaiBreakpoint {
   return parts.some((part) => tools.endsCache(part)) ? { prompt_cache_breakpoint: { mode: "explicit" } } : {};
 }
 

@@ -9,7 +9,7 @@ import type { RenderTools, Target } from "../target.js";
 import { clientAnswer } from "./client-calls.js";
 import type { OpenaiFoundTool } from "./hosted-items.js";
 import {
-  breakpointBehind,
+  breakpointAfter,
   callIdOfStoredId,
   fileName,
   imageTypes,
@@ -165,7 +165,7 @@ class ResponsesWriter {
 
   /** A part as its block, and a long text as several. */
   #blocks(part: UserPart, ...around: readonly Part[]): OpenaiInputPart[] {
-    const end = breakpointBehind(this.#tools, part, ...around);
+    const end = breakpointAfter(this.#tools, part, ...around);
     if (part.type !== "text" || part.text.length <= this.#maxText) {
       return [this.#tools.trace({ ...this.#content(part), ...end }, part)];
     }

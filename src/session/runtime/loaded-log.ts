@@ -118,7 +118,7 @@ export class LoadedLog {
   }
 
   /** Reads the lines after a position. Starts again if the log was replaced. */
-  protected async readBehind(
+  protected async readAfter(
     from: LogPosition | undefined,
   ): Promise<{ readonly fresh: readonly ReadEntry[]; readonly restarted: boolean }> {
     this.#fresh = [];

@@ -118,7 +118,7 @@ class State extends LoadedLog {
   /** Reads the lines after the last position. Requires the mutex. */
   async readRemoteChanges(from = this.position): Promise<RemoteChanges> {
     const before = entryTableOf(this.reader.tree);
-    const { fresh, restarted } = await this.readBehind(from);
+    const { fresh, restarted } = await this.readAfter(from);
     const { reader } = this;
     const rows = entryTableOf(reader.tree);
     if (reader.header !== undefined) {

@@ -41,7 +41,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   const path = session.tree.path(leafId);
   const stated = headerVersion(session.header);
   const kept = path.filter((node) => !dropped.has(node.type));
-  const standIn = standIns(path);
+  const standIn = replacements(path);
   const rows = entryTableOf(session.tree);
   const { firstAt } = session.source.reader;
   const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) =>
@@ -118,7 +118,7 @@ export function linesOfLabels(
 const dropped = entryTypesWith("droppedOnExtract");
 
 /** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
-function standIns(
+function replacements(
   path: readonly { readonly id: string; readonly type: string }[],
 ): ReadonlyMap<string, string | null> {
   const standIn = new Map<string, string | null>();
