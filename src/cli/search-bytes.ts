@@ -7,7 +7,7 @@ import { isAscii } from "node:buffer";
 import { type FileHandle, open } from "node:fs/promises";
 import { foldCase, normalizedText, parseQuery } from "../session/internal.js";
 
-const chunkBytes = 256 * 1024;
+const chunkBytes = 1024 * 1024;
 /** Bytes that a chunk repeats of the one before, for an escape or a character on the border. */
 const minOverlap = 8;
 
