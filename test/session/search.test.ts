@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, toolResult, userMessage } from "sessile";
+import { assistantMessage, type Message, toolResult, userMessage } from "sessile";
 import {
   type EntryDraft,
   memorySessionStore,
@@ -7,11 +7,12 @@ import {
   type SessionLog,
   sessionStore,
 } from "sessile/session";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { lineTest } from "../../src/session/format/search-scan.js";
 import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { EntryTable } from "../../src/session/tree/entry-table.js";
 import { rounds } from "../support/rounds.js";
 
 const lineOf = (text: string) =>
@@ -98,12 +99,15 @@ describe("store.search", () => {
   const model = { provider: "p", model: "m" };
   const step = fc.oneof(
     fc.record({ say: fc.array(word, { maxLength: 3 }) }),
-    fc.record({ call: word }),
-    fc.record({ edit: fc.nat(), text: fc.option(word) }),
-    fc.record({ part: fc.nat(), text: word }),
+    fc.record({ call: word, isSame: fc.boolean() }),
+    fc.record({ edit: fc.nat(), text: fc.option(word), keeps: fc.boolean() }),
+    fc.record({ part: fc.nat(), text: word, hasCall: fc.boolean() }),
+    fc.record({ message: fc.nat(), text: word }),
     fc.record({ branch: fc.nat() }),
     fc.record({ compact: word, keep: fc.nat() }),
   );
+
+  const sameCall = { type: "toolCall", id: "c", name: "t", arguments: { at: "ebb" } } as const;
 
   /** The texts that contexts of each branch end show at any time: what a search is to find. */
   test("finds what a context shows, but for compactions", async () => {
@@ -120,7 +124,7 @@ describe("store.search", () => {
           else if ("call" in each) {
             const call = {
               type: "toolCall",
-              id: `c${messages.length}`,
+              id: each.isSame ? "c" : `c${messages.length}`,
               name: "t",
               arguments: { at: each.call },
             } as const;
@@ -133,31 +137,50 @@ describe("store.search", () => {
             await append({
               type: "context_edit",
               targetId: one(each.edit),
-              replacement: each.text === null ? null : { content: [{ type: "text", text: each.text }] },
+              replacement:
+                each.text === null
+                  ? null
+                  : { content: [{ type: "text", text: each.text }, ...(each.keeps ? [sameCall] : [])] },
             });
           else if ("part" in each)
             await append({
               type: "part_update",
               targetId: one(each.part),
               index: 1,
-              part: { type: "text", text: each.text },
+              part: each.hasCall ? sameCall : { type: "text", text: each.text },
+            });
+          else if ("message" in each)
+            await append({
+              type: "message_update",
+              targetId: one(each.message),
+              message: assistantMessage(model, each.text),
             });
           else if ("branch" in each) session.branch(one(each.branch));
         }
         if (messages.length === 0) return;
-        const { items } = await session.context();
-        for (const text of [...words, "ebb flood", "tide tide"]) {
-          const phrases = parseQuery(text);
-          const expected = items
-            .filter(({ message }) => matchTexts([JSON.stringify(message)], phrases) !== undefined)
-            .map(({ entryId }) => entryId);
-          const hits: string[] = [];
-          await session.flush();
-          for await (const { entryId, sessionId } of store.search({ text })) {
-            expect(sessionId).toBe(session.id);
-            hits.push(entryId);
+        await session.flush();
+        const ids = [...session.tree.walk()].map(({ node }) => node.id);
+        const ends = ids.filter((id) => session.tree.children(id).length === 0);
+        for (const branch of ["path", "all"] as const) {
+          const leaves = branch === "path" ? [session.leafId] : [session.leafId, ...ends];
+          const contexts = await Promise.all(leaves.map((leaf) => session.context(leaf)));
+          for (const text of [...words, "ebb flood", "tide tide"]) {
+            const phrases = parseQuery(text);
+            const expected = contexts
+              .flatMap(({ items }) => items)
+              .filter(({ message }) => matchTexts([JSON.stringify(message)], phrases) !== undefined)
+              .map(({ entryId }) => entryId);
+            const hits: string[] = [];
+            for await (const { entryId, sessionId } of store.search({ text, branch })) {
+              expect(sessionId).toBe(session.id);
+              hits.push(entryId);
+            }
+            expect([branch, text, hits.toSorted()]).toEqual([
+              branch,
+              text,
+              [...new Set(expected)].toSorted(),
+            ]);
           }
-          expect(hits.toSorted()).toEqual(expected.toSorted());
         }
         await session.close();
       }),
@@ -229,21 +252,74 @@ describe("store.search", () => {
     expect(candidateTerms(parseQuery("one two"))).toEqual([["one", "two"], ["§one"], ["§two"], ["¶"]]);
   });
 
-  test("many branches with edited entries take no view for each pair", async () => {
+  test("a result is lost with the nearest of the calls of its id alone", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/work" });
-    const trunk = Array.from({ length: 4000 }, (_, at) => userMessage(`trunk ${at}`));
-    const entries = await session.append(trunk.map((message) => ({ type: "message", message })));
-    const top = entries.at(-1)?.id as string;
-    for (let branch = 0; branch < 200; branch++) {
-      await session.branch(top);
-      const { id } = await session.appendMessage(userMessage("before"));
-      await session.append([{ type: "context_edit", targetId: id, replacement: { content: "after" } }]);
+    const calling = (id: string) =>
+      assistantMessage(model, "I see", { type: "toolCall", id, name: "t", arguments: {} });
+    const kept = (id: string) => ({ type: "toolCall", id, name: "t", arguments: {} }) as const;
+    const edit = (targetId: string, ...content: readonly object[]) =>
+      ({ type: "context_edit", targetId, replacement: { content } }) as unknown as EntryDraft;
+    const text = { type: "text", text: "edited" };
+    const append = async (draft: EntryDraft) => (await session.append([draft]))[0]?.id as string;
+    const say = (message: Message) => append({ type: "message", message });
+    // Taken away, but called again.
+    const first = await say(calling("a"));
+    await say(calling("a"));
+    const again = await say(toolResult({ id: "a", name: "t" }, "reef"));
+    await append(edit(first, text));
+    // Taken away, and kept by the edit of a later message.
+    const second = await say(calling("b"));
+    const third = await say(calling("b"));
+    const later = await say(toolResult({ id: "b", name: "t" }, "reef"));
+    await append(edit(second, text));
+    await append(edit(third, text, kept("b")));
+    // Added by an update, and taken away.
+    const fourth = await say(assistantMessage(model, "I see", "more"));
+    await append({ type: "part_update", targetId: fourth, index: 1, part: kept("c") });
+    await say(toolResult({ id: "c", name: "t" }, "reef"));
+    await append(edit(fourth, text));
+    for (const branch of ["path", "all"] as const)
+      expect((await find(store, { text: "reef", branch })).map(({ entryId }) => entryId)).toEqual([
+        later,
+        again,
+      ]);
+    const { items } = await session.context();
+    const shown = items.filter(({ message }) => message.role === "toolResult");
+    expect(shown.map(({ entryId }) => entryId)).toEqual([again, later]);
+  });
+
+  test("edited results on many branches take no path for each pair", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const drafts = Array.from({ length: 1000 }, (_, at): readonly EntryDraft[] => {
+      const call = { type: "toolCall", id: `c${at}`, name: "t", arguments: {} } as const;
+      return [
+        { type: "message", message: assistantMessage(model, "I see", call) },
+        { type: "message", message: toolResult(call, "before") },
+      ];
+    });
+    const results = (await session.append(drafts.flat())).filter((_, at) => at % 2 === 1);
+    const edited = (from: number, to: number, content: string) =>
+      session.append(
+        results
+          .slice(from, to)
+          .map(({ id }) => ({ type: "context_edit", targetId: id, replacement: { content } })),
+      );
+    await edited(0, 500, "after");
+    const top = session.leafId as string;
+    for (let branch = 0; branch < 100; branch++) {
+      session.branch(top);
+      await edited(500 + 5 * branch, 505 + 5 * branch, "later");
     }
-    const start = performance.now();
-    expect(await find(store, { text: "before", branch: "all" })).toEqual([]);
-    expect(await find(store, { text: "after", branch: "all", limit: 300 })).toHaveLength(200);
-    expect(performance.now() - start).toBeLessThan(10_000);
+    const paths = vi.spyOn(EntryTable.prototype, "path");
+    const found = async (text: string) => (await find(store, { text, branch: "all", limit: 10_000 })).length;
+    try {
+      expect([await found("before"), await found("after"), await found("later")]).toEqual([500, 500, 500]);
+      expect(paths.mock.calls.length).toBeLessThan(10);
+    } finally {
+      paths.mockRestore();
+    }
   });
 
   test("ends when its signal aborts", async () => {

@@ -2,7 +2,7 @@
 
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SearchHit } from "../api/store.js";
-import { BranchView } from "../context/branch-view.js";
+import { BranchVersions, callsBeforeEdit, callsOf, messageAfter } from "../context/branch-versions.js";
 import type { EntryRequests } from "../context/build-context.js";
 import { entryTypesWith } from "../format/entry-types.js";
 import { searchTexts, searchTextsOfMessage } from "../format/search-terms.js";
@@ -58,12 +58,12 @@ class SessionSearch {
   readonly #table: EntryTable;
   /** The bodies of all edits by their rows. */
   readonly #edits = new Map<number, Entry>();
-  readonly #editedIds = new Set<string>();
-  /** The leaves of the branches that are searched, the session's own first. */
+  /** The leaves of the branches that are searched. */
   readonly #leaves: readonly number[];
   readonly #lastInfo: number;
-  #view: { readonly leaf: number; readonly view: BranchView } | undefined;
-  #ranges: TreeRanges | undefined;
+  #versions: BranchVersions | undefined;
+  /** The rows of edited messages by the calls that they have, or had. */
+  #editedCallers: ReadonlyMap<string, readonly number[]> | undefined;
 
   constructor(session: LiveSession, query: EntryQuery) {
     this.#session = session;
@@ -87,7 +87,6 @@ class SessionSearch {
     for await (const [row, entry] of this.#read(rows)) {
       if (!("targetId" in entry) || entry.targetId === null) continue;
       this.#edits.set(row, entry);
-      this.#editedIds.add(entry.targetId);
     }
   }
 
@@ -140,20 +139,82 @@ class SessionSearch {
 
   async #match(row: number, entry: Entry): Promise<TextMatch | undefined> {
     if (!isMessage(entry)) return this.#isInForce(row, entry) ? this.#find(searchTexts(entry)) : undefined;
-    const isResult = entry.type === "message" && entry.message.role === "toolResult";
-    if (this.#query.branch === "all" && !this.#editedIds.has(entry.id) && !(isResult && this.#edits.size > 0))
-      return this.#find(searchTexts(entry));
-    for (const leaf of this.#leaves) {
-      if (!this.#isOnPath(row, leaf)) continue;
-      const view = this.#viewOf(leaf);
-      if (!view.has(row)) continue;
-      const message = view.message(entry);
+    for (const edits of this.#branches.versions(row, await this.#idsOfVersions(row, entry))) {
+      const message = messageAfter(entry, edits);
       const match = message && this.#find(searchTextsOfMessage(message));
       if (match === undefined) continue;
       const callId = message?.role === "toolResult" ? message.toolCallId : undefined;
-      if (callId === undefined || !(await this.#session.run(view.hasLostCall(row, callId)))) return match;
+      if (callId === undefined || !(await this.#hasLostCall(row, callId, edits))) return match;
     }
     return undefined;
+  }
+
+  get #branches(): BranchVersions {
+    this.#versions ??= new BranchVersions(this.#table, this.#edits, this.#leaves);
+    return this.#versions;
+  }
+
+  /** The entries whose edits decide on this one: itself, and of a result the messages that may have its call. */
+  async #idsOfVersions(row: number, entry: Entry): Promise<readonly string[]> {
+    const messages = [entry, ...this.#branches.editsOf(entry.id)].map((each) =>
+      each.type === "message" || each.type === "message_update" ? each.message : undefined,
+    );
+    const ids = new Set([entry.id]);
+    for (const message of messages) {
+      if (message?.role !== "toolResult") continue;
+      for (const caller of await this.#callersAbove(row, message.toolCallId)) ids.add(this.#table.id(caller));
+    }
+    return [...ids];
+  }
+
+  /** Whether a result lost its call by an edit: contexts omit it then. */
+  async #hasLostCall(row: number, callId: string, edits: readonly Entry[]): Promise<boolean> {
+    for (const caller of await this.#callersAbove(row, callId)) {
+      const entry = await this.#body(caller);
+      if (entry === undefined) continue;
+      if (callsOf(messageAfter(entry, edits)).includes(callId)) return false;
+      if (callsBeforeEdit(entry, edits).includes(callId))
+        return !(await this.#isCalledBetween(caller, row, callId));
+    }
+    return false;
+  }
+
+  /** Whether a later message, which no edit concerns, has a call with the same id. */
+  async #isCalledBetween(from: number, row: number, callId: string): Promise<boolean> {
+    const assistant = this.#table.kindCode("message/assistant");
+    for (let at = this.#table.parent(row); at !== from; at = this.#table.parent(at)) {
+      if (this.#table.kindAt(at) !== assistant || this.#branches.isEdited(this.#table.id(at))) continue;
+      const entry = await this.#body(at);
+      if (entry?.type === "message" && callsOf(entry.message).includes(callId)) return true;
+    }
+    return false;
+  }
+
+  /** The edited messages above a row that have a call, or had it, the nearest first. */
+  async #callersAbove(row: number, callId: string): Promise<readonly number[]> {
+    this.#editedCallers ??= await this.#readCallers();
+    const callers = this.#editedCallers.get(callId) ?? [];
+    const above = callers.filter((caller) => this.#branches.isAbove(caller, row));
+    return above.sort((a, b) => (this.#branches.isAbove(a, b) ? 1 : -1));
+  }
+
+  async #readCallers(): Promise<ReadonlyMap<string, readonly number[]>> {
+    const assistant = this.#table.kindCode("message/assistant");
+    const rows = this.#branches.editedRows().filter((row) => this.#table.kindAt(row) === assistant);
+    const callers = new Map<string, number[]>();
+    for await (const [row, entry] of this.#read(rows)) {
+      const ids = new Set([entry, ...this.#branches.editsOf(entry.id)].flatMap(callsIn));
+      for (const id of ids) {
+        const known = callers.get(id);
+        if (known === undefined) callers.set(id, [row]);
+        else known.push(row);
+      }
+    }
+    return callers;
+  }
+
+  async #body(row: number): Promise<Entry | undefined> {
+    return (await this.#session.run(bodies([row])))(row);
   }
 
   /** Whether an entry outside of contexts is in force: the latest name, the present label of an entry. */
@@ -161,27 +222,11 @@ class SessionSearch {
     if (entry.type === "session_info") return row === this.#lastInfo;
     if (entry.type === "label" && this.#session.tree.label(entry.targetId) !== entry.label) return false;
     const place = entry.type === "label" ? this.#table.row(entry.targetId) : row;
-    return this.#query.branch === "all" || this.#leaves.some((leaf) => this.#isOnPath(place, leaf));
+    return this.#query.branch === "all" || this.#branches.isOnBranch(place);
   }
 
   #find(texts: readonly string[]): TextMatch | undefined {
     return matchTexts(texts, this.#query.phrases);
-  }
-
-  /** Without a view of the branch: most rows are on few of them. */
-  #isOnPath(row: number, leaf: number): boolean {
-    if (row === noRow) return false;
-    this.#ranges ??= treeRanges(this.#table);
-    const { first, last } = this.#ranges;
-    const at = first[leaf] as number;
-    return (first[row] as number) <= at && at <= (last[row] as number);
-  }
-
-  /** Keeps one view at a time: a session may have thousands of branches. */
-  #viewOf(leaf: number): BranchView {
-    if (this.#view?.leaf !== leaf)
-      this.#view = { leaf, view: new BranchView(this.#table, leaf, this.#edits) };
-    return this.#view.view;
   }
 
   #hitOf(row: number, entry: Entry, match: TextMatch): TimedHit {
@@ -198,32 +243,18 @@ class SessionSearch {
   }
 }
 
-/** For each row its number in a walk of the tree, and the last number below it. */
-interface TreeRanges {
-  readonly first: Int32Array;
-  readonly last: Int32Array;
-}
-
-function treeRanges(table: EntryTable): TreeRanges {
-  const first = new Int32Array(table.size);
-  const last = new Int32Array(table.size);
-  let count = 0;
-  for (let row = table.firstChild(noRow); row !== noRow; ) {
-    first[row] = count++;
-    const child = table.firstChild(row);
-    if (child !== noRow) {
-      row = child;
-      continue;
-    }
-    for (;;) {
-      last[row] = count - 1;
-      const next = table.nextSibling(row);
-      const above = table.parent(row);
-      row = next === noRow ? above : next;
-      if (next !== noRow || above === noRow) break;
-    }
-  }
-  return { first, last };
+/** The calls in a message, in an update of one, or in the content of an edit. */
+function callsIn(entry: Entry): readonly string[] {
+  if (entry.type === "message" || entry.type === "message_update") return callsOf(entry.message);
+  const blocks =
+    entry.type === "part_update"
+      ? [entry.part]
+      : entry.type === "context_edit" && Array.isArray(entry.replacement?.content)
+        ? entry.replacement.content
+        : [];
+  return (blocks as readonly { readonly type: string; readonly id?: string }[]).flatMap(({ type, id }) =>
+    type === "toolCall" && id !== undefined ? [id] : [],
+  );
 }
 
 function* bodies(rows: readonly number[]): EntryRequests<(row: number) => Entry | undefined> {
