@@ -7,10 +7,10 @@ import type {
   BlobWriter,
   TrashedBlob,
 } from "../blobs/index.js";
+import { BucketKeys, prefixArgument } from "../blobs/internal.js";
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { Bucket, type R2BucketBinding, type R2Stat } from "./bucket.js";
-import { Keys, prefixArgument } from "./keys.js";
 import { openBlob } from "./reading.js";
 import { R2Writer } from "./writer.js";
 
@@ -34,7 +34,7 @@ export interface R2BlobsOptions {
  * ```
  */
 export function r2BlobBackend({ bucket, prefix = "" }: R2BlobsOptions): BlobBackend {
-  return new R2BlobBackend(new Bucket(bucket), new Keys(prefixArgument(prefix)));
+  return new R2BlobBackend(new Bucket(bucket), new BucketKeys(prefixArgument(prefix)));
 }
 
 /** How often an object is looked at again that others change at the same moment. */
@@ -44,10 +44,10 @@ class R2BlobBackend implements BlobBackend {
   readonly location: string;
   readonly trash: BlobTrash;
   readonly #bucket: Bucket;
-  readonly #keys: Keys;
+  readonly #keys: BucketKeys;
   readonly #isPartition: boolean;
 
-  constructor(bucket: Bucket, keys: Keys, isPartition = false) {
+  constructor(bucket: Bucket, keys: BucketKeys, isPartition = false) {
     this.#bucket = bucket;
     this.#keys = keys;
     this.#isPartition = isPartition;
@@ -180,10 +180,10 @@ class R2BlobBackend implements BlobBackend {
  */
 class R2Trash implements BlobTrash {
   readonly #bucket: Bucket;
-  readonly #keys: Keys;
+  readonly #keys: BucketKeys;
   readonly #touch: (ref: BlobRef) => Promise<BlobStat | undefined>;
 
-  constructor(bucket: Bucket, keys: Keys, touch: (ref: BlobRef) => Promise<BlobStat | undefined>) {
+  constructor(bucket: Bucket, keys: BucketKeys, touch: (ref: BlobRef) => Promise<BlobStat | undefined>) {
     this.#bucket = bucket;
     this.#keys = keys;
     this.#touch = touch;
@@ -192,13 +192,13 @@ class R2Trash implements BlobTrash {
   async take({ ref, touchedAt }: BlobStat): Promise<boolean> {
     const head = await this.#bucket.head(this.#keys.blob(ref));
     if (head === undefined || head.uploaded.getTime() > touchedAt) return false;
-    return moved(this.#bucket, head, this.#keys.trashed(ref));
+    return moved(this.#bucket, head, this.#keys.trashed(ref, Date.now()));
   }
 
   async *list(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<TrashedBlob, void, undefined> {
     for await (const page of this.#bucket.list(this.#keys.folder("trash"), options.signal)) {
       for (const { key, size, uploaded } of page) {
-        const ref = this.#keys.trashedOf(key);
+        const ref = this.#keys.trashedOf(key)?.ref;
         const trashedAt = uploaded.getTime();
         if (ref !== undefined) yield { ref, size, trashedAt, touchedAt: trashedAt };
       }

@@ -3,11 +3,11 @@
 import { blake3 } from "@noble/hashes/blake3.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { BlobReading } from "../blobs/index.js";
+import type { BucketKeys } from "../blobs/internal.js";
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { toHex } from "../internal/bytes.js";
 import { type Bucket, chunksOf, type R2Stat } from "./bucket.js";
-import type { Keys } from "./keys.js";
 
 /** A blob of at most so many bytes takes one call. */
 const firstBytes = 512 * 1024;
@@ -16,7 +16,7 @@ const maxResumes = 4;
 /** The blobs that a reading belongs to. */
 export interface ReadingSource {
   readonly bucket: Bucket;
-  readonly keys: Keys;
+  readonly keys: BucketKeys;
   /** Restores the blob from the trash; whether it was there. */
   restore(ref: BlobRef): Promise<boolean>;
   /** Moves a blob as it was seen to another key; false if it was written since. */

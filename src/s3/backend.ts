@@ -9,9 +9,10 @@ import {
   type BlobWriter,
   blobStore,
 } from "../blobs/index.js";
+import { type BucketFolder, BucketKeys, prefixArgument } from "../blobs/internal.js";
 import type { BlobRef } from "../content/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
-import { bucketAddress, type Folder, Keys, prefixArgument } from "./address.js";
+import { bucketAddress } from "./address.js";
 import { type RetryPolicy, S3Client } from "./client.js";
 import { type CopyLimits, maxPartBytes, S3Uploads } from "./multipart.js";
 import { S3Objects } from "./objects.js";
@@ -83,7 +84,7 @@ export function s3BlobBackendWith(options: S3BlobsOptions, tuning: S3Tuning): Bl
   const objects = new S3Objects(client, address.bucket);
   const uploads = new S3Uploads(objects, copyLimits);
   const bucket: S3Bucket = { objects, uploads, partBytes, conditional: assumeConditionalWrites };
-  return new S3BlobBackend(bucket, new Keys(prefixArgument("prefix", prefix)));
+  return new S3BlobBackend(bucket, new BucketKeys(prefixArgument(prefix)));
 }
 
 /**
@@ -113,7 +114,7 @@ class S3BlobBackend implements BlobBackend {
   readonly #whole: S3BlobBackend;
   readonly #partitions = new Map<string, S3BlobBackend>();
 
-  constructor(bucket: S3Bucket, keys: Keys, whole?: S3BlobBackend) {
+  constructor(bucket: S3Bucket, keys: BucketKeys, whole?: S3BlobBackend) {
     this.#bucket = bucket;
     this.#blobs = new StoredBlobs(bucket, keys);
     this.#whole = whole ?? this;
@@ -235,7 +236,7 @@ class S3BlobBackend implements BlobBackend {
       const { keys } = this.#blobs;
       let count = 0;
       let bytes = 0;
-      const folders: readonly Folder[] = ["staging", "sha256", "blake3", "trash", "quarantine"];
+      const folders: readonly BucketFolder[] = ["staging", "sha256", "blake3", "trash", "quarantine"];
       for (const folder of folders) {
         for await (const upload of uploads.list(keys.folder(folder))) {
           if (upload.startedAt >= before) continue;

@@ -3,7 +3,6 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import type { BlobReading } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import { toHex } from "../internal/bytes.js";
-import { randomHex8 } from "../internal/ids.js";
 import { encodeKey } from "./address.js";
 import { BrokenReply, chunksOf, S3Failure } from "./client.js";
 import type { S3Objects } from "./objects.js";
@@ -170,6 +169,6 @@ async function quarantine(blobs: StoredBlobs, ref: BlobRef, etag: string): Promi
     return { size: bytes, digest: toHex(hasher.digest()) };
   });
   if (stored.size !== head.size || stored.digest === ref.slice(7)) return undefined;
-  const to = blobs.keys.quarantined(ref, randomHex8());
+  const to = blobs.keys.quarantined(ref);
   return (await blobs.move(ref, head, to, objects.client.clock.stamp())) ? to : undefined;
 }

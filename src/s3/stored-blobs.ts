@@ -1,6 +1,6 @@
 import type { BlobStat } from "../blobs/index.js";
+import type { BucketKeys } from "../blobs/internal.js";
 import type { BlobRef } from "../content/index.js";
-import type { Keys } from "./address.js";
 import { S3Failure, type Sha256, sha256Of } from "./client.js";
 import type { S3Uploads } from "./multipart.js";
 import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
@@ -33,9 +33,9 @@ const maxUnseenBytes = 256 * 1024;
 /** The blobs of one partition. */
 export class StoredBlobs {
   readonly bucket: S3Bucket;
-  readonly keys: Keys;
+  readonly keys: BucketKeys;
 
-  constructor(bucket: S3Bucket, keys: Keys) {
+  constructor(bucket: S3Bucket, keys: BucketKeys) {
     this.bucket = bucket;
     this.keys = keys;
   }

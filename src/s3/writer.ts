@@ -1,7 +1,6 @@
 import type { BlobHints, BlobStat, BlobWriter } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { uuidv7 } from "../internal/ids.js";
 import { maxPartBytes, maxParts, type Upload, type UploadedPart } from "./multipart.js";
 import type { StoredBlobs } from "./stored-blobs.js";
 
@@ -30,7 +29,7 @@ export class S3Writer implements BlobWriter {
   constructor(blobs: StoredBlobs, { size = 0 }: BlobHints) {
     this.#blobs = blobs;
     this.#partBytes = Math.max(blobs.bucket.partBytes, Math.min(maxPartBytes, Math.ceil(size / maxParts)));
-    this.#key = blobs.keys.staging(uuidv7(Date.now()));
+    this.#key = blobs.keys.staging();
     // It grows by bytes that came, not by the declared size.
     this.#buffer = new Uint8Array(Math.min(this.#partBytes, startBytes));
   }

@@ -3,6 +3,7 @@ import { blobStoreConformance } from "sessile/blobs/conformance";
 import { r2BlobBackend } from "sessile/r2";
 import { deletePartition, memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
+import { BucketKeys } from "../../src/blobs/internal.js";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { MemoryBucket } from "./bucket.js";
 
@@ -310,6 +311,11 @@ it("partitions are prefixes, and arguments are checked", async () => {
   expect([...bucket.objects.keys()]).toEqual([keyOf(ref, "p/@a/")]);
   expect(await backend.stat(ref)).toBeUndefined();
   expect(() => r2BlobBackend({ bucket: {} as never })).toThrow("bucket: expected a binding of R2");
+  for await (const seen of backend.partition("a").list())
+    expect(await backend.partition("a").trash.take(seen)).toBe(true);
+  // As a store of `sessile/s3` on the same bucket reads it.
+  const keys = new BucketKeys("p/").partition("a");
+  expect([...bucket.objects.keys()].map((key) => keys.trashedOf(key)?.ref)).toEqual([ref]);
   for (const prefix of ["/a", "a//", "a\0", "a\\", "é".repeat(300)])
     expect(() => r2BlobBackend({ bucket, prefix })).toThrow("prefix: expected");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { bucketAddress, encodeKey, Keys, prefixArgument } from "../../src/s3/address.js";
+import { BucketKeys, prefixArgument } from "../../src/blobs/internal.js";
+import { bucketAddress, encodeKey } from "../../src/s3/address.js";
 import { ServerClock } from "../../src/s3/clock.js";
 
 const hex = "ab".repeat(32);
@@ -54,7 +55,7 @@ describe("keys", () => {
   test.each(["", "agents/", "a", "ä b/+&?#%/", ".../x/", "x..y/", "a".repeat(512)])(
     "take the prefix %j",
     (prefix) => {
-      expect(prefixArgument("prefix", prefix)).toBe(prefix);
+      expect(prefixArgument(prefix)).toBe(prefix);
     },
   );
 
@@ -73,11 +74,11 @@ describe("keys", () => {
     "\ud800",
     "ä".repeat(257),
   ])("refuse the prefix %j", (prefix) => {
-    expect(() => prefixArgument("prefix", prefix)).toThrow(/^prefix: expected at most 512 bytes/);
+    expect(() => prefixArgument(prefix)).toThrow(/^prefix: expected at most 512 bytes/);
   });
 
   test("of blobs and of the trash are read back, and foreign ones are not", () => {
-    const keys = new Keys("p/");
+    const keys = new BucketKeys("p/");
     const ref = `blake3:${hex}` as const;
     expect(keys.blob(ref)).toBe(`p/blake3/ab/${hex}`);
     expect(keys.refOf(keys.blob(ref))).toBe(ref);
@@ -100,10 +101,10 @@ describe("keys", () => {
   });
 
   test("of partitions are below the whole prefix and never each other's", () => {
-    const [acme, upper] = [new Keys("p/").partition("acme"), new Keys("p/").partition("Acme")];
+    const [acme, upper] = [new BucketKeys("p/").partition("acme"), new BucketKeys("p/").partition("Acme")];
     expect(acme.prefix).toBe("p/@acme/");
     expect(upper.refOf(acme.blob(`sha256:${hex}`))).toBeUndefined();
-    expect(new Keys("p/").refOf(acme.blob(`sha256:${hex}`))).toBeUndefined();
+    expect(new BucketKeys("p/").refOf(acme.blob(`sha256:${hex}`))).toBeUndefined();
   });
 });
 
