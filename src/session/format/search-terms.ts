@@ -10,7 +10,7 @@ import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entr
 import { decodeLine } from "./decode.js";
 import { isEntryType } from "./entry-types.js";
 import { defaultLimits } from "./line-splitter.js";
-import { normalizedText, type SearchPhrase, wordsOf } from "./search-words.js";
+import { asciiWords, humpsOf, normalizedText, type SearchPhrase, wordsOf } from "./search-words.js";
 
 /** UTF-16 units of a term: longer words have this beginning in common. At most 120 bytes in UTF-8. */
 const maxTermLength = 40;
@@ -29,7 +29,7 @@ const partTypes: ReadonlySet<string> = new Set(["part_update", "context_edit"]);
  */
 export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
-  const decoded = decodeLine(line, context);
+  const decoded = decodeLine(line, context, { unchecked: true });
   if (decoded.kind === "bad") return [everyQuery];
   if (decoded.kind !== "entry" || decoded.entry === undefined) return [];
   const { entry } = decoded;
@@ -39,7 +39,8 @@ export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   const terms = new Set<string>();
   let length = 0;
   for (const text of searchTexts(entry)) {
-    for (const term of termsOf(wordsOf(normalizedText(text)))) {
+    const plain = asciiWords(text);
+    for (const term of plain === undefined ? termsOf(wordsOf(normalizedText(text))) : termsOfAscii(plain)) {
       if (terms.has(mark + term)) continue;
       terms.add(mark + term);
       length += term.length + mark.length;
@@ -79,6 +80,15 @@ function* termsOf(
     if (withHumps) for (const ending of humps) yield cut(ending);
   }
   if (unit !== undefined && (withHumps || !isPaired)) yield unit;
+}
+
+/** {@link termsOf} for words of ASCII, each once: a third of the time. */
+function* termsOfAscii(words: readonly string[]): Generator<string, void, undefined> {
+  for (const word of new Set(words)) {
+    const folded = word.toLowerCase();
+    yield cut(folded);
+    if (folded !== word) for (const ending of humpsOf(word)) yield cut(ending);
+  }
 }
 
 function cut(text: string): string {
@@ -174,5 +184,33 @@ const base64 =
   /[A-Za-z0-9+/_-]{256,}={0,2}|(?:(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,76}\r?\n){4,}[A-Za-z0-9+/]*={0,2}/g;
 
 function withoutBase64(text: string): string {
-  return text.length < minBase64Length ? text : text.replace(base64, " ");
+  return text.length < minBase64Length || !hasLongRun(text) ? text : text.replace(base64, " ");
+}
+
+/** Each match of {@link base64} has a run of so many characters of its alphabet. */
+const minRun = 60;
+
+/** Whether a text has such a run. Every run has one of the characters that are looked at first. */
+function hasLongRun(text: string): boolean {
+  for (let at = minRun - 1; at < text.length; at += minRun) {
+    if (!isBase64(text.charCodeAt(at))) continue;
+    let start = at;
+    while (start > 0 && isBase64(text.charCodeAt(start - 1))) start--;
+    let end = at + 1;
+    while (end < text.length && end - start < minRun && isBase64(text.charCodeAt(end))) end++;
+    if (end - start >= minRun) return true;
+  }
+  return false;
+}
+
+function isBase64(code: number): boolean {
+  // Letters, digits, and the signs of both alphabets: + - / _
+  return (
+    (code >= 0x61 && code <= 0x7a) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x2f && code <= 0x39) ||
+    code === 0x2b ||
+    code === 0x2d ||
+    code === 0x5f
+  );
 }

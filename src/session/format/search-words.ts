@@ -47,6 +47,11 @@ export function foldCase(text: string): string {
   return text.toUpperCase().toLowerCase().replaceAll("ς", "σ");
 }
 
+/** The words of a text of ASCII as they stand there; undefined for another text. */
+export function asciiWords(text: string): readonly string[] | undefined {
+  return ascii.test(text) ? (text.match(wordOfAscii) ?? []) : undefined;
+}
+
 /** The words of a normalized text in order. */
 export function* wordsOf(text: string): Generator<Word, void, undefined> {
   const isAscii = ascii.test(text);
@@ -70,7 +75,8 @@ const maxHumpedLength = 64;
 const maxHumps = 8;
 const hump = /(?<=[\p{Ll}\p{N}])\p{Lu}|(?<=\p{Lu})\p{Lu}(?=\p{Ll})/gu;
 
-function humpsOf(word: string): readonly string[] {
+/** The folded endings of a word that begin at a capital within it. */
+export function humpsOf(word: string): readonly string[] {
   if (word.length < 3 || word.length > maxHumpedLength) return noHumps;
   const humps = Array.from(word.matchAll(hump), ({ index }) => foldCase(word.slice(index)));
   return humps.length > maxHumps ? noHumps : humps;

@@ -193,6 +193,56 @@ describe("texts", () => {
     expect(texts({ type: "custom", customType: "x", data: "state" })).toBe("");
   });
 
+  test("texts of ASCII have the terms that they have beside another word", () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        "userName",
+        "XMLHttpRequest",
+        "max_line",
+        "AAAAaaaa",
+        "x1Y2",
+        "5",
+        "UPPER",
+        "a-b",
+        " ",
+        "_",
+      ),
+      fc.string({ unit: "grapheme-ascii", maxLength: 12 }),
+      fc.nat({ max: 90 }).map((length) => "wordWord7".repeat(10).slice(0, length)),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.constantFrom(" ", ""), (pieces, joint) => {
+        const text = pieces.join(joint);
+        const beside = searchTermsOfLine(userLine(`${text} é`)).filter((term) => term !== "é");
+        expect(searchTermsOfLine(userLine(text)).toSorted()).toEqual(beside.toSorted());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("only long runs of base64 are left out, wherever they are", () => {
+    const every =
+      /[A-Za-z0-9+/_-]{256,}={0,2}|(?:(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,76}\r?\n){4,}[A-Za-z0-9+/]*={0,2}/g;
+    const run = fc.tuple(
+      fc.constantFrom("a", "Z9", "+/", "_-"),
+      fc.constantFrom(1, 7, 59, 60, 61, 76, 255, 256, 300),
+    );
+    const piece = fc.oneof(
+      run.map(([unit, length]) => unit.repeat(length).slice(0, length)),
+      run.map(([unit, length]) => `${unit.repeat(64).slice(0, Math.min(length, 77))}\n`.repeat(5)),
+      fc.constantFrom(" ", "\n", "=", "é", ". "),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const text = pieces.join("");
+        const message = { role: "user", content: text, timestamp: 0 };
+        const [left = ""] = searchTexts({ type: "message", ...place, message } as SessionEntry);
+        expect(left).toBe(text.length < 256 ? text : text.replace(every, " "));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("an attachment counts with its name, and base64 never", () => {
     const resource = { resourceId: "res_0123456789abcdef", kind: "file", name: "plan.pdf", source: "upload" };
     const blocks = [
