@@ -603,8 +603,9 @@ describe("files", () => {
     for (const suffix of [".old-2026-01-01T00-00-00-000Z", ".torn-1", ".tmp-0123"])
       writeFileSync(`${path}${suffix}`, canary);
     writeFileSync(join(dirname(path), "other.txt"), "of somebody else");
-    const { sessions } = await eraseEntries(store, session, [first?.id as string], { reason });
+    const { sessions, remaining } = await eraseEntries(store, session, [first?.id as string], { reason });
     expect(sessions[0]).toMatchObject({ location: path, removed: { length: 3 } });
+    expect(remaining.join("\n")).toContain("forks that a crash cut off");
     expect(filesWithCanary(dir)).toEqual([]);
     expect(readdirSync(dirname(path)).sort()).toEqual([path.split("/").at(-1), "other.txt"].sort());
   });

@@ -12,6 +12,12 @@ export const remainingOfFiles: readonly string[] = [
   "snapshots and backups of the file system",
 ];
 
+/** The same for entries of a session: the file of a crashed fork has another name, and is not listed. */
+export const remainingOfEntries: readonly string[] = [
+  ...remainingOfFiles,
+  "unfinished copies of forks that a crash cut off (`*.tmp-*`), and files beside deleted sessions",
+];
+
 /** Yields the bytes of a file with lines in place of others. */
 export async function* withReplacedLines(
   fs: FileSystem,

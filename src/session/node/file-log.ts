@@ -13,7 +13,7 @@ import type {
   LogPosition,
   SessionLog,
 } from "../api/backend.js";
-import { remainingOfFiles, removeCopies, withReplacedLines } from "./erase-lines.js";
+import { remainingOfEntries, removeCopies, withReplacedLines } from "./erase-lines.js";
 import {
   assertRegularFile,
   type DescriptorHolder,
@@ -218,7 +218,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
         this.#forgetLastRead();
         this.#switchTo(undefined);
         const position = this.#descriptor.reached(this.#writer.position());
-        return { position, removed, remaining: remainingOfFiles };
+        return { position, removed, remaining: remainingOfEntries };
       });
     } catch (error) {
       throw this.#failure("erase lines of", error, expected);
