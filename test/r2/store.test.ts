@@ -1,5 +1,8 @@
+import { blake3 } from "@noble/hashes/blake3.js";
+import { sha256 } from "@noble/hashes/sha2.js";
 import { type BlobStore, type BlobStoreOptions, blobStore, eraseBlobs } from "sessile/blobs";
 import { blobStoreConformance } from "sessile/blobs/conformance";
+import type { BlobRef } from "sessile/content";
 import { r2BlobBackend } from "sessile/r2";
 import { deletePartition, memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
@@ -58,6 +61,18 @@ describe("a put", () => {
     expect(bucket.calls.filter((call) => call === "part")).toHaveLength(3);
     expect([...bucket.objects.keys()]).toEqual([keyOf(ref)]);
     expect(await open().get(ref)).toEqual(bytes);
+  });
+
+  it("of a short stream is one call, and of a long one leaves nothing behind when it resolves", async () => {
+    const short = await open().put(new Blob([noise(1000)]).stream());
+    expect(bucket.calls.filter((call) => call === "put" || call === "create")).toEqual(["put"]);
+    const remove = bucket.delete.bind(bucket);
+    bucket.delete = async (key) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await remove(key);
+    };
+    const long = await open().put(new Blob([noise(6_000_000)]).stream());
+    expect([...bucket.objects.keys()].sort()).toEqual([keyOf(short.ref), keyOf(long.ref)].sort());
   });
 
   it.each(["create", "part", "complete", "put"])("whose answer to %s is lost is done once", async (lost) => {
@@ -149,6 +164,47 @@ describe("a get", () => {
       for await (const _ of reading?.bytes ?? []);
     };
     await expect(all()).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+  });
+});
+
+describe("a failing read", () => {
+  const digests = { sha256, blake3 };
+
+  it("is told as it is, also of a blob that is not there", async () => {
+    const backend = r2BlobBackend({ bucket });
+    const { ref } = await open().put(noise(10));
+    bucket.before = (call) => {
+      if (call === "get") throw new Error("get: no rights (10003)");
+    };
+    for (const each of [ref, `sha256:${"0".repeat(64)}`] as const)
+      await expect(backend.read(each)).rejects.toMatchObject({ details: { errno: "10003" } });
+  });
+
+  it.each(Object.entries(digests))("of %s moves only what the bucket has damaged", async (name, digest) => {
+    const backend = r2BlobBackend({ bucket });
+    const bytes = noise(1000);
+    const ref = `${name}:${Buffer.from(digest(bytes)).toString("hex")}` as BlobRef;
+    const key = keyOf(ref);
+    bucket.store(key, bytes);
+    const quarantined = async () => (await backend.read(ref))?.quarantine?.();
+    expect(await quarantined()).toBeUndefined();
+    // A body that ends early says nothing of the object.
+    const get = bucket.get.bind(bucket);
+    const reading = await backend.read(ref);
+    bucket.get = async (...given) => {
+      const found = await get(...given);
+      return found && { ...found, body: new Blob([bytes.slice(0, 10)]).stream() };
+    };
+    expect(await reading?.quarantine?.()).toBeUndefined();
+    bucket.get = get;
+    expect([...bucket.objects.keys()]).toEqual([key]);
+    bucket.store(
+      key,
+      bytes.map((byte) => byte ^ 1),
+    );
+    const moved = await quarantined();
+    expect(moved).toMatch(/^quarantine\//);
+    expect([...bucket.objects.keys()]).toEqual([moved]);
   });
 });
 
