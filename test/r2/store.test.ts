@@ -64,7 +64,7 @@ describe("a put", () => {
   });
 
   it("of a short stream is one call, and of a long one leaves nothing behind when it resolves", async () => {
-    const short = await open().put(new Blob([noise(1000)]).stream());
+    const short = await open().put(new Blob([noise(3_000_000)]).stream());
     expect(bucket.calls.filter((call) => call === "put" || call === "create")).toEqual(["put"]);
     const remove = bucket.delete.bind(bucket);
     bucket.delete = async (key) => {

@@ -107,6 +107,28 @@ describe("redactSession", () => {
     expect(kept[2]).toMatchObject({ data: { files: [] } });
   });
 
+  it("keeps the agent of original files, and the text of an unknown entry without its secrets", () => {
+    const foreign = { v: 1, agent: "codex", agentVersion: "1.2", format: "legacy" };
+    const place = (id: string, parentId: string | null) => ({
+      id,
+      parentId,
+      timestamp: plainHeader.timestamp,
+    });
+    const given = [
+      { type: "future", ...place("aaaaaaaa", null), note: `a ${token}` },
+      { type: "custom", ...place("bbbbbbbb", "aaaaaaaa"), customType: "sessile.foreign", data: foreign },
+      { type: "custom", ...place("cccccccc", "bbbbbbbb"), customType: "sessile.foreign", data: null },
+    ];
+    const lines = [plainHeader, ...given].map((line) => `${JSON.stringify(line)}\n`);
+    const { entries } = redactSession(parseSession(lines.join("")), redact);
+    const raw = JSON.stringify(given[0]).replace(token, marker);
+    expect(entries.map((entry) => entry.type === "custom" && [entry.customType, entry.data])).toEqual([
+      ["sessile.foreign_line", { text: raw }],
+      ["sessile.foreign", { ...foreign, files: [] }],
+      ["sessile.foreign", {}],
+    ]);
+  });
+
   it("keeps the tree if a redaction leaves an entry invalid", async () => {
     const entries = parseSession(
       sessionOf([
