@@ -192,6 +192,39 @@ describe("secretRedaction", () => {
     const plain =
       "const token: string = read(token); password = abab1212abab; secret: undefined; api_key=YOUR_KEY";
     expect(redact(plain)).toBe(plain);
+    for (const word of ["correct-horse-battery-staple", "2026-11-23T10:45:30.789+01:00"])
+      expect(redact(`password: ${word}`)).toBe(`password: ${word}`);
+  });
+
+  it("takes a secret to its end and no further: escaped, in base64 at any place, and of three parts", () => {
+    const token = `ghp_${"aB3".repeat(12)}`;
+    const escaped = token.replaceAll("B", "\\u0042");
+    for (const text of [escaped, `${escaped}\\n`, `\\t${escaped}\\u0021`])
+      expect(secretRedaction()(`a ${text} tail`)).toBe(
+        `a ${text.replace(escaped, marker("github-token"))} tail`,
+      );
+    for (let before = 0; before < 6; before++) {
+      for (let after = 0; after < 6; after++) {
+        const bytes = `${"-".repeat(before)} ${token} ${"-".repeat(after)}`;
+        const run = base64(bytes);
+        const [head = "", tail = ""] = secretRedaction()(`: ${run} :`).split(marker("github-token"));
+        const left = run.length - (tail.length - " :".length);
+        expect(run.slice(left) + " :").toBe(tail);
+        expect((left / 4) * 3).toBeGreaterThanOrEqual(before + 1 + token.length);
+        expect(((head.length - ": ".length) / 4) * 3).toBeLessThanOrEqual(before + 1);
+      }
+    }
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const header = part({ alg: "HS256", typ: "JWT" });
+    const unsigned = `${header}.${part({ sub: "1234567890", name: "Ann" })}`;
+    for (const web of [`${unsigned}.q8Zr2LwX9tk3JtQ0vB`, unsigned])
+      expect(secretRedaction()(`jwt ${web} tail`)).toBe(`jwt ${marker("json-web-token")} tail`);
+  });
+
+  it("takes overlapping secrets as one, of the first rule among them", () => {
+    const rule = (name: string, ...ranges: [number, number][]) => ({ name, find: () => ranges });
+    const rules = [rule("b", [4, 8], [20, 22]), rule("a", [0, 6]), rule("c", [2, 3], [7, 12])];
+    expect(secretRedaction(rules)("0123456789abcdefghijklmn")).toBe(`${marker("b")}cdefghij${marker("b")}mn`);
   });
 
   it("takes rules by name, of one's own, and expressions, and counts by rule", () => {
@@ -207,6 +240,8 @@ describe("secretRedaction", () => {
     );
     // @ts-expect-error -- a number is no rule
     expect(() => secretRedaction([1])).toThrow(/rules\[0\]/);
+    for (const wrong of [{ name: "a b" }, { name: "]a" }, { name: 5 }, { find: undefined }, { has: ["é"] }])
+      expect(() => secretRedaction([{ ...own, ...wrong } as never])).toThrow(/rules\[0\]: expected a rule/);
   });
 
   it("finds user names in paths of every system", () => {
