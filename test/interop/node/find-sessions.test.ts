@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -198,6 +199,34 @@ describe("findSessions", () => {
     const [first, second] = await find({ agents: ["opencode"] });
     expect([first?.parent, second?.parent]).toEqual([undefined, "ses_1"]);
     expect(first?.paths).toEqual(["storage/session/p/ses_1.json", "storage/session/p/ses_2.json"]);
+  });
+
+  it("lists the newest file of an id, with the time and the name of its session, and closes what it reads", async () => {
+    const asked = (message: string) => ({ type: "event_msg", payload: { type: "user_message", message } });
+    for (const [first, second] of [
+      [50, 100],
+      [100, 50],
+    ] as const) {
+      put(rollout(1), lines(meta(uuid(1)), asked(`at ${first}`)), first);
+      put(rollout(1, "archived_sessions"), lines(meta(uuid(1)), asked(`at ${second}`)), second);
+      const found = await find({ agents: ["codex"] });
+      expect(found).toMatchObject([
+        { id: uuid(1), title: "at 100", modified: 100_000, created: Date.UTC(2026, 0, 1) },
+      ]);
+    }
+    put(`claude/projects/-w/${uuid(2)}.jsonl`, lines(said({ message: { role: "user", content: "Why?" } })));
+    expect(await find({ agents: ["claude-code"] })).toMatchObject([{ title: "Why?" }]);
+    if (process.platform === "linux") {
+      const open = readdirSync("/proc/self/fd").flatMap((fd) => {
+        try {
+          return [readlinkSync(`/proc/self/fd/${fd}`)];
+        } catch {
+          return [];
+        }
+      });
+      expect(open.filter((path) => path.startsWith(root))).toEqual([]);
+    }
+    await expect(find({ cwd: 5 as unknown as string })).rejects.toThrow("cwd: expected a path");
   });
 
   it("lists the file of a subagent alone if its session was deleted, but not if only the subagent is new", async () => {
