@@ -222,7 +222,11 @@ describe("secretRedaction", () => {
   });
 
   it("takes overlapping secrets as one, of the first rule among them", () => {
-    const rule = (name: string, ...ranges: [number, number][]) => ({ name, find: () => ranges });
+    const rule = (name: string, ...ranges: [number, number][]) => ({
+      name,
+      source: "https://a.example",
+      find: () => ranges,
+    });
     const rules = [rule("b", [4, 8], [20, 22]), rule("a", [0, 6]), rule("c", [2, 3], [7, 12])];
     expect(secretRedaction(rules)("0123456789abcdefghijklmn")).toBe(`${marker("b")}cdefghij${marker("b")}mn`);
   });
