@@ -88,13 +88,9 @@ export function chunkOf(value: unknown): Uint8Array {
 }
 
 function tooLarge(bytes: number, maxBytes: number): SessileError {
-  return new SessileError(
-    "BLOB_TOO_LARGE",
-    `there are ${bytes} bytes or more, at most ${maxBytes} are taken`,
-    {
-      details: { bytes, maxBytes },
-    },
-  );
+  return new SessileError("BLOB_TOO_LARGE", `source: ${bytes} bytes or more, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
 }
 
 function mismatch(what: "size" | "digest", expected: number | string, actual: number | string): SessileError {

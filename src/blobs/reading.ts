@@ -51,7 +51,7 @@ export function corruptError(details: {
   readonly size: number;
   readonly quarantined?: string;
 }): SessileError<"BLOB_CORRUPT"> {
-  const where = details.quarantined === undefined ? "" : `; it was put aside as ${details.quarantined}`;
+  const where = details.quarantined === undefined ? "" : `; it was moved to ${details.quarantined}`;
   const message = `the blob ${details.expected} is ${details.actual} (${details.size} bytes)${where}`;
   return new SessileError("BLOB_CORRUPT", message, { details });
 }

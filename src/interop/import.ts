@@ -95,13 +95,13 @@ export async function importSession(
 
 function keepOf(options: ImportOptions): "blob" | "lines" | "none" {
   if (options.blobs !== undefined && typeof options.blobs?.put !== "function")
-    throw new TypeError("blobs: expected a blob store");
+    throw new TypeError(`blobs: expected a blob store, got ${describe(options.blobs)}`);
   if (options.redact !== undefined && typeof options.redact !== "function")
-    throw new TypeError("redact: expected a function of text");
+    throw new TypeError(`redact: expected a function, got ${describe(options.redact)}`);
   const fallback = options.blobs === undefined ? "lines" : "blob";
   const keep = oneOfOption("keep", options.keep ?? fallback, ["blob", "lines", "none"]);
   if (keep === "blob" && options.blobs === undefined)
-    throw new TypeError('keep: "blob" needs the option `blobs`');
+    throw new TypeError('keep: expected the option `blobs` with "blob", got none');
   return options.redact === undefined ? keep : "none";
 }
 

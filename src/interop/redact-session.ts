@@ -44,7 +44,7 @@ export function redactSession(
   if (typeof redact !== "function")
     throw new TypeError(`redact: expected a function, got ${describe(redact)}`);
   const { header } = source;
-  if (header === undefined) throw new TypeError("source: expected a session with a header");
+  if (header === undefined) throw new TypeError("source: expected a session with a header, got one without");
   const attachments = oneOfOption("attachments", options.attachments ?? "drop", ["drop", "keep"]);
   const ids = new Set(source.entries.map(({ id }) => id));
   const drops = attachments === "drop";

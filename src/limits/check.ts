@@ -109,7 +109,7 @@ function checkItems(items: readonly LimitItem[]): void {
       throw new TypeError(`${name}: expected an object, got ${describe(item)}`);
     }
     if (item.kind === "link") {
-      throw new TypeError(`${name}: expected what has bytes, got a link: leave it out, or count its text`);
+      throw new TypeError(`${name}: expected an item with bytes, got a link: omit it, or count its text`);
     }
     if (typeof item.mediaType !== "string") {
       throw new TypeError(`${name}.mediaType: expected a string, got ${describe(item.mediaType)}`);

@@ -95,7 +95,7 @@ async function openTarget(
     return { log };
   }
   if (!isName(id)) {
-    const message = `${SessileError.printable(id)} is no name that a store gives a session`;
+    const message = `id: expected the name of a session, got ${SessileError.printable(id)}`;
     throw new SessileError("INVALID_ENTRY", message, { details: { path: "id", expected: "a name" } });
   }
   // Other programs may have written anything, and a path is made of it.

@@ -193,6 +193,6 @@ async function linesOf(rows: readonly number[], from: IndexedLog): Promise<reado
 
 function logChanged({ header }: IndexedLog): SessileError {
   const { id = "" } = header ?? {};
-  const message = `the log of session ${SessileError.printable(id)} changed`;
+  const message = `the log of session ${SessileError.printable(id)} changed while it was read: sync it again`;
   return new SessileError("LOG_CHANGED", message, { details: { id } });
 }

@@ -488,7 +488,7 @@ describe("checkLimits", () => {
     [
       [{ kind: "link", resourceId: "res_a", url: "https://example.org" }],
       {},
-      /^items\[0\]: expected what has bytes, got a link/,
+      /^items\[0\]: expected an item with bytes, got a link/,
     ],
     ...(["size", "width", "height", "pages", "characters", "message"] as const).flatMap((name) =>
       ([-1, Number.NaN, Number.POSITIVE_INFINITY, null] as never[]).map(

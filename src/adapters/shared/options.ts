@@ -1,7 +1,7 @@
 /** The options that all adapters share. */
 
 import type { BlobStore } from "../../blobs/index.js";
-import { integerOption } from "../../internal/arguments.js";
+import { describe, integerOption } from "../../internal/arguments.js";
 import { nameArgument } from "../../internal/ids.js";
 import type { SessionStore } from "../../session/index.js";
 
@@ -33,9 +33,10 @@ export interface AdapterSettings {
  */
 export function adapterSettings(adapter: string, options: AdapterOptions): AdapterSettings {
   const { sessions, blobs, partition = adapter, outOfLine, maxOpen } = options ?? {};
-  if (typeof sessions?.open !== "function") throw new TypeError("sessions: expected a session store");
+  if (typeof sessions?.open !== "function")
+    throw new TypeError(`sessions: expected a session store, got ${describe(sessions)}`);
   if (blobs !== undefined && typeof blobs?.put !== "function")
-    throw new TypeError("blobs: expected a blob store");
+    throw new TypeError(`blobs: expected a blob store, got ${describe(blobs)}`);
   return {
     sessions,
     blobs,

@@ -220,7 +220,7 @@ export class FileBlobBackend implements BlobBackend {
 
   clear(): Promise<readonly string[]> {
     return this.#guard("clear", async () => {
-      if (this.#whole === this) throw new TypeError("clear: only a named partition is cleared");
+      if (this.#whole === this) throw new TypeError("clear: expected a named partition, got the whole store");
       const links = await removePartition(this.#directory.fileSystem, this.#options.dir);
       return links.map((path) => `files behind the link ${path}`);
     });

@@ -82,11 +82,17 @@ export class StoreDirectory {
     if (isSame) return;
     const path = this.at("store.json");
     const isNewer = isRecord(found) && typeof found.format === "number" && found.format > formatVersion;
-    const why = isNewer ? "a newer version laid it out" : "it was laid out in another way";
+    const why = isNewer
+      ? "a newer version wrote it: update this library"
+      : "open the store with its own layout";
     const shown = JSON.stringify(found) ?? "no JSON";
-    throw new SessileError("BLOB_STORE_FORMAT", `${path} is ${shown}: ${why}`, {
-      details: { path, expected: JSON.stringify(expected), found: shown },
-    });
+    throw new SessileError(
+      "BLOB_STORE_FORMAT",
+      `${path}: expected ${JSON.stringify(expected)}, got ${shown}: ${why}`,
+      {
+        details: { path, expected: JSON.stringify(expected), found: shown },
+      },
+    );
   }
 
   /** The content of store.json; undefined if there is none, null if it is not JSON. */

@@ -69,7 +69,8 @@ export async function* findSessions(
 ): AsyncGenerator<FoundSession, void, undefined> {
   const { agents = Object.keys(agentHomes) as ForeignFormatName[], homes = {}, cwd } = options;
   const since = integerOption("since", options.since, 0, 0);
-  if (cwd !== undefined && typeof cwd !== "string") throw new TypeError("cwd: expected a path");
+  if (cwd !== undefined && typeof cwd !== "string")
+    throw new TypeError(`cwd: expected a string, got ${typeof cwd}`);
   for (const agent of agents)
     if (!Object.hasOwn(agentHomes, agent))
       throw new TypeError(`agents: expected names of ${Object.keys(agentHomes).join(", ")}, got ${agent}`);

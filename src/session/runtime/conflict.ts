@@ -26,13 +26,14 @@ export function checkAppendOptions(drafts: readonly EntryDraft[], options: Appen
     const known = Array.from(conflicts, (name) => JSON.stringify(name)).join(", ");
     throw new TypeError(`conflict: expected one of ${known}, got ${String(conflict)}`);
   }
-  if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
+  if (!Array.isArray(drafts))
+    throw new TypeError(`drafts: expected an array of entry drafts, got ${describe(drafts)}`);
   signal?.throwIfAborted();
   if (conflict === "follow" && drafts.some((draft) => draft?.type === "leaf"))
     throw new TypeError('conflict: "follow" cannot go with a leaf entry, which has its own place');
   if (conflict !== "rebase") return;
   if (drafts.some((draft) => !metadata.has(draft.type))) {
-    throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
+    throw new TypeError('conflict: expected label, session_info and usage entries alone with "rebase"');
   }
   if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
 }

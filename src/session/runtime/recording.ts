@@ -5,6 +5,7 @@ import type { BlobStore } from "../../blobs/index.js";
 import { digest } from "../../blobs/index.js";
 import type { ToolResultMessage } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
+import { describe } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft } from "../api/entries.js";
@@ -40,9 +41,9 @@ export function checkRecordingOptions(
   if (inline !== undefined && inline !== "refuse" && inline !== "allow")
     throw new TypeError(`inline: expected "refuse" or "allow", got ${String(inline)}`);
   if (blobs !== undefined && typeof blobs?.put !== "function")
-    throw new TypeError("blobs: expected a blob store");
+    throw new TypeError(`blobs: expected a blob store, got ${describe(blobs)}`);
   if (truncate !== undefined && typeof truncate !== "function")
-    throw new TypeError("truncate: expected a function of a tool's result");
+    throw new TypeError(`truncate: expected a function, got ${describe(truncate)}`);
   return {
     ...(blobs === undefined ? {} : { blobs }),
     ...(inline === undefined ? {} : { inline }),

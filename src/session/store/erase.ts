@@ -97,7 +97,7 @@ export async function eraseEntries(
   const ref = refArgument(session);
   const partition = partitionOf(options.partition);
   const reason = stringArgument("reason", options?.reason).trim();
-  if (reason === "") throw new TypeError("reason: expected a text that is not blank");
+  if (reason === "") throw new TypeError("reason: expected a non-blank string, got an empty or blank one");
   const ids = idsArgument(entryIds);
   const erasure = { at: new Date().toISOString(), reason };
   const requested = new Map(ids.map((id) => [id, erasure]));
