@@ -16,7 +16,8 @@ export interface BlobErasure {
 
 /**
  * Deletes those of the given blobs that no mark names, for an erasure: the lease is waived for them, the
- * trash and the quarantine. A writer whose entry is not appended yet must put such a blob again; a put meanwhile keeps it.
+ * trash and the quarantine. A writer whose entry is not appended yet must put such a blob again; a put
+ * meanwhile keeps it.
  *
  * @param options `marks` are read after the blobs were looked at: an async generator sees the latest
  *   references

@@ -1,6 +1,6 @@
 /**
- * Whether the bytes of files may have the words of a search: bytes are cheaper than entries. The answer may be
- * yes for files in which nothing is found, and is never no for others.
+ * Whether the bytes of files may have the words of a search: bytes are cheaper than entries. The answer may
+ * be yes for files in which nothing is found, and is never no for others.
  */
 
 import { isAscii } from "node:buffer";

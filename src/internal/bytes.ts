@@ -8,7 +8,7 @@ export function encodeUtf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Encodes text into `space` if it is large enough, and returns the bytes: without an allocation for short texts. */
+/** Encodes text into `space` if it is large enough: short texts need no allocation. */
 export function encodeInto(space: Uint8Array, text: string): Uint8Array {
   // A UTF-16 code unit has at most three bytes.
   if (3 * text.length > space.length) return encodeUtf8(text);

@@ -2,7 +2,7 @@
 import { describe, integerOption } from "../internal/arguments.js";
 import { nameArgument } from "../internal/ids.js";
 
-/** Instructions of the program. They stand in the prompt as they are. */
+/** Instructions of the program, unchanged in the prompt. */
 export interface ReadOnlyBlock {
   readonly label: string;
   /** Trusted text: it is neither quoted nor bounded. */

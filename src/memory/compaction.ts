@@ -148,7 +148,7 @@ async function proposeFacts(
       const added = await addFacts(host, block, text, { compactionId, signal });
       if (added.status !== "tooLong") return { ...added, ...usageOf() };
     } catch (error) {
-      // The compaction stands: the caller is told of it, and not of an error.
+      // The compaction succeeded: the caller gets its result, not an error.
       if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
       return { status: "failed", facts: [], error, ...usageOf() };
     }
@@ -199,7 +199,7 @@ function newFacts(text: string, present: string): readonly string[] {
   const facts: string[] = [];
   for (const line of cleanText(text).split("\n")) {
     const fact = /^\s*[-*•]\s+\S/.test(line) ? factOf(line) : "";
-    // A part of a longer text could say the opposite of it.
+    // A part of a longer text could mean the opposite of it.
     if (fact === "" || fact.length > maxFact || known.has(fact) || facts.length === maxFacts) continue;
     known.add(fact);
     facts.push(fact);

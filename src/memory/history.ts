@@ -59,7 +59,7 @@ export async function blockHistory(
 function factsOf(writes: readonly MemoryWrite[]): readonly MemoryFact[] {
   let facts: readonly MemoryFact[] = [];
   for (const write of writes) {
-    // A line that was there before is the same fact, wherever it stands now; equal lines in their order.
+    // A line that was there before is the same fact, at any position; equal lines in their order.
     const known = new Map<string, MemoryFact[]>();
     for (const fact of facts) {
       const same = known.get(fact.text);

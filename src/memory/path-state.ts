@@ -28,7 +28,7 @@ export interface PathState {
   readonly prompt: { readonly entryId: string; readonly data: PromptData } | undefined;
   /** Whether a compaction follows the prompt. */
   readonly compacted: boolean;
-  /** The first entry behind the prompt that names a model. */
+  /** The first entry after the prompt that names a model. */
   readonly modelEntryId: string | undefined;
   /** Whether the walk met no message before the root. */
   readonly empty: boolean;

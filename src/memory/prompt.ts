@@ -27,7 +27,7 @@ export async function staleReason(
   if (prompt === undefined) return "first";
   if (compacted) return "compaction";
   if (model === null) return undefined;
-  // A prompt that was made before any model is one of the first model behind it.
+  // A prompt that was made before any model is one of the first model after it.
   const first =
     prompt.data.model ?? (modelEntryId === undefined ? null : modelOf(await session.entry(modelEntryId)));
   const isSame = first === null || (first.provider === model.provider && first.modelId === model.modelId);

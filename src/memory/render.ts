@@ -32,7 +32,7 @@ export interface BlockContents {
   readonly documents: (block: Block & { readonly kind: "documents" }) => Promise<readonly DocumentInfo[]>;
 }
 
-/** Documents that a prompt lists; a longer list says how many it leaves out. */
+/** Documents that a prompt lists; a longer list has the number of the omitted ones. */
 const maxDocuments = 200;
 const maxDescription = 300;
 

@@ -189,7 +189,7 @@ async function originOf(
   return { by: "model", call: { id } };
 }
 
-/** Whether a call has a value on the path, behind its message. */
+/** Whether a call has a value on the path, after its message. */
 async function isWritten(
   { session }: MemoryHost,
   { id, entryId }: { readonly id: string; readonly entryId?: string },

@@ -42,7 +42,7 @@ export function quoted(text: string): string {
     .join("\n");
 }
 
-/** Whether these lines stand in a text as whole lines, one behind the other. */
+/** Whether a text has these lines as whole, consecutive lines. */
 export function hasLines(text: string, lines: string): boolean {
   return lines !== "" && `\n${text}\n`.includes(`\n${lines}\n`);
 }

@@ -24,7 +24,7 @@ export function isMemoryTool(name: string): name is MemoryToolName {
   return names.has(name);
 }
 
-/** What a call of `set_memory` does to a text. */
+/** The operation of a `set_memory` call on a text. */
 export const actions = ["add", "replace", "rewrite"] as const;
 
 /** The declarations for these blocks. A tool without a use is left out. */

@@ -34,7 +34,7 @@ export interface BlockWrite {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How often an append is made again behind the session's own new entries. */
+/** How often an append is made again after the session's own new entries. */
 const maxRetries = 8;
 
 /** Reads the present value of a block. */
@@ -54,7 +54,7 @@ export async function presentValue(
 }
 
 /**
- * Writes a block. A value of the session is one entry behind the leaf that was read. If the session's own
+ * Writes a block. A value of the session is one entry after the leaf that was read. If the session's own
  * leaf moved meanwhile, the value is compared again.
  *
  * @throws SessileError CONCURRENT_WRITER if another writer appended; nothing was written in the session
@@ -123,7 +123,7 @@ function changed(
   return { status: "ok", text: cleanText(before + text + (isLine ? after.slice(1) : after)) };
 }
 
-/** Appends drafts behind the leaf that they were made for, and returns the first entry. */
+/** Appends drafts after the leaf that they were made for, and returns the first entry. */
 export async function appendAfter(
   session: Pick<MemorySession, "append">,
   drafts: readonly EntryDraft[],
@@ -146,7 +146,7 @@ export async function behindLeaf<T>(
       return await step(leafId);
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || retries >= maxRetries) throw error;
-      // Waits for this session's queued entries, behind which the leaf is.
+      // Waits for this session's queued entries, after which the leaf is.
       await session.append([]);
       if (session.leafId === leafId) throw error;
     }

@@ -10,7 +10,7 @@ import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 // biome-ignore lint/suspicious/noExplicitAny: each statement knows its columns
 export type Row = Readonly<Record<string, any>>;
 
-/** An operation, for errors: what is done, and to which session or schema. */
+/** An operation, for errors: its name, and its session or schema. */
 export interface Operation {
   readonly name: string;
   readonly path: string;

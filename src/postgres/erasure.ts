@@ -5,13 +5,13 @@ import { summarizeLines } from "../session/internal.js";
 import type { Row } from "./database.js";
 import { batchOf, numbersOf } from "./lines.js";
 
-/** What outlives the deletion of rows, for people. */
+/** Places where the bytes of deleted rows may remain, for people. */
 export const remainingInDatabase: readonly string[] = [
   "dead rows, keys of indices and statistics of the database until a `vacuum (full, analyze)`",
   "the write-ahead log, replicas and backups of the database, and the log of the server if it has values",
 ];
 
-/** The values of an erasure behind those of the session and its head. */
+/** The values of an erasure after those of the session and its head. */
 export interface ErasureValues {
   readonly lines: readonly Uint8Array[];
   readonly values: readonly unknown[];

@@ -132,7 +132,7 @@ export class PostgresLog implements SessionLog {
       const [row] = await reader.query(this.#operation("read"), sql.read, values);
       if (row === undefined) throw this.#gone();
       const [base, head] = [Number(row.base), Number(row.head)];
-      // The replica does not have yet what another one showed.
+      // The replica lags behind the one that answered before.
       if (head < next && reader !== database) return;
       const restarted = !isFirst && (next > head || (base > 0 && next <= base));
       if (restarted || end === maxHead) end = head;

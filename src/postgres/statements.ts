@@ -37,7 +37,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   const schema = identifier(schemaName);
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
-  /** The last value, behind the terms. */
+  /** The last value, after the terms. */
   const notifying = (values: number): string =>
     notify ? `, pg_notify($${values + (search ? 2 : 1)}, $2)` : "";
   const ifSearch = (text: string): string => (search ? text : "");
@@ -112,7 +112,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
     ),
 
-    /** partition, id, epoch: the lines that a list shows, and the number of those from before a replacement */
+    /** partition, id, epoch: the lines that a list shows, and the number from before a replacement */
     shown: `select base::text, head::text, preview_at::text, info_at::text, (
         select count(*) from ${entry} e where e.partition = $1 and e.id = $2 and e.seq < base
       )::text as kept from ${session}
@@ -313,7 +313,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       )
       select partition from found`,
 
-    /** What survives a crash of the server. */
+    /** The durability of a commit in a crash of the server. */
     durability: `select current_setting('synchronous_commit') <> 'off'
       and current_setting('fsync') = 'on' as synced`,
   };

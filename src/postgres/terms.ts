@@ -17,7 +17,7 @@ function joined(terms: readonly string[], key: string): string {
 
 /**
  * Precedes the terms of a named partition, so that a query reads none of other tenants' postings. Two
- * partitions with one key are told apart by their column.
+ * partitions with one key are distinguished by their column.
  */
 function keyOf(partition: string): string {
   return partition === "" ? "" : crc32(encodeUtf8(partition)).toString(16).padStart(8, "0");

@@ -1,3 +1,5 @@
+/** The backend of blobs in an R2 bucket. */
+
 import type {
   BlobBackend,
   BlobLeftovers,
@@ -176,7 +178,8 @@ class R2BlobBackend implements BlobBackend {
 
 /**
  * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<id>`. R2 moves nothing atomically: a
- * blob that is touched in the moment of its deletion ends here. So its lease in the trash starts with its move.
+ * blob that is touched in the moment of its deletion ends here. So its lease in the trash starts with its
+ * move.
  */
 class R2Trash implements BlobTrash {
   readonly #bucket: Bucket;

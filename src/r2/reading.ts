@@ -64,7 +64,7 @@ function readBeginning(bucket: Bucket, key: string): Promise<Beginning | undefin
   });
 }
 
-/** The first bytes, and those behind them. */
+/** The first bytes, and those after them. */
 async function* bytesAfter(
   { bucket, keys, restore }: ReadingSource,
   ref: BlobRef,

@@ -10,7 +10,7 @@ import type { Bucket, R2Part, R2Stat } from "./bucket.js";
 const partBytes: number = 5 * 1024 * 1024;
 const maxParts = 10_000;
 
-/** What a writer does with its bytes at the end. */
+/** The callback of a writer with its bytes at the end. */
 export interface WriterTarget {
   readonly bucket: Bucket;
   /** A key of its own, for parts. */

@@ -1,3 +1,5 @@
+/** The backend of blobs on S3. */
+
 import {
   type BlobBackend,
   type BlobHints,

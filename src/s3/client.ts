@@ -1,11 +1,11 @@
+/** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
+
 import { SessileError } from "../errors/index.js";
 import { sleep, untilAborted } from "../internal/abort.js";
 import { encodeBase64 } from "../internal/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../internal/bytes.js";
 import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
-
-/** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
 
 /** Signs and sends one request, as `fetch` does. */
 export type S3Fetch = (url: string, init?: RequestInit) => Promise<Response>;
@@ -15,7 +15,7 @@ export interface S3Request {
   /** For errors: such as `put into`. */
   readonly operation: string;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
-  /** An encoded path and query behind the URL of the bucket. */
+  /** An encoded path and query after the URL of the bucket. */
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
@@ -139,7 +139,7 @@ export class S3Client {
     }
   }
 
-  /** Sends a request whose answer is a document with this root. An error can stand in an answer of 200. */
+  /** Sends a request whose answer is a document with this root. An answer of 200 can be an error. */
   async sendForXml(request: S3Request, root: string): Promise<XmlElement> {
     return this.send(request, [], async (response) => {
       const text = decodeUtf8(await readReply(response, maxReplyBytes));
@@ -181,7 +181,7 @@ export class S3Client {
   }
 }
 
-/** The whole body of a reply, if it has at most so many bytes, and as many as its header says. */
+/** The whole body of a reply, if it has at most so many bytes, and as many as its header states. */
 async function readReply(response: Response, maxBytes: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;

@@ -1,10 +1,10 @@
+/** Multipart uploads, and copies, which go by parts above 5 GB. */
+
 import { encodeUtf8 } from "../internal/bytes.js";
 import { encodeKey } from "./address.js";
 import { bodyHeaders, isChanged, queryOf, S3Failure, sha256Of } from "./client.js";
 import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
 import { childText, type XmlElement } from "./xml.js";
-
-/** Multipart uploads, and copies, which go by parts above 5 GB. */
 
 /** A multipart upload. Its key shows nothing until it is completed. */
 export interface Upload {

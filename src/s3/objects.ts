@@ -1,3 +1,5 @@
+/** Operations on the objects of a bucket: HEAD, PUT, copy, DELETE and lists. */
+
 import { encodeKey } from "./address.js";
 import {
   BrokenReply,
@@ -9,8 +11,6 @@ import {
   type Sha256,
 } from "./client.js";
 import { childText, type XmlElement } from "./xml.js";
-
-/** Operations on the objects of a bucket: HEAD, PUT, copy, DELETE and lists. */
 
 /** Facts about an object. */
 export interface ObjectStat {

@@ -1,3 +1,5 @@
+/** Reads of blobs: the first bytes with the look-up, the rest streamed, resumed where a connection broke. */
+
 import { blake3 } from "@noble/hashes/blake3.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { BlobReading } from "../blobs/index.js";
@@ -7,8 +9,6 @@ import { encodeKey } from "./address.js";
 import { BrokenReply, chunksOf, S3Failure } from "./client.js";
 import type { S3Objects } from "./objects.js";
 import type { StoredBlobs } from "./stored-blobs.js";
-
-/** Reads of blobs: the first bytes with the look-up, the rest streamed, resumed where a connection broke. */
 
 /** A blob of at most so many bytes takes one request. */
 const firstBytes = 512 * 1024;
@@ -95,7 +95,7 @@ class Bytes {
     this.#restore = restore;
   }
 
-  /** The bytes behind those that are there. */
+  /** The bytes after those that are there. */
   async *after({ bytes, size }: Beginning): AsyncGenerator<Uint8Array, void, undefined> {
     // A copy: the caller owns the chunk, and the reading may be iterated again.
     if (bytes.length > 0) yield bytes.slice();

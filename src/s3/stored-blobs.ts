@@ -1,3 +1,5 @@
+/** Blobs as objects: their leases, puts, touches and moves. */
+
 import type { BlobStat } from "../blobs/index.js";
 import type { BucketKeys } from "../blobs/internal.js";
 import type { BlobRef } from "../content/index.js";
@@ -5,9 +7,7 @@ import { S3Failure, type Sha256, sha256Of } from "./client.js";
 import type { S3Uploads } from "./multipart.js";
 import type { HeadStat, ObjectStat, S3Objects } from "./objects.js";
 
-/** Blobs as objects: their leases, puts, touches and moves. */
-
-/** What the partitions of a store share. */
+/** The parts that the partitions of a store share. */
 export interface S3Bucket {
   readonly objects: S3Objects;
   readonly uploads: S3Uploads;

@@ -1,12 +1,14 @@
+/** The trash of a blob store on S3. */
+
 import type { BlobStat, BlobTrash, TrashedBlob } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import type { ObjectStat } from "./objects.js";
 import { changing, maxRounds, type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
 
 /**
- * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>-<id>`. S3 moves nothing
- * atomically: a blob that is touched in the moment of its deletion ends here. So the lease of a blob in the
- * trash starts with its move.
+ * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time of the move>-<id>`. S3 moves
+ * nothing atomically: a blob that is touched in the moment of its deletion ends here. So the lease of a blob
+ * in the trash starts with its move.
  */
 export class S3Trash implements BlobTrash {
   readonly #blobs: StoredBlobs;

@@ -1,3 +1,5 @@
+/** Writes a blob to S3, in parts if it is large. */
+
 import type { BlobHints, BlobStat, BlobWriter } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";

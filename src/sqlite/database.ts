@@ -4,7 +4,7 @@ import { SessileError } from "../errors/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
 import type { SqliteDriver, SqliteRow, SqliteStatement, SqliteValue } from "./driver.js";
 
-/** An operation, for errors: what is done, and to which session. */
+/** An operation, for errors: its name, and its session. */
 export interface Operation {
   readonly name: string;
   readonly path: string;

@@ -1,4 +1,4 @@
-/** An erasure: the whole log is written behind its old end, with lines in the place of others. */
+/** An erasure: the whole log is written after its old end, with lines in place of others. */
 
 import type { LineReplacement } from "../session/index.js";
 import { summarizeLines } from "../session/internal.js";
@@ -6,7 +6,7 @@ import type { SqliteRow, SqliteStatement, SqliteValue } from "./driver.js";
 import { bytesOf, type LogRow, rowsOf } from "./lines.js";
 import type { Statements } from "./statements.js";
 
-/** What outlives the deletion of rows, for people. */
+/** Places where the bytes of deleted rows may remain, for people. */
 export const remainingInDatabase: readonly string[] = [
   "free pages of the database until a `vacuum`, unless `secure_delete` is on",
   "the write-ahead log until a checkpoint",
@@ -16,9 +16,9 @@ export const remainingInDatabase: readonly string[] = [
 /** Bytes of rows that one statement moves. SQLite keeps them apart until it inserts them. */
 export const moveBytes: number = 8 * 1024 * 1024;
 
-/** A new log behind an old one. */
+/** A new log after an old one. */
 export interface Rewriting {
-  /** The offset behind the new lines. */
+  /** The offset after the new lines. */
   readonly end: number;
   /** The new rows of the replaced lines. */
   readonly rows: readonly LogRow[];
@@ -42,7 +42,7 @@ export function planRewriting(
   const [base, head] = [Number(session.base), Number(session.head)];
   const rows: LogRow[] = [];
   const moves: SqliteStatement[] = [];
-  /** The offset behind the unchanged lines so far, and what is added to the offsets of those that follow. */
+  /** The offset after the unchanged lines so far, and what is added to the offsets of those that follow. */
   let from = base;
   let shift = head - base;
   /** The new offset of a line of the old log. */

@@ -29,7 +29,7 @@ export interface LineBatch {
   readonly rows: readonly LogRow[];
   /** The offset of each line. */
   readonly at: readonly number[];
-  /** The offset behind the last one. */
+  /** The offset after the last one. */
   readonly end: number;
   /** Counts, then the offsets of the header, the preview and the info, then the preview. */
   readonly counts: readonly [SqliteValue, SqliteValue];

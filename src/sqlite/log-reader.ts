@@ -96,7 +96,7 @@ export class LogReader {
       if (restarted) lines.clear();
       if (restarted || end === undefined) end = head;
       if (first.at === null) {
-        // The new lines begin behind the end that this page was bounded by.
+        // The new lines begin after the end that this page was bounded by.
         if (!restarted || base === head) return;
         next = base;
         continue;

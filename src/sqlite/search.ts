@@ -1,6 +1,6 @@
 /**
  * The index of words, a table of FTS5: it has the terms of the lines from the first one up to an offset. A
- * search reads all lines behind that offset.
+ * search reads all lines after that offset.
  */
 
 import { SessileError } from "../errors/index.js";
@@ -17,7 +17,7 @@ export type LineTerms = readonly [at: number, terms: string];
 
 /**
  * Precedes the terms of a named partition, so that a query reads none of other tenants' postings. Two
- * partitions with one key are told apart by their column.
+ * partitions with one key are distinguished by their column.
  */
 function keyOf(partition: string): string {
   return partition === "" ? "" : crc32(encodeUtf8(partition)).toString(16).padStart(8, "0");

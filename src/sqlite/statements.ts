@@ -67,7 +67,7 @@ export function statementsFor(prefix: string) {
     /** Offset and bytes of each row, then partition, id, epoch, and the head that the session still has. */
     insertRows: (count: number) => insert(`${entry} (key, line)`, count, "head = ?"),
 
-    /** As insertRows, with the terms of lines. Lines behind some without terms get none either. */
+    /** As insertRows, with the terms of lines. Lines after some without terms get none either. */
     insertTerms: (count: number) => insert(`${terms} (rowid, terms)`, count, "head = ? and terms_at = head"),
 
     /** As insertTerms, for lines of a replacement. */

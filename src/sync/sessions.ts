@@ -56,8 +56,9 @@ export async function copySessions(
 
 /**
  * Brings the entries that either store lacks to it, for every session of both. Entries are immutable and have
- * ids, so that two copies of a session merge by union: if both were continued, both have both branches. Afterwards
- * the trees, labels, session_info and leaf are the same; lines may be in another order, parents first.
+ * ids, so that two copies of a session merge by union: if both were continued, both have both branches.
+ * Afterwards the trees, labels, session_info and leaf are the same; lines may be in another order, parents
+ * first.
  *
  * Idempotent, and safe while others write to either store. Deletions are not propagated: a deleted session or
  * entry comes back from the other store. An erased entry does not: it is erased in the other store too.

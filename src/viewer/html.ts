@@ -101,7 +101,7 @@ export async function viewerHtml(source: ViewerSource, options: ViewerOptions): 
   return { parts, leftOut };
 }
 
-/** A session and those of its subagents, each with its key in a page. Entries of a repeated id are left out. */
+/** A session and those of its subagents, each with its key in a page, without entries of a repeated id. */
 export function keyedSources(source: ViewerSource): readonly KeyedSource[] {
   const keys = new Set<string>();
   const keyed = (each: ViewerSource): readonly KeyedSource[] => {

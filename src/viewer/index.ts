@@ -17,13 +17,13 @@ export interface ConversationOptions {
 /** A conversation in a page. */
 export interface ConversationView {
   /**
-   * Shows the entries of a path, oldest first. Equal entries at the start stay as they are. The reader's place
-   * stays too, also if entries are put before the first one; at the end it follows new entries.
+   * Shows the entries of a path, oldest first. Equal entries at the start stay as they are. The reader's
+   * place stays too, also if entries are put before the first one; at the end it follows new entries.
    *
    * @param options `hasEarlier`: whether the path has entries before these. Default: false
    */
   show(path: readonly (SessionEntry | UnknownEntry)[], options?: { readonly hasEarlier?: boolean }): void;
-  /** Shows the text so far of a reply that is being written, behind the path; undefined removes it. */
+  /** Shows the text so far of a reply that is being written, after the path; undefined removes it. */
   reply(text: string | undefined): void;
   /** The reply broke off: its text stays, with a note, until another path is shown. */
   breakOff(): void;

@@ -1,6 +1,6 @@
 /**
- * The shapes of the Agent Client Protocol: updates of a replay, and rows of `session/list`. Tests compare them
- * with the types of `@agentclientprotocol/sdk` 2.4.0.
+ * The shapes of the Agent Client Protocol: updates of a replay, and rows of `session/list`. Tests compare
+ * them with the types of `@agentclientprotocol/sdk` 2.4.0.
  */
 
 import type { SessionSummary } from "../../session/index.js";

@@ -1,6 +1,6 @@
 /**
- * Ids of entries, and digests of values. If a framework has an id that identifies a repeated append, the id of
- * the entry is made of it, so that a repeated append writes nothing, also in another process and after a
+ * Ids of entries, and digests of values. If a framework has an id that identifies a repeated append, the id
+ * of the entry is made of it, so that a repeated append writes nothing, also in another process and after a
  * crash.
  */
 

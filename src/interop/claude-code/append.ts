@@ -1,6 +1,6 @@
 /**
- * Continues a transcript: new lines behind its bytes, of which the first names the line that they follow. For
- * a conversation that goes on, and for one that went back to an earlier line.
+ * Continues a transcript: new lines after its bytes, of which the first names the line that they follow. For
+ * a conversation that continues at its end, or at an earlier line.
  */
 
 import { concatBytes } from "../../internal/bytes.js";
@@ -19,7 +19,7 @@ import { LineWriter } from "./write-lines.js";
 
 const maxLineBytes = 64 * 1024 * 1024;
 
-/** Appends lines; undefined if the change cannot be said behind the bytes. */
+/** Appends lines; undefined if the change cannot be said after the bytes. */
 export async function appendClaudeCode(source: AppendSource): Promise<WrittenSession | undefined> {
   const { files, original, from, added } = source;
   const { id: sessionId } = original.header;
@@ -98,7 +98,7 @@ function latestTime(lines: readonly Line[]): number {
 
 /**
  * The uuid of the line that an entry ends in. Undefined for an entry in the middle of a reply, since lines
- * behind it would follow all of the reply's results, and for one without a line.
+ * after it would follow all of the reply's results, and for one without a line.
  */
 function lastLine(lines: readonly Line[], from: string, source: AppendSource): string | undefined {
   const { entries } = source.original;
@@ -111,7 +111,7 @@ function lastLine(lines: readonly Line[], from: string, source: AppendSource): s
       if (id !== undefined && !owners.has(id)) owners.set(id, unit);
     }
   }
-  // The link to a subagent is behind the result that it came with.
+  // The link to a subagent is after the result that it came with.
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   let end = byId.get(from);
   while (end?.type === "custom" && end.customType === "sessile.subagent") end = byId.get(end.parentId ?? "");

@@ -33,8 +33,8 @@ export function chainOf(transcript: Transcript): readonly Line[] {
 type Above = (line: Line) => Line | undefined;
 
 /**
- * The messages that the person sent while the agent was at work, and that no reply followed: attachments
- * behind the last message, which need not be on one path.
+ * The messages that the user sent while the agent was at work, and that no reply followed: attachments
+ * after the last message, which need not be on one path.
  */
 function sentBehind(chain: readonly Line[], { lines }: Transcript, above: Above): readonly Line[] {
   const last = chain.findLast(isMessage);
@@ -71,7 +71,7 @@ function isQueued({ type, value }: Line): boolean {
 }
 
 /**
- * The parents that compactions change: the preserved lines follow the summary, and the lines behind the
+ * The parents that compactions change: the preserved lines follow the summary, and the lines after the
  * summary follow the last of them.
  */
 function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
@@ -114,7 +114,7 @@ function relinked(transcript: Transcript): ReadonlyMap<Line, Line | undefined> {
   return parents;
 }
 
-/** The last line that a conversation ends in: a message, or a line behind one. */
+/** The last line that a conversation ends in: a message, or a line after one. */
 function leafOf(transcript: Transcript, above: Above): Line | undefined {
   const { lines, isSidechain } = transcript;
   if (isSidechain) return lines.findLast(isMessage);

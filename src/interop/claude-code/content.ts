@@ -44,7 +44,7 @@ function link(uri: string): TextBlock {
   return { type: "text", text: describeResource(resource), resource };
 }
 
-/** A block of another type: its JSON says more than its absence. */
+/** A block of another type as its JSON, so that nothing is lost. */
 function asText(block: ForeignObject): TextBlock {
   return { type: "text", text: JSON.stringify(block).toWellFormed() };
 }

@@ -124,7 +124,7 @@ function addOne(
   });
 }
 
-/** A user line without results: a message of the person, or a note of the program. */
+/** A user line without results: a message of the user, or a note of the program. */
 function addUser(conversation: Conversation, line: Line, parentId: string | null): string | null {
   const { source } = conversation;
   const content = objectOf(line.value.message)?.content;
@@ -227,7 +227,7 @@ function addAttachment(
   const attachment = objectOf(line.value.attachment) ?? {};
   const type = typeOf(attachment);
   const { prompt } = attachment;
-  // A message that the person sent while the agent was at work.
+  // A message that the user sent while the agent was at work.
   if (type === "queued_command" && attachment.isMeta !== true && isPrompt(prompt)) {
     const sent = textOf(attachment.source_uuid);
     const isSentBefore = sent !== undefined && builder.idOf(sent) !== undefined;

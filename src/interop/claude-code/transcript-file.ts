@@ -109,7 +109,7 @@ function titleOf({ value }: ForeignRecord): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** The name that the person gave, and the title that a model made. */
+/** The name from the user, and the title from a model. */
 export interface Titles {
   readonly name: string | undefined;
   readonly title: string | undefined;

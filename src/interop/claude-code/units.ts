@@ -21,7 +21,7 @@ import {
 
 /** A transcript as a tree of units. */
 export interface Layout {
-  /** Each behind its parent, else in the order of the file. */
+  /** Each after its parent, else in the order of the file. */
   readonly units: readonly Unit[];
   /** The unit that the conversation ends in. */
   readonly leaf: Unit | undefined;
@@ -251,7 +251,7 @@ function retainPreserved(unit: Unit, transcript: Transcript): void {
   unit.retained = unitsIn(preservedBy(boundary, transcript)?.lines ?? []);
 }
 
-/** Units in the order of the file, but each behind its parent. */
+/** Units in the order of the file, but each after its parent. */
 function parentsFirst(units: readonly Unit[]): readonly Unit[] {
   if (units.every(({ at, parent }) => parent === undefined || parent.at < at)) return units;
   const out = new Set<Unit>();

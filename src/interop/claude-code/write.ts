@@ -44,7 +44,7 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
 
 /**
  * The name of a project's folder: every character but letters and digits is a hyphen. A long name is cut and
- * has a hash behind it, which is not that of the agent: it finds a session by its id in any folder.
+ * has a hash after it, which is not that of the agent: it finds a session by its id in any folder.
  */
 function projectName(cwd: string): string {
   return fileNameOf(cwd.replace(/[^A-Za-z0-9]/g, "-") || "-", cwd);

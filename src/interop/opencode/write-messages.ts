@@ -288,7 +288,7 @@ function amount(value: number | undefined): number {
   return value !== undefined && Number.isFinite(value) ? value : 0;
 }
 
-/** Puts an annotation on the first part that can have one, else on a part of its own that no model is sent. */
+/** Adds an annotation to the first part that can have one, else to a part of its own, which is never sent. */
 function withAnnotation(
   parts: readonly DraftPart[],
   annotation: object,

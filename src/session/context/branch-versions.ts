@@ -1,6 +1,6 @@
 /**
- * The versions of entries on many branches. A version follows from the edits on a path alone, so that branches
- * with the same edits share it: the work grows with edits, and not with branches.
+ * The versions of entries on many branches. A version follows from the edits on a path alone, so that
+ * branches with the same edits share it: the work grows with edits, and not with branches.
  */
 
 import { type ContextMessage, toolCalls } from "../../content/index.js";
@@ -13,8 +13,8 @@ type Entry = SessionEntry | UnknownEntry;
 const noIds: ReadonlySet<string> = new Set();
 
 /**
- * The message of an entry in force; undefined for an entry without one, or one that an edit removed. Unlike in
- * a context, entries before a compaction count.
+ * The message of an entry in force; undefined for an entry without one, or one that an edit removed. Unlike
+ * in a context, entries before a compaction count.
  * @param edits in path order; may be of other entries too
  */
 export function messageAfter(entry: Entry, edits: readonly Entry[]): ContextMessage | undefined {

@@ -45,9 +45,9 @@ export function recentBounds({ bytes, messages, tokens }: RecentOptions): Recent
   };
 }
 
-/** The place at which a page begins: an entry, which is the named line or stands before it. */
+/** The place at which a page begins: an entry, at the named line or before it. */
 export interface RecentCursor {
-  /** Undefined for an entry that stands anywhere. */
+  /** Undefined for an entry at any place. */
   readonly before: number | undefined;
   readonly id: string;
 }

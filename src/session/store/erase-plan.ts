@@ -217,8 +217,8 @@ function derivedEntries(rows: EntryTable, facts: Facts, erased: ReadonlySet<stri
 }
 
 /**
- * Entries of an import that repeat other entries: the original files, whose blobs have every text of it, lines
- * of them, a message in a queue, an event with the text of a message.
+ * Entries of an import that repeat other entries: the original files, whose blobs have every text of it,
+ * lines of them, a message in a queue, an event with the text of a message.
  */
 const importTypes: ReadonlySet<string> = new Set([
   ...["sessile.foreign", "sessile.foreign_line", "sessile.queued", "sessile.user_event"],

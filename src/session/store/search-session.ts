@@ -154,7 +154,7 @@ class SessionSearch {
     return this.#versions;
   }
 
-  /** The entries whose edits decide on this one: itself, and of a result the messages that may have its call. */
+  /** The entries whose edits decide on this one: itself, and messages that may have the call of a result. */
   async #idsOfVersions(row: number, entry: Entry): Promise<readonly string[]> {
     const messages = [entry, ...this.#branches.editsOf(entry.id)].map((each) =>
       each.type === "message" || each.type === "message_update" ? each.message : undefined,

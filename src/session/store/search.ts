@@ -65,7 +65,7 @@ export async function* searchSessions(
     until: query.until?.getTime() ?? Number.POSITIVE_INFINITY,
     signal: query.signal,
   };
-  // A search box sends what is typed so far.
+  // A search box sends each state of its text.
   if (phrases.length === 0) return;
   const { cwd, signal } = query;
   const test = lineTest(phrases);

@@ -173,8 +173,8 @@ export class LogReader {
   }
 
   /**
-   * Reads the bytes after the last line feed: a whole line, or a torn tail. Returns whether the line is whole.
-   * A torn tail is reported only if the log is at rest: otherwise it is a write in progress.
+   * Reads the bytes after the last line feed: a whole line, or a torn tail. Returns whether the line is
+   * whole. A torn tail is reported only if the log is at rest: otherwise it is a write in progress.
    */
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
     const decoder = this.#decoder;

@@ -13,7 +13,7 @@ export function FindBar({ find }: { readonly find: FindState }) {
   const state = useViewer();
   const field = useRef<HTMLInputElement>(null);
   const { version } = state.models;
-  // Before the next key: a person types on.
+  // Before the next key of a user who types fast.
   useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => {
     const abort = new AbortController();

@@ -56,7 +56,7 @@ export function pause(): Promise<void> {
 /** A list of which only the visible part is in the document. */
 export interface VirtualList {
   readonly items: readonly VirtualItem[];
-  /** Pixels before the first and behind the last item. */
+  /** Pixels before the first and after the last item. */
   readonly before: number;
   readonly after: number;
   /** For the `ref` of each item, which has its index in `data-index`. */

@@ -18,7 +18,7 @@ export interface Hit {
 /** A search in all sessions of the page. */
 export interface FindState {
   readonly words: string;
-  /** Undefined while the search goes on. */
+  /** Undefined while the search runs. */
   readonly hits: readonly Hit[] | undefined;
   /** Index of the hit in focus; -1 before the first. */
   readonly at: number;
@@ -48,7 +48,7 @@ export interface ViewState {
   /** The image that is shown large. */
   readonly image: { readonly src: string; readonly name: string } | undefined;
   readonly live: "off" | "connected" | "lost";
-  /** The reply that is being written, behind the last row. */
+  /** The reply that is being written, after the last row. */
   readonly reply: PartialReply | undefined;
   /** Whether the conversation has entries before those that are here. */
   readonly hasEarlier: boolean;

@@ -139,8 +139,8 @@ export class ViewerState {
   /**
    * Goes to an entry, on the current branch if it is there, else on the newest branch that has it.
    *
-   * @param options `session`: default the one that is shown. `leafId`: the branch. `focus`: whether the row gets
-   *   the keyboard's focus
+   * @param options `session`: default the one that is shown. `leafId`: the branch. `focus`: whether the row
+   *   gets the keyboard's focus
    */
   go(
     entryId: string,

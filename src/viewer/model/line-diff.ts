@@ -2,7 +2,7 @@
 
 import { type ChangeObject, diffArrays } from "diff";
 
-/** A line of a change. `changed` has both sides; `gap` stands for lines that are not shown. */
+/** A line of a change. `changed` has both sides; `gap` represents lines that are not shown. */
 export type DiffLine =
   | { readonly kind: "same"; readonly text: string }
   | { readonly kind: "added"; readonly after: string }

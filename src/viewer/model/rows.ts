@@ -78,7 +78,7 @@ export function conversationRows(model: SessionModel, leafId: string | null): re
     const content = contentOf(entry, paired);
     pending = branchesAt(model, entry.id) ?? pending;
     if (content === undefined) return [];
-    // A note does not begin a branch for readers: the message behind it does.
+    // A note does not begin a branch for readers: the message after it does.
     const branches = content.kind === "note" ? undefined : pending;
     if (content.kind !== "note") pending = undefined;
     const label = tree.label(entry.id);

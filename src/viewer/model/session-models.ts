@@ -1,4 +1,4 @@
-/** The sessions of a page: the one that it is of, and those of its subagents, which are read when they are needed. */
+/** The sessions of a page: its own, and those of subagents, which are read on demand. */
 
 import type { ModelPrice } from "../../cost/index.js";
 import type { PageEntry, PageSession, SessionUpdate } from "../page-data.js";
