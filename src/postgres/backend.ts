@@ -10,13 +10,13 @@ import {
   type StoredSessionQuery,
   sessionStore,
 } from "../session/index.js";
+import { cwdKey, type DatabaseSession, existsError, maxBatchBytes } from "../session/internal.js";
 import { Channels } from "./channels.js";
 import { Database, type Row } from "./database.js";
-import { remainingInDatabase } from "./erasure.js";
-import { bytesOf, maxBatchBytes, timeOf } from "./lines.js";
-import { existsError, type LogSession, type LogTables, PostgresLog } from "./log.js";
+import { bytesOf, remainingInDatabase, timeOf } from "./lines.js";
+import { type LogTables, PostgresLog } from "./log.js";
 import { migrationTo } from "./migrations.js";
-import { cwdKey, type PostgresSessionsOptions, schemaArgument } from "./options.js";
+import { type PostgresSessionsOptions, schemaArgument } from "./options.js";
 import { indexLines, searchTerms } from "./search.js";
 import { statementsFor } from "./statements.js";
 
@@ -221,7 +221,7 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     return row?.synced === true ? "disk" : "os";
   }
 
-  async #find(database: Database, partition: string, id: string): Promise<LogSession | undefined> {
+  async #find(database: Database, partition: string, id: string): Promise<DatabaseSession | undefined> {
     // Other texts may have characters that PostgreSQL refuses.
     if (!isName(id)) return undefined;
     const [row] = await database.query({ name: "open", path: id }, this.#tables.sql.find, [partition, id]);

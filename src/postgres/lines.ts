@@ -1,9 +1,15 @@
 /** Lines as the statements have them: one array of bytes, and the lengths as text. */
 
-import { SessileError } from "../errors/index.js";
 import { concatBytes } from "../internal/bytes.js";
-import type { LinePlace } from "../session/index.js";
-import { type LineSummary, summarizeLines } from "../session/internal.js";
+import type { LinePlace, LineReplacement, SearchIndexQuery } from "../session/index.js";
+import {
+  checkBatchBytes,
+  indexedTerms,
+  type LineSummary,
+  summarizeLines,
+  termKey,
+} from "../session/internal.js";
+import type { Row } from "./database.js";
 
 /** A page has at least one line, else at most this number of bytes and lines. */
 export const pageBytes = 1024 * 1024;
@@ -13,9 +19,6 @@ export const pageLines = 4096;
 export function linesWithin(bytes: number): number {
   return Math.min(pageLines, Math.max(16, bytes >> 8));
 }
-
-/** The bound of one statement. PostgreSQL's is 1 GB, also for text of twice the length. */
-export const maxBatchBytes = 256 * 1024 * 1024;
 
 /** The lines of one write. */
 export interface LineBatch {
@@ -30,12 +33,7 @@ export interface LineBatch {
 /** Joins lines, each with its line feed. Throws BATCH_TOO_LARGE if they exceed a statement. */
 export function batchOf(lines: readonly Uint8Array[]): LineBatch {
   const size = lines.reduce((sum, { length }) => sum + length, 0);
-  if (size > maxBatchBytes) {
-    const message = `an append of ${size} bytes, at most ${maxBatchBytes}: append fewer entries`;
-    throw new SessileError("BATCH_TOO_LARGE", message, {
-      details: { bytes: size, maxBytes: maxBatchBytes },
-    });
-  }
+  checkBatchBytes(size);
   const bare = lines.map((line) => line.subarray(0, -1));
   const lengths = `{${bare.map(({ length }) => length).join(",")}}`;
   return { lines: bare, size, values: [bare.length, size, lengths, concatBytes(bare, size - bare.length)] };
@@ -67,6 +65,50 @@ export function summaryValues(
   function placed(found: LineSummary["info"]): readonly unknown[] {
     return found === undefined ? [null, null] : [from + found.at, found.line];
   }
+}
+
+/** Places where the bytes of deleted rows may remain, for people. */
+export const remainingInDatabase: readonly string[] = [
+  "dead rows, keys of indices and statistics of the database until a `vacuum (full, analyze)`",
+  "the write-ahead log, replicas and backups of the database, and the log of the server if it has values",
+];
+
+/** The values of an erasure after those of the session and its head. */
+export interface ErasureValues {
+  readonly lines: readonly Uint8Array[];
+  readonly values: readonly unknown[];
+  /** The places of the lines after the erasure. */
+  readonly places: readonly LinePlace[];
+}
+
+/** @param shown the numbers of the lines that a list shows: their cached parts change with them */
+export function erasureValues(changes: readonly LineReplacement[], head: number, shown: Row): ErasureValues {
+  const { lines, values } = batchOf(changes.map(({ line }) => line));
+  const [, , lengths, bytes] = values;
+  const summaryAt = (place: string | null) => {
+    const line = place === null ? undefined : lines[changes.findIndex(({ at }) => at === Number(place))];
+    return line && summarizeLines([line], { head: false });
+  };
+  const [first, info] = [summaryAt(shown.preview_at), summaryAt(shown.info_at)];
+  const preview = [first !== undefined, first?.preview?.line ?? null];
+  const latest = [info !== undefined, info?.info?.line ?? null];
+  const moved = head - Number(shown.base);
+  return {
+    lines,
+    values: [numbersOf(changes), lengths, bytes, ...preview, ...latest],
+    places: changes.map(({ at }, index) => ({ at: at + moved, length: lines[index]?.length ?? 0 })),
+  };
+}
+
+/** The terms of lines as one value: separated by spaces, a line each. */
+export function termsOf(lines: readonly Uint8Array[], partition: string): string {
+  return lines.map((line) => indexedTerms(line, partition)).join("\n");
+}
+
+/** Alternatives of terms as a tsquery. Terms have neither quotes nor backslashes. */
+export function queryOf(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
+  const key = termKey(partition);
+  return anyOf.map((terms) => `(${terms.map((term) => `'${key}${term}':*`).join(" & ")})`).join(" | ");
 }
 
 /** Places in groups, so that no answer has much more than the bytes of a page. */

@@ -76,13 +76,3 @@ export function identifier(name: string): string {
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
-
-const maxCwdLength = 500;
-
-/**
- * The part of a directory that a list selects by: its beginning, since an index has no room for a long text,
- * and without NULs, which PostgreSQL refuses.
- */
-export function cwdKey(cwd: string): string {
-  return cwd.slice(0, maxCwdLength).replaceAll("\0", "\ufffd");
-}

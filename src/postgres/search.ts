@@ -5,13 +5,11 @@
 
 import { SessileError } from "../errors/index.js";
 import type { LogPosition, SearchCandidates, SearchIndexQuery } from "../session/index.js";
-import { eachLine } from "../session/internal.js";
+import { cwdKey, eachLine, unreadLine } from "../session/internal.js";
 import type { Database, Row } from "./database.js";
-import { timeOf } from "./lines.js";
+import { queryOf, termsOf, timeOf } from "./lines.js";
 import { type LogTables, PostgresLog } from "./log.js";
-import { cwdKey } from "./options.js";
 import type { Statements } from "./statements.js";
-import { queryOf, termsOf } from "./terms.js";
 
 const firstPage = 200;
 const maxPage = 5000;
@@ -43,8 +41,6 @@ export async function* searchTerms(
 }
 
 const pageSessions = 500;
-/** A line that is too long to be read is a candidate of every query, as a damaged one is. */
-const damaged = Uint8Array.of(0x7b);
 
 /** Indexes the lines that have no terms yet. Lines may be appended meanwhile. */
 export async function indexLines(tables: LogTables): Promise<void> {
@@ -72,7 +68,7 @@ async function indexSession(tables: LogTables, row: Row): Promise<void> {
     const terms = new Map<number, string>();
     eachLine(batch, {
       line: (bytes, at, start, end) => terms.set(at, termsOf([bytes.subarray(start, end)], partition)),
-      tooLong: (at) => terms.set(at, termsOf([damaged], partition)),
+      tooLong: (at) => terms.set(at, termsOf([unreadLine], partition)),
     });
     const [first = 0] = terms.keys();
     const values = [partition, id, epoch, first, [...terms.values()].join("\n"), first + terms.size];

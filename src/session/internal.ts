@@ -16,6 +16,17 @@ export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
+export {
+  checkBatchBytes,
+  cwdKey,
+  DatabaseLog,
+  type DatabaseSession,
+  existsError,
+  indexedTerms,
+  maxBatchBytes,
+  termKey,
+  unreadLine,
+} from "./store/database-log.js";
 export { type EntryErasure, planErasure } from "./store/erase-plan.js";
 export { previewOf } from "./store/preview.js";
 export { clockSlack, type SearchBackend, type Searched, searchSessions } from "./store/search.js";

@@ -4,14 +4,14 @@ import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { isName, nameArgument } from "../internal/ids.js";
 import type { SessionBackend, StoredSession, StoredSessionQuery } from "../session/index.js";
+import { cwdKey, type DatabaseSession, existsError, maxBatchBytes } from "../session/internal.js";
 import { changesOf } from "./changes.js";
 import { Database } from "./database.js";
 import type { SqliteDriver, SqliteRow } from "./driver.js";
 import { remainingInDatabase } from "./erasure.js";
-import { bytesOf, cwdKey, endsLine, maxBatchBytes } from "./lines.js";
+import { bytesOf, endsLine } from "./lines.js";
 import { SqliteLog } from "./log.js";
-import type { LogSession, LogTables } from "./log-reader.js";
-import { existsError } from "./log-writer.js";
+import type { LogTables } from "./log-reader.js";
 import { indexLog, searchTerms } from "./search.js";
 import { statementsFor } from "./statements.js";
 import { migrationsBetween, prefixArgument, tablesVersion, termsTable, versionTable } from "./tables.js";
@@ -200,7 +200,7 @@ class SqliteBackend implements SessionBackend, SqliteTables {
     }
   }
 
-  async #find(partition: string, id: string): Promise<LogSession | undefined> {
+  async #find(partition: string, id: string): Promise<DatabaseSession | undefined> {
     if (!isName(id)) return undefined;
     const { database, sql } = this.#tables;
     const [row] = await database.query({ name: "open", path: id }, sql.find, [partition, id]);

@@ -1,9 +1,8 @@
 /** Lines as rows: one row a line, several for a long one. Joined in order, the rows are the file. */
 
-import { SessileError } from "../errors/index.js";
 import { concatBytes } from "../internal/bytes.js";
 import type { LinePlace } from "../session/index.js";
-import { summarizeLines } from "../session/internal.js";
+import { checkBatchBytes, summarizeLines } from "../session/internal.js";
 import type { SqliteValue } from "./driver.js";
 
 /** The bytes of one row at most. A Durable Object takes 2 MB. */
@@ -14,9 +13,6 @@ export const pageBytes = 1024 * 1024;
 export const firstPageBytes = 64 * 1024;
 /** Lines that one statement reads by their places. */
 const maxPlaces = 1000;
-/** The bytes of one append. */
-export const maxBatchBytes = 256 * 1024 * 1024;
-
 /** One row of a log. */
 export interface LogRow {
   /** Offset in the log. */
@@ -56,7 +52,7 @@ export function batchOf(
     for (const row of rowsOf(line, end)) rows.push(row);
     end += line.length;
   }
-  if (end - from > maxBatchBytes) throw tooLarge(end - from);
+  checkBatchBytes(end - from);
   const bare = lines.map((line) => line.subarray(0, -1));
   const { header, preview, info, counts } = summarizeLines(bare, known);
   const placeOf = (found: { readonly at: number } | undefined) => (found && at[found.at]) ?? null;
@@ -77,18 +73,6 @@ export function rowsOf(line: Uint8Array, at: number): readonly LogRow[] {
     rows.push({ at: at + start, bytes: line.subarray(start, start + maxRowBytes) });
   }
   return rows;
-}
-
-function tooLarge(bytes: number): SessileError<"BATCH_TOO_LARGE"> {
-  const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
-  return new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
-}
-
-const maxCwdLength = 500;
-
-/** The part of a directory that a list selects by: its beginning, without the NULs that end a text. */
-export function cwdKey(cwd: string): string {
-  return cwd.slice(0, maxCwdLength).replaceAll("\0", "\ufffd");
 }
 
 /** Bytes of a column; none for null. */

@@ -1,10 +1,10 @@
 /** Reads of the lines of one session. */
 
-import { SessileError } from "../errors/index.js";
 import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import { DatabaseLog, type DatabaseSession } from "../session/internal.js";
 import { linesBackwards } from "./backwards.js";
 import type { Changes } from "./changes.js";
-import type { Database, Operation } from "./database.js";
+import type { Database } from "./database.js";
 import type { SqliteRow } from "./driver.js";
 import {
   bytesOf,
@@ -18,18 +18,6 @@ import {
 } from "./lines.js";
 import type { Statements } from "./statements.js";
 
-/** The session of a log. */
-export interface LogSession {
-  readonly partition: string;
-  readonly id: string;
-  /** Identifies the session among those that had the id. */
-  readonly epoch: string;
-  /** The directory, for the session's first append. */
-  readonly cwd: string;
-  /** Whether a list has the header and the preview. */
-  readonly previewed: boolean;
-}
-
 /** The tables of a log, shared by all logs of a backend. */
 export interface LogTables {
   readonly prefix: string;
@@ -42,38 +30,12 @@ export interface LogTables {
 }
 
 /** The rows of one session, found by its names and its epoch. */
-export class LogReader {
+export class LogReader extends DatabaseLog {
   readonly tables: LogTables;
-  readonly session: LogSession;
 
-  constructor(tables: LogTables, session: LogSession) {
+  constructor(tables: LogTables, session: DatabaseSession) {
+    super(session);
     this.tables = tables;
-    this.session = session;
-  }
-
-  get key(): readonly [partition: string, id: string, epoch: string] {
-    const { partition, id, epoch } = this.session;
-    return [partition, id, epoch];
-  }
-
-  operation(name: string): Operation {
-    const { partition, id } = this.session;
-    return { name, path: partition === "" ? id : `${partition}/${id}` };
-  }
-
-  position(head: number): LogPosition {
-    return `${this.session.epoch}:${head}` as LogPosition;
-  }
-
-  headOf(position: LogPosition): number {
-    const [epoch, head] = position.split(":");
-    if (epoch !== this.session.epoch) throw this.gone();
-    return Number(head);
-  }
-
-  gone(): SessileError<"SESSION_NOT_FOUND"> {
-    const { id } = this.session;
-    return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
   }
 
   async *read(

@@ -1,10 +1,10 @@
 /** Writes to the lines of one session: statements, and attempts until the outcome is known. */
 
-import { SessileError } from "../errors/index.js";
+import { cwdKey, indexedTerms } from "../session/internal.js";
 import type { SqliteStatement } from "./driver.js";
-import { cwdKey, isSameRow, type LogRow, pageBytes } from "./lines.js";
+import { isSameRow, type LogRow, pageBytes } from "./lines.js";
 import { type LogReader, rowOf } from "./log-reader.js";
-import { type LineTerms, termsOf } from "./search.js";
+import type { LineTerms } from "./search.js";
 import { maxInsertRows } from "./statements.js";
 
 /** Writes of one session. */
@@ -36,7 +36,7 @@ export class LogWriter {
   termsOf(lines: readonly Uint8Array[], at: readonly number[]): readonly LineTerms[] {
     if (!this.#log.tables.search) return [];
     const { partition } = this.#log.session;
-    return lines.map((line, index) => [at[index] as number, termsOf(line.subarray(0, -1), partition)]);
+    return lines.map((line, index) => [at[index] as number, indexedTerms(line.subarray(0, -1), partition)]);
   }
 
   /** Deletes the terms of the session, if there is an index. */
@@ -77,35 +77,17 @@ export class LogWriter {
     isImpossible: () => Promise<boolean> = () => Promise.resolve(false),
   ): Promise<boolean> {
     const { database, changes } = this.#log.tables;
-    let isWriting = false;
-    let isLost = false;
-    const attempt = async (): Promise<boolean> => {
-      isWriting = false;
-      if (isLost && (await this.#isWritten(rows))) return true;
-      isWriting = true;
-      const answer = await database.transaction(statements);
-      isWriting = false;
-      if (answer.length > 0) return true;
-      // A lost write that was still running may have come first.
-      if (isLost && (await this.#isWritten(rows))) return true;
-      if (await isImpossible()) return false;
-      throw await this.refusal(expected);
-    };
-    try {
-      const isDone = await database.retrying(this.#log.operation(name), attempt, () => {
-        isLost ||= isWriting;
-      });
-      if (isDone) changes.tell(this.#log.session);
-      return isDone;
-    } catch (error) {
-      if (!isLost || !SessileError.is(error, "STORAGE_FAILED")) throw error;
-      const { id } = this.#log.session;
-      const reason = `the answer to a write was lost (${error.message})`;
-      throw new SessileError("WRITER_POISONED", `the end of session ${id} is unknown: ${reason}`, {
-        cause: error,
-        details: { id, reason },
-      });
-    }
+    const isDone = await this.#log.write({
+      retrying: (attempt, onLost) => database.retrying(this.#log.operation(name), attempt, onLost),
+      run: async () => (await database.transaction(statements)).length > 0,
+      isWritten: () => this.#isWritten(rows),
+      refused: async () => {
+        if (await isImpossible()) return false;
+        throw await this.refusal(expected);
+      },
+    });
+    if (isDone) changes.tell(this.#log.session);
+    return isDone;
   }
 
   /** Whether the log has these rows. Lines have ids, and a write is done whole or not. */
@@ -125,18 +107,9 @@ export class LogWriter {
     return true;
   }
 
-  /** The reason why a write found another state than the expected one. */
-  async refusal(expected: number): Promise<SessileError> {
-    const { partition, id, epoch } = this.#log.session;
+  async refusal(expected: number): Promise<Error> {
+    const { partition, id } = this.#log.session;
     const [row] = await this.#log.tables.database.run(this.#log.tables.sql.find, [partition, id]);
-    if (expected === 0 && row !== undefined) return existsError(id);
-    if (row?.epoch !== epoch) return this.#log.gone();
-    return new SessileError("CONCURRENT_WRITER", "another writer came first", {
-      details: { expected: this.#log.position(expected), actual: this.#log.position(Number(row.head)) },
-    });
+    return this.#log.refusal(expected, row);
   }
-}
-
-export function existsError(id: string): SessileError<"SESSION_EXISTS"> {
-  return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
 }

@@ -9,10 +9,11 @@ import type {
   LogPosition,
   SessionLog,
 } from "../session/index.js";
+import type { DatabaseSession } from "../session/internal.js";
 import type { SqliteStatement, SqliteValue } from "./driver.js";
 import { moveBytes, planRewriting, remainingInDatabase } from "./erasure.js";
 import { batchOf, bytesOf } from "./lines.js";
-import { LogReader, type LogSession, type LogTables } from "./log-reader.js";
+import { LogReader, type LogTables } from "./log-reader.js";
 import { LogWriter } from "./log-writer.js";
 import { type IndexedLog, termInsertions, tryIndexLog } from "./search.js";
 
@@ -27,7 +28,7 @@ export class SqliteLog implements SessionLog, IndexedLog {
   readonly #writer: LogWriter;
   #previewed: boolean;
 
-  constructor(tables: LogTables, session: LogSession) {
+  constructor(tables: LogTables, session: DatabaseSession) {
     this.#tables = tables;
     this.#reader = new LogReader(tables, session);
     this.#writer = new LogWriter(this.#reader);

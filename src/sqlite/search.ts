@@ -4,10 +4,8 @@
  */
 
 import { SessileError } from "../errors/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
-import { crc32 } from "../internal/crc32.js";
 import type { LogPosition, SearchCandidates, SearchIndexQuery } from "../session/index.js";
-import { eachLine, searchTermsOfLine } from "../session/internal.js";
+import { eachLine, indexedTerms, termKey, unreadLine } from "../session/internal.js";
 import type { Database, Operation } from "./database.js";
 import type { SqliteStatement, SqliteValue } from "./driver.js";
 import { maxInsertRows, type Statements } from "./statements.js";
@@ -15,28 +13,9 @@ import { maxInsertRows, type Statements } from "./statements.js";
 /** The terms of a line, and the offset of the line. */
 export type LineTerms = readonly [at: number, terms: string];
 
-/**
- * Precedes the terms of a named partition, so that a query reads none of other tenants' postings. Two
- * partitions with one key are distinguished by their column.
- */
-function keyOf(partition: string): string {
-  return partition === "" ? "" : crc32(encodeUtf8(partition)).toString(16).padStart(8, "0");
-}
-
-/** The terms of a line, as the index has them. */
-export function termsOf(line: Uint8Array, partition: string): string {
-  const key = keyOf(partition);
-  return searchTermsOfLine(line)
-    .map((term) => key + term)
-    .join(" ");
-}
-
-/** A line that is too long to be read is a candidate of every query, as a damaged one is. */
-const damaged = Uint8Array.of(0x7b);
-
 /** Alternatives of terms as a query of FTS5. Terms have no quotation marks. */
 function queryOf(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
-  const key = keyOf(partition);
+  const key = termKey(partition);
   return anyOf.map((terms) => `(${terms.map((term) => `"${key}${term}"*`).join(" AND ")})`).join(" OR ");
 }
 
@@ -105,11 +84,11 @@ export async function indexLog(sql: Statements, database: Database, log: Indexed
     let end = from;
     eachLine(batch, {
       line(bytes, at, start, stop) {
-        terms.push([at, termsOf(bytes.subarray(start, stop), partition)]);
+        terms.push([at, indexedTerms(bytes.subarray(start, stop), partition)]);
         end = Math.max(end, at + stop - start + 1);
       },
       tooLong(at, length) {
-        terms.push([at, termsOf(damaged, partition)]);
+        terms.push([at, indexedTerms(unreadLine, partition)]);
         end = Math.max(end, at + length + 1);
       },
     });
