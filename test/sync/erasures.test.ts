@@ -161,11 +161,13 @@ describe("a merge with tombstones", () => {
     const { a, b, inB } = await twoStores();
     const base = await bytesOf(b, "s");
     await inB.append([{ type: "context_edit", targetId: "e0000001", replacement: { content: canary } }]);
+    const [kept] = await inB.append([{ type: "message", message: userMessage("written meanwhile") }]);
     await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
     const copies = [await bytesOf(a, "s"), await bytesOf(b, "s")] as const;
     const merged = await mergeSessions(base, ...copies);
     const text = Buffer.from(merged.bytes).toString();
     expect(text).not.toContain(canary);
+    expect(parseSession(merged.bytes).entries).toContainEqual(kept);
     expect(merged.differing).toEqual([]);
     expect(parseSession(merged.bytes).diagnostics).toEqual([]);
     const [one, two] = copies;
@@ -173,7 +175,9 @@ describe("a merge with tombstones", () => {
       await mergeSessions(undefined, one, two),
       await mergeSessions(base, two, one),
       await mergeSessions(one, two, merged.bytes),
-    ])
+    ]) {
       expect(Buffer.from(other.bytes).toString()).not.toContain(canary);
+      expect(parseSession(other.bytes).entries).toContainEqual(kept);
+    }
   });
 });

@@ -109,6 +109,23 @@ describe("mergeSessions", () => {
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE"]);
   });
 
+  test("two entries with one id, type and time, below different parents, are refused", async () => {
+    const entry = (id: string, parentId: string | null, content: string) => ({
+      ...{ type: "message", id, parentId, timestamp: "2026-01-01T00:00:00.000Z" },
+      message: { role: "user", content, timestamp: 1 },
+    });
+    const header = { type: "session", version: 3, id: "s", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" };
+    const fileOf = (...entries: readonly object[]) =>
+      Buffer.from([header, ...entries].map((each) => `${JSON.stringify(each)}\n`).join(""));
+    const shared = [entry("aaaaaaaa", null, "a"), entry("bbbbbbbb", "aaaaaaaa", "b")];
+    const one = fileOf(...shared, entry("cccccccc", "aaaaaaaa", "c"));
+    await expect(
+      mergeSessions(fileOf(...shared), one, fileOf(...shared, entry("cccccccc", "bbbbbbbb", "d"))),
+    ).rejects.toMatchObject({ code: "DUPLICATE_ID", details: { entryId: "cccccccc" } });
+    const edited = fileOf(...shared, entry("cccccccc", "aaaaaaaa", "d"));
+    expect(textOf((await mergeSessions(one, one, edited)).bytes)).toBe(textOf(edited));
+  });
+
   test("other sessions, two entries with one id, other versions and no sessions are refused", async () => {
     const { base, a, b, inA, inB } = await twoCopies();
     const text = Buffer.from(base).toString();

@@ -388,6 +388,25 @@ describe("sessionFiles", () => {
 });
 
 describe("followSession", () => {
+  it("names the session to an import if its files hold several", async () => {
+    fillHomes();
+    const named = new Map<string, string | undefined>();
+    for (const found of await find({ agents: ["codex", "claude-code", "opencode"] })) {
+      const stop = followSession(found, {
+        sessions: memorySessionStore(),
+        importFiles: (_, session) => {
+          named.set(found.id, session);
+          throw new Error("stop");
+        },
+      });
+      await expect(stop).rejects.toThrow("stop");
+      // A database has no session's name.
+      const isNamed = ["codex", "opencode"].includes(found.format) && !found.id.endsWith(".db");
+      expect(named.get(found.id)).toBe(isNamed ? found.id : undefined);
+    }
+    expect(new Set(named.values()).size).toBeGreaterThan(2);
+  });
+
   it("stores a session, adds what was appended, and nothing twice", async () => {
     const item = (text: string) => ({
       timestamp: "2026-01-01T00:00:01Z",
