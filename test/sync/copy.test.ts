@@ -253,6 +253,8 @@ describe("copySessions", () => {
     const put = to.put.bind(to);
     to.put = (bytes, options) => {
       types.push(options?.mediaType);
+      // Then the target compares the digest, and keeps the name whatever its own algorithm is.
+      expect(options?.ref).toMatch(/^sha256:/);
       return put(bytes, options);
     };
     let checked = 0;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
@@ -315,6 +315,11 @@ describe("syncSessions", () => {
       expect(await syncSessions(a, b)).toMatchObject({ skipped: [], damaged: 0 });
       await expectSame(a, b);
       expect((await b.open("s")).tree.size).toBe(4);
+      // With nothing to add, nothing is written.
+      const whole = readFileSync(path, "utf8").trimEnd();
+      writeFileSync(path, whole);
+      expect(await syncSessions(a, b)).toMatchObject({ changed: 0, skipped: [] });
+      expect(readFileSync(path, "utf8")).toBe(whole);
     } finally {
       rmSync(dir, { recursive: true, force: true });
     }
