@@ -14,7 +14,7 @@ import { irreducible, verify } from "./verify.js";
 import type { WrittenSummary } from "./write.js";
 
 /** A summary that passed the check; undefined if the plan is edits alone. */
-export interface MadeSummary {
+export interface GeneratedSummary {
   readonly summary: WrittenSummary | undefined;
   readonly tokensAfter: number;
 }
@@ -35,7 +35,7 @@ export async function makeSummary(
   options: ResolvedCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
-): Promise<MadeSummary | undefined> {
+): Promise<GeneratedSummary | undefined> {
   if (plan.parts.length === 0) {
     const { tokensAfter, shortfall } = await verify(context, plan, undefined, options);
     return shortfall === undefined ? { summary: undefined, tokensAfter } : undefined;

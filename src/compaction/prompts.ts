@@ -259,6 +259,6 @@ function neutralizeTags(text: string): string {
 }
 
 /** {@link neutralizeTags} for a message: it cannot imitate another role or a footer either. */
-export function neutralizeSpeech(text: string): string {
+export function neutralizeRoles(text: string): string {
   return text.toWellFormed().replace(anyTag, bracket).replace(roleMark, bracket);
 }

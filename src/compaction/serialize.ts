@@ -13,7 +13,7 @@ import {
 import { describeImage } from "../content/internal.js";
 import { integerOption, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import { neutralizeSpeech } from "./prompts.js";
+import { neutralizeRoles } from "./prompts.js";
 import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 
 /**
@@ -140,7 +140,7 @@ function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
 }
 
 function labelledText(role: string, text: string): string {
-  return text === "" ? "" : `[${role}]: ${neutralizeSpeech(text)}`;
+  return text === "" ? "" : `[${role}]: ${neutralizeRoles(text)}`;
 }
 
 function assistantText(message: AssistantMessage, bounds: SerializeBounds): string {

@@ -5,13 +5,13 @@ import { randomHex8 } from "../internal/ids.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
 import { ledgerDetails } from "./file-ledger/details.js";
 import { initialContext } from "./initial-context.js";
-import type { MadeSummary } from "./make-summary.js";
+import type { GeneratedSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionPlan, ResolvedCompactOptions } from "./options.js";
 import { enforceInvariants, type PlannedChoice } from "./plan.js";
 import { verify } from "./verify.js";
 
 /** A verified compaction and the leaf that it was made for. */
-export interface PreparedCompaction extends PlannedChoice, MadeSummary {
+export interface PreparedCompaction extends PlannedChoice, GeneratedSummary {
   readonly leafId: string | null;
   readonly context: Context;
 }

@@ -89,7 +89,7 @@ async function loadOne(
   const because = await setResized(
     work,
     { bytes: payload, ...facts },
-    { mediaTypes: madeTypes(target) },
+    { mediaTypes: resizedTypes(target) },
     attaching,
   );
   if (because !== undefined) rejectAttachment(work, "unsupported", unsupported(work), losses, because);
@@ -98,7 +98,7 @@ async function loadOne(
 /**
  * The output types for a converted image: PNG and JPEG if the target accepts them, otherwise its own types.
  */
-function madeTypes({ accepts }: Target<unknown>): readonly string[] {
+function resizedTypes({ accepts }: Target<unknown>): readonly string[] {
   const images = (accepts?.user ?? []).filter((type) => type.startsWith("image/"));
   const usual = images.filter((type) => type === "image/png" || type === "image/jpeg");
   return usual.length > 0 ? usual : images;

@@ -107,7 +107,7 @@ function isAnswer(message: unknown): boolean {
 }
 
 /** An excluded suspect, with its original content. */
-interface OutSuspect extends Suspect {
+interface OmittedSuspect extends Suspect {
   readonly order: number;
   readonly originals: ReadonlyMap<string, unknown>;
 }
@@ -117,8 +117,8 @@ interface OutSuspect extends Suspect {
  * group of the first contains that of the second.
  */
 class SearchHistory {
-  #sibling = new Map<string, OutSuspect>();
-  #unknown = new Map<string, OutSuspect>();
+  #sibling = new Map<string, OmittedSuspect>();
+  #unknown = new Map<string, OmittedSuspect>();
   #last: "out" | "back" | "answer" = "answer";
 
   leftOut(entryId: string, order: number, before: readonly unknown[], after: readonly unknown[]): void {
@@ -160,7 +160,7 @@ class SearchHistory {
   search(): HalvingSearch {
     const [sibling, unknown] = [this.#sibling, this.#unknown].map((group) =>
       [...group.values()].sort((a, b) => a.order - b.order),
-    ) as [OutSuspect[], OutSuspect[]];
+    ) as [OmittedSuspect[], OmittedSuspect[]];
     const originals = [...sibling, ...unknown].flatMap((one) => [...one.originals]);
     return new HalvingSearch({ sibling, unknown, originals: new Map(originals) });
   }

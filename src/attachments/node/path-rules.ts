@@ -150,7 +150,7 @@ export function isInRoots(roots: readonly Root[] | undefined, real: string): boo
 }
 
 /** Whether a path is in one of the roots by spelling, before its links are resolved. */
-export function seemsInRoots(roots: readonly Root[] | undefined, path: string): boolean {
+export function isLexicallyInRoots(roots: readonly Root[] | undefined, path: string): boolean {
   return roots === undefined || roots.some((root) => isInside(root.given, path)) || isInRoots(roots, path);
 }
 

@@ -8,12 +8,12 @@ import {
   followedLink,
   isFileUrl,
   isInRoots,
+  isLexicallyInRoots,
   isSystemPath,
   type PathPlatform,
   pathOfFileUrl,
   pathRefusal,
   type Root,
-  seemsInRoots,
 } from "./path-rules.js";
 
 /** Options of {@link readLocalFile}. */
@@ -189,7 +189,7 @@ function fileError(error: unknown, path: string, roots: readonly Root[] | undefi
   const errno = (error as NodeJS.ErrnoException | null)?.code;
   if (error instanceof SessileError || typeof errno !== "string" || !/^E[A-Z0-9]+$/.test(errno)) return error;
   // The error must not reveal whether something exists outside the roots.
-  if (!seemsInRoots(roots, nodePath.resolve(path))) {
+  if (!isLexicallyInRoots(roots, nodePath.resolve(path))) {
     return refused(path, "outsideRoots", "it lies outside the roots");
   }
   switch (errno) {

@@ -177,14 +177,14 @@ export function directoryOf(chat: Chat, projects: ForeignObject | undefined): st
     name === slug && slug !== undefined ? [directory] : [],
   );
   const listed = arrayOf(metadata.directories).flatMap((directory) => textOf(directory) ?? []);
-  const told = log.current.slice(0, 3).flatMap(({ value }) => toldDirectories(value));
+  const told = log.current.slice(0, 3).flatMap(({ value }) => promptDirectories(value));
   const own = textOf(objectOf(metadata.sessile)?.cwd);
   const all = [...(own === undefined ? [] : [own]), ...named, ...listed, ...told];
   const hash = textOf(metadata.projectHash);
   return all.slice(0, 100).find((directory) => digestOf(directory) === hash) ?? all[0] ?? "";
 }
 
-function toldDirectories({ content }: ForeignObject): readonly string[] {
+function promptDirectories({ content }: ForeignObject): readonly string[] {
   const text = shownText(partsOf(content)).slice(0, 10_000);
   if (!isEnvironment(text)) return [];
   const lines = text.split("\n");

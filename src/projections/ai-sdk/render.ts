@@ -137,7 +137,7 @@ const errorHeading = "[error]";
 /** Media and text in a message of the user. */
 function userPart(part: UserPart, tools: RenderTools, names?: DocumentNames): AiSdkTextPart | AiSdkFilePart {
   if (part.type === "text") return { type: "text", text: part.text };
-  if (part.type === "reference") throw notTaken();
+  if (part.type === "reference") throw referenceRefused();
   if (part.bytes.length === 0) return { type: "text", text: emptied(part, tools) };
   // Converters accept `text/plain` as the only text type, so all text files are sent as it.
   const mediaType = isTextual(part.mediaType) ? "text/plain" : part.mediaType;
@@ -155,7 +155,7 @@ function outputOf(
 ): AiSdkToolOutput {
   const value = parts.map((part): AiSdkResultPart => {
     if (part.type === "text") return { type: "text", text: part.text };
-    if (part.type === "reference") throw notTaken();
+    if (part.type === "reference") throw referenceRefused();
     if (part.bytes.length === 0) return { type: "text", text: emptied(part, tools) };
     const { base64: data, mediaType } = part;
     if (part.kind === "image") return { type: "image-data", data, mediaType };
@@ -181,6 +181,6 @@ function emptied(part: MediaPart, tools: RenderTools): string {
   return emptyDocument;
 }
 
-function notTaken(): TypeError {
+function referenceRefused(): TypeError {
   return new TypeError("part.type: expected text or media, got a reference, which this target refuses");
 }

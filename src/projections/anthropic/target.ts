@@ -6,7 +6,7 @@ import { claudeMedia } from "../claude-blocks.js";
 import type { Target } from "../target.js";
 import { renderAnthropic } from "./render.js";
 import type { AnthropicRequest } from "./types.js";
-import { bindsReasoning, seesFinely, takesPrefill } from "./types.js";
+import { acceptsPrefill, bindsReasoning, hasHighResolution } from "./types.js";
 
 /** Options of {@link anthropicMessages}. */
 export interface AnthropicMessagesOptions {
@@ -80,17 +80,17 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     },
     rules: {
       toolName: { maxLength: maxToolNameLength },
-      trimsAssistant: takesPrefill(model),
+      trimsAssistant: acceptsPrefill(model),
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,
-    estimate: { image: seesFinely(model) ? "anthropicLarge" : "anthropic" },
+    estimate: { image: hasHighResolution(model) ? "anthropicLarge" : "anthropic" },
     maxCacheMarkers: 4,
     render: (request, tools) => {
       const currentReasoningOnly = reasoning === "current";
       return renderAnthropic(
         request,
-        { cacheTtl, currentReasoningOnly, trimsAssistant: takesPrefill(model) },
+        { cacheTtl, currentReasoningOnly, trimsAssistant: acceptsPrefill(model) },
         tools,
       );
     },

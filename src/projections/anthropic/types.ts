@@ -125,7 +125,7 @@ function versionOf(model: string): { readonly family: string; readonly version: 
  *
  * @see https://platform.claude.com/docs/en/api/errors (stored copy read 2026-11-21)
  */
-export function takesPrefill(model: string): boolean {
+export function acceptsPrefill(model: string): boolean {
   return (versionOf(model)?.version ?? 0) < 406;
 }
 
@@ -134,7 +134,7 @@ export function takesPrefill(model: string): boolean {
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/vision (stored copy read 2026-11-21)
  */
-export function seesFinely(model: string): boolean {
+export function hasHighResolution(model: string): boolean {
   return (versionOf(model)?.version ?? 500) >= 407;
 }
 

@@ -9,7 +9,7 @@ import { array, isRecord, nonEmptyString, object, string } from "../../internal/
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { geminiApi } from "./shapes.js";
-import { madeCallId } from "./target.js";
+import { generatedCallId } from "./target.js";
 
 /** A response of `generateContent`, as far as it is read. The official client's fits. */
 export interface GeminiReply {
@@ -138,7 +138,7 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
       const name = functionCall.name ?? "";
       const own = typeof id === "string" && id !== "" && !known.has(id) ? id : undefined;
       tag ??= crc32Hex(encodeUtf8(JSON.stringify(parts)));
-      const callId = own ?? madeCallId(tag, index);
+      const callId = own ?? generatedCallId(tag, index);
       known.add(callId);
       const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
       return {

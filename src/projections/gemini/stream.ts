@@ -24,7 +24,7 @@ import {
   replyPart,
   responseFields,
 } from "./reply.js";
-import { madeCallId } from "./target.js";
+import { generatedCallId } from "./target.js";
 
 /** A chunk of the stream: a response with the parts that are new. */
 export interface GeminiStreamChunk {
@@ -182,7 +182,7 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     });
     if (typeof id === "string" && id !== "" && !isKnown) return id;
     const { responseId } = this.#reply;
-    return madeCallId(typeof responseId === "string" ? responseId : crc32Hex(encodeUtf8("")), index);
+    return generatedCallId(typeof responseId === "string" ? responseId : crc32Hex(encodeUtf8("")), index);
   }
 }
 

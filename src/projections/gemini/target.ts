@@ -179,7 +179,7 @@ function functionCall(
   tools: RenderTools,
 ): GeminiPart {
   const { id, storedId, name, own } = part;
-  const named = own && !isMadeCallId(storedId, name);
+  const named = own && !isGeneratedCallId(storedId, name);
   if (named) ids.add(id);
   const signature = signed(part, tools);
   return {
@@ -218,15 +218,15 @@ const maxTagLength = 32;
  * @param tag identifies the response
  * @param index of the call in the response
  */
-export function madeCallId(tag: string, index: number): string {
+export function generatedCallId(tag: string, index: number): string {
   const safe = tag.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, maxTagLength);
   return `${prefix}${safe}_${index}`;
 }
 
 /**
- * Whether an id is not Gemini's: made by {@link madeCallId}, or by pi from the name, the time and a count.
+ * Whether an id is not Gemini's: made by {@link generatedCallId}, or by pi from the name, the time and a count.
  */
-export function isMadeCallId(id: string, name: string): boolean {
+export function isGeneratedCallId(id: string, name: string): boolean {
   if (id.startsWith(prefix)) return true;
   return id.startsWith(`${name}_`) && /^\d{13}_\d+$/.test(id.slice(name.length + 1));
 }

@@ -44,13 +44,13 @@ export function isOnPath(id: string | null, leaf: string | null, tree: SessionTr
 }
 
 /** The leaf of other writers' conversation, and the row of their last entry. */
-export interface OthersLeaf {
+export interface RemoteLeaf {
   readonly leafId: string | null;
   readonly row: number;
 }
 
 /** The conversation that these new rows belong to; undefined if they are only metadata. */
-export function leafOf(added: readonly number[], rows: EntryTable): OthersLeaf | undefined {
+export function leafOf(added: readonly number[], rows: EntryTable): RemoteLeaf | undefined {
   let leaf: number | undefined;
   for (const row of added) {
     const kind = rows.kind(row);

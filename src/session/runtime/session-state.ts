@@ -11,7 +11,7 @@ import { isNewer } from "../format/decode.js";
 import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
-import { leafOf, type OthersLeaf } from "./conversation.js";
+import { leafOf, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type SessionSettings } from "./loaded-log.js";
 import { headerLine } from "./log-lines.js";
 import type { MaterializedEntry } from "./materialize-drafts.js";
@@ -51,7 +51,7 @@ class State extends LoadedLog {
   /** Whether the leaf moved and nothing was written since. */
   moved = false;
   /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
-  others: OthersLeaf | undefined;
+  others: RemoteLeaf | undefined;
   closed = false;
   /** Whether this handle appended an entry. */
   wrote = false;

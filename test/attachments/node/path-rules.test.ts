@@ -7,11 +7,11 @@ import {
   isFileUrl,
   isInRoots,
   isInside,
+  isLexicallyInRoots,
   isSystemPath,
   pathOfFileUrl,
   pathRefusal,
   type Root,
-  seemsInRoots,
 } from "../../../src/attachments/node/path-rules.js";
 
 describe("pathRefusal on POSIX", () => {
@@ -258,11 +258,11 @@ describe("isInRoots", () => {
   });
 });
 
-describe("seemsInRoots", () => {
+describe("isLexicallyInRoots", () => {
   test("goes by either name of a root", () => {
-    expect(seemsInRoots([root], "/link/a")).toBe(true);
-    expect(seemsInRoots([root], "/srv/allowed/a")).toBe(true);
-    expect(seemsInRoots([root], "/srv/a")).toBe(false);
+    expect(isLexicallyInRoots([root], "/link/a")).toBe(true);
+    expect(isLexicallyInRoots([root], "/srv/allowed/a")).toBe(true);
+    expect(isLexicallyInRoots([root], "/srv/a")).toBe(false);
   });
 });
 

@@ -25,7 +25,11 @@ import {
   readAnthropicReply,
 } from "sessile/projections/anthropic";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { bindsReasoning, seesFinely, takesPrefill } from "../../../src/projections/anthropic/types.js";
+import {
+  acceptsPrefill,
+  bindsReasoning,
+  hasHighResolution,
+} from "../../../src/projections/anthropic/types.js";
 import { bytesOf, png } from "../../support/media-files.js";
 import { anthropicBreaches } from "../../support/providers/anthropic/rules.js";
 
@@ -494,7 +498,7 @@ function scribble(value: unknown): void {
   }
 }
 
-const facts = { prefill: takesPrefill, fine: seesFinely, binds: bindsReasoning };
+const facts = { prefill: acceptsPrefill, fine: hasHighResolution, binds: bindsReasoning };
 const of = (model: string) => Object.entries(facts).flatMap(([name, fact]) => (fact(model) ? [name] : []));
 
 describe("a model's id tells", () => {

@@ -16,7 +16,7 @@ import { memoryReferenceCache, type Projection, project } from "sessile/projecti
 import { type GeminiRequest, geminiContents } from "sessile/projections/gemini";
 import { describe, expect, test } from "vitest";
 import { geminiVersion, ownPart } from "../../../src/projections/gemini/shapes.js";
-import { isMadeCallId, madeCallId } from "../../../src/projections/gemini/target.js";
+import { generatedCallId, isGeneratedCallId } from "../../../src/projections/gemini/target.js";
 import { base64, bytesOf, gif, pdf, png } from "../../attachments/samples.js";
 
 const gemini3 = "gemini-3-pro-preview";
@@ -331,11 +331,11 @@ describe("geminiContents", () => {
 test("a made id is short, of plain characters, and known again whatever the call's name", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.nat(999), fc.string(), (tag, index, name) => {
-      const id = madeCallId(tag, index);
+      const id = generatedCallId(tag, index);
       expect(id).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-      expect(isMadeCallId(id, name)).toBe(true);
-      expect(madeCallId(tag, index)).toBe(id);
-      expect(madeCallId(tag, index + 1)).not.toBe(id);
+      expect(isGeneratedCallId(id, name)).toBe(true);
+      expect(generatedCallId(tag, index)).toBe(id);
+      expect(generatedCallId(tag, index + 1)).not.toBe(id);
     }),
   );
 });
@@ -350,7 +350,7 @@ test.each([
   ["call_1", "call", false],
   ["", "", false],
 ])("pi makes ids of the name, the time and a count: %j of %j", (id, name, made) => {
-  expect(isMadeCallId(id, name)).toBe(made);
+  expect(isGeneratedCallId(id, name)).toBe(made);
 });
 
 test.each([
