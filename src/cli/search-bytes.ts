@@ -7,7 +7,7 @@ import { isAscii } from "node:buffer";
 import { type FileHandle, open } from "node:fs/promises";
 import { foldCase, normalizedText, parseQuery } from "../session/internal.js";
 
-const chunkBytes = 1024 * 1024;
+const chunkBytes = 512 * 1024;
 /** Bytes that a chunk repeats of the one before, for an escape or a character on the border. */
 const minOverlap = 8;
 
@@ -35,9 +35,11 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
     (word) => /^[a-z0-9]+$/.test(word) && !known.some((each) => each.includes(word)),
   );
   const overlap = Math.max(minOverlap, ...wanted.map((word) => word.length));
+  /** New memory costs as much as the search in it. */
+  const buffers: Buffer[] = [];
   return async (paths, signal) => {
     let missing = wanted.map((word) => new RegExp(word, "i"));
-    const buffer = Buffer.allocUnsafe(overlap + chunkBytes);
+    const buffer = buffers.pop() ?? Buffer.from(new ArrayBuffer(overlap + chunkBytes));
     for (const path of paths) {
       if (missing.length === 0) return true;
       // A compressed file and a database do not show their text.
@@ -58,6 +60,7 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
         await file.close();
       }
     }
+    buffers.push(buffer);
     return missing.length === 0;
   };
 }
@@ -85,7 +88,6 @@ function* blocksOf(chunk: Buffer, overlap: number): Generator<string> {
 const unicodeEscape = Buffer.from("\\u");
 /** An escape that is no control character, in JSON or in JSON within a text. */
 const hiddenCharacter = /\\u(?!00[01])[0-9a-f]{4}/i;
-const stepBytes = 1024;
 
 /** Whether a letter or digit of ASCII may stand there as an escape, or as another character such as `ﬁ`. */
 function hidesLetters(chunk: Buffer): boolean {
@@ -94,13 +96,24 @@ function hidesLetters(chunk: Buffer): boolean {
     for (const block of blocksOf(chunk.subarray(first), minOverlap))
       if (hiddenCharacter.test(block)) return true;
   if (isAscii(chunk)) return false;
-  for (let from = 0; from < chunk.length; from += stepBytes) {
-    const to = Math.min(chunk.length, from + stepBytes);
-    if (isAscii(chunk.subarray(from, to))) continue;
-    for (let at = from; at < to; at++) {
-      const byte = chunk[at] as number;
-      if (byte >= firstLead && hasLetters(codePointAt(chunk, at, byte))) return true;
-    }
+  // Sixteen bytes at once: most have ASCII alone.
+  const quads = new Int32Array(chunk.buffer, chunk.byteOffset, chunk.length >> 2);
+  const end = quads.length & ~3;
+  for (let at = 0; at < end; at += 4) {
+    const bits =
+      (quads[at] as number) |
+      (quads[at + 1] as number) |
+      (quads[at + 2] as number) |
+      (quads[at + 3] as number);
+    if ((bits & 0x80808080) !== 0 && hasLettersIn(chunk, 4 * at, 4 * at + 16)) return true;
+  }
+  return hasLettersIn(chunk, 4 * end, chunk.length);
+}
+
+function hasLettersIn(chunk: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = chunk[at] as number;
+    if (byte >= firstLead && hasLetters(codePointAt(chunk, at, byte))) return true;
   }
   return false;
 }

@@ -180,7 +180,7 @@ describe("search", () => {
           }
         },
       ),
-      { numRuns: rounds(8, 120) },
+      { numRuns: rounds(6, 120) },
     );
     expect(found).toBeGreaterThan(10);
   });
