@@ -1,10 +1,12 @@
 /** The source of a viewer's page: a session as it is now, with those of its subagents. */
 
-import { readdir } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { isRecord } from "../internal/shape.js";
-import type { ParsedSession } from "../session/index.js";
+import { type ParsedSession, parseSession, type SessionHeader } from "../session/index.js";
+import { type PathStep, recentBounds, takeRecent } from "../session/internal.js";
+import { fileSessionStore } from "../session/node/index.js";
 import type { ViewerSource } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";
@@ -33,6 +35,69 @@ export async function readViewed(
   const source = await read({ blobs, keep: "none" });
   const lacksChildren = source.report.findings.some(({ code }) => code === "missingChild");
   return { source, blobs, lacksChildren };
+}
+
+/** The first screen of a long session: the rest comes when the page is there. */
+const firstScreen = { messages: 100, bytes: 512 * 1024 };
+/** A session up to this size is a page in whole. */
+const wholeBytes = 1024 * 1024;
+const maxHeaderBytes = 64 * 1024;
+
+/**
+ * The newest part of a long session of this library's own, read from the end of its file; undefined for a
+ * short one, and for one whose end cannot be read alone.
+ */
+export async function readNewest(path: string): Promise<ViewerSource | undefined> {
+  const header = await readHeader(path);
+  if (header === undefined) return undefined;
+  const store = fileSessionStore({ dir: dirname(path) });
+  const page = await store.recent({ id: header.id, location: path }, firstScreen).catch(() => undefined);
+  return page && newestSource(header, page.entries);
+}
+
+async function readHeader(path: string): Promise<SessionHeader | undefined> {
+  await using file = await open(path);
+  if ((await file.stat()).size <= wholeBytes) return undefined;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
+  const end = buffer.subarray(0, bytesRead).indexOf("\n");
+  return parseSession(buffer.subarray(0, Math.max(0, end))).header;
+}
+
+/** The newest part of a long session that is in memory, by the same rule; undefined for a short one. */
+export async function newestOf({ header, entries, leafId }: ViewerSource): Promise<ViewerSource | undefined> {
+  if (isShort(entries)) return undefined;
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  async function* steps(): AsyncGenerator<PathStep> {
+    const seen = new Set<string>();
+    for (let id = leafId; id !== null && !seen.has(id); ) {
+      seen.add(id);
+      const entry = byId.get(id);
+      if (entry === undefined) return;
+      const { parentId } = entry;
+      yield { id, parentId, entry, at: undefined, length: JSON.stringify(entry).length };
+      id = parentId;
+    }
+  }
+  const page = await takeRecent(steps(), recentBounds(firstScreen));
+  return newestSource(header, page.entries);
+}
+
+/** Counts no more of a long session than that needs. */
+function isShort(entries: ViewerSource["entries"]): boolean {
+  let bytes = 0;
+  for (const entry of entries) {
+    bytes += JSON.stringify(entry).length;
+    if (bytes > wholeBytes) return false;
+  }
+  return true;
+}
+
+function newestSource(
+  header: SessionHeader | undefined,
+  entries: ViewerSource["entries"],
+): ViewerSource | undefined {
+  const leafId = entries.at(-1)?.id;
+  return leafId === undefined ? undefined : { header, entries, leafId, isPart: true };
 }
 
 /** A session's file, and the files beside it of the subagents that its calls started, and of theirs. */

@@ -15,6 +15,7 @@ export { foldCase, normalizedText, parseQuery } from "./format/search-words.js";
 export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
+export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
 export {
   checkBatchBytes,

@@ -20,6 +20,8 @@ export interface ViewerSource {
   readonly entries: readonly PageEntry[];
   readonly leafId: string | null;
   readonly diagnostics?: Diagnostics;
+  /** Only the newest entries of the path are here; the event stream of `live` brings all of them. */
+  readonly isPart?: boolean;
   /** Sessions of subagents, by the ids that `sessile.subagent` entries name. */
   readonly children?: readonly ViewerSource[];
 }
@@ -59,6 +61,8 @@ export interface ViewerPage {
 const defaultImageBytes = 20_000_000;
 /** Entries are parsed block by block, so that a large session does not need one huge string. */
 const entryBlockLength = 4_000_000;
+/** Characters of an event, but for a longer entry and for images. */
+const eventLength = 1_000_000;
 const maxListedDiagnostics = 200;
 /** The place of the data in the template. */
 const dataPlace = "<!--session-data-->";
@@ -123,7 +127,7 @@ function unique(entries: readonly PageEntry[]): readonly PageEntry[] {
 }
 
 function pageSession({ key, source }: KeyedSource): PageSession {
-  const { header, leafId, diagnostics } = source;
+  const { header, leafId, diagnostics, isPart } = source;
   return {
     key,
     ...(header !== undefined && { header }),
@@ -132,6 +136,7 @@ function pageSession({ key, source }: KeyedSource): PageSession {
       total: diagnostics?.total ?? 0,
       listed: diagnostics?.slice(0, maxListedDiagnostics) ?? [],
     },
+    ...(isPart === true && { isPart }),
   };
 }
 
@@ -140,25 +145,68 @@ export interface ChangedSource extends KeyedSource {
   readonly from: number;
 }
 
-/** Makes the event that changes the sessions of an open page: a message of a `text/event-stream`. */
-export async function viewerEvent(
+/** A run of entries of one session, for one event. */
+interface Block {
+  readonly changed: ChangedSource;
+  readonly at: number;
+  readonly entries: readonly PageEntry[];
+  /** Characters of JSON. */
+  readonly length: number;
+}
+
+/**
+ * Makes the events that change the sessions of an open page: messages of a `text/event-stream`. The entries of
+ * a large change come in blocks, the newest first. Only the last event has an id: a page that lost its
+ * connection before gets all of them again.
+ */
+export async function* viewerEvents(
   changed: readonly ChangedSource[],
   options: Pick<ViewerOptions, "blobs" | "maxImageBytes"> & {
     /** A page that connects again sends it back. */
     readonly version: number;
   },
-): Promise<string> {
-  const maxImageBytes = integerOption("maxImageBytes", options.maxImageBytes, defaultImageBytes, 0);
-  const sessions = changed.map(({ from, ...keyed }) => ({
-    ...{ session: pageSession(keyed), from },
-    ...separateImages(keyed.key, keyed.source.entries.slice(from)),
-  }));
-  const found = sessions.flatMap((each) => each.found);
-  const update: PageUpdate = {
-    sessions: sessions.map(({ session, from, entries }) => ({ ...session, from, entries })),
-    ...(await loadImages(found, options.blobs, maxImageBytes)),
+): AsyncGenerator<string, void, undefined> {
+  let room = integerOption("maxImageBytes", options.maxImageBytes, defaultImageBytes, 0);
+  const event = async (blocks: readonly Block[], isLast: boolean): Promise<string> => {
+    const sessions = blocks.map(({ changed, at, entries }) => ({
+      ...{ session: pageSession(changed), from: changed.from, at, total: changed.source.entries.length },
+      ...separateImages(changed.key, entries),
+    }));
+    const found = sessions.flatMap((each) => each.found);
+    const loaded = await loadImages(found, options.blobs, room);
+    room -= loaded.images.reduce((sum, { base64 }) => sum + Math.floor((base64.length * 3) / 4), 0);
+    const update: PageUpdate = {
+      sessions: sessions.map(({ session, found: _images, ...block }) => ({ ...session, ...block })),
+      ...loaded,
+    };
+    const id = isLast ? `id: ${options.version}\n` : "";
+    return `event: change\n${id}data: ${inertJson(update)}\n\n`;
   };
-  return `event: change\nid: ${options.version}\ndata: ${inertJson(update)}\n\n`;
+  let waiting: Block[] = [];
+  let length = 0;
+  for (const block of changed.flatMap((each) => [...blocksOf(each)])) {
+    if (waiting.length > 0 && length + block.length > eventLength) {
+      yield await event(waiting, false);
+      [waiting, length] = [[], 0];
+    }
+    waiting.push(block);
+    length += block.length;
+  }
+  if (waiting.length > 0) yield await event(waiting, true);
+}
+
+/** The changed entries in blocks, the last entries first; without any, one empty block. */
+function* blocksOf(changed: ChangedSource): Generator<Block, void, undefined> {
+  const { from, source } = changed;
+  const { entries } = source;
+  let [at, end, length] = [entries.length, entries.length, 0];
+  while (at > from) {
+    length += JSON.stringify(entries[--at]).length;
+    if (length < eventLength || at === from) continue;
+    yield { changed, at, entries: entries.slice(at, end), length };
+    [end, length] = [at, 0];
+  }
+  yield { changed, at: from, entries: entries.slice(from, end), length };
 }
 
 /**

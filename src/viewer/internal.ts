@@ -5,6 +5,6 @@ export {
   type KeyedSource,
   keyedSources,
   type ViewerSource,
-  viewerEvent,
+  viewerEvents,
   viewerHtml,
 } from "./html.js";

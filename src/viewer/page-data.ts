@@ -24,6 +24,8 @@ export interface PageSession {
   readonly header?: SessionHeader;
   readonly leafId: string | null;
   readonly diagnostics: PageDiagnostics;
+  /** The page has only the newest entries of the path. The event stream brings all of them. */
+  readonly isPart?: boolean;
 }
 
 /** Problems of the stored session. */
@@ -64,9 +66,16 @@ export interface PageUpdate {
 
 /** A session that changed, or began. */
 export interface SessionUpdate extends PageSession {
-  /** The number of entries that stay. All others are replaced by `entries`. */
+  /** The number of entries that stay. All others are replaced. */
   readonly from: number;
+  /**
+   * The place of the first one of `entries`. A large change comes in several updates, the last entries first:
+   * this one is followed by one with the entries before it, until `at` is `from`.
+   */
+  readonly at: number;
   readonly entries: readonly PageEntry[];
+  /** The number of all entries: the first update of a change ends there. */
+  readonly total: number;
 }
 
 /** An entry in a page. Inline images have no data here, but the key of a {@link PageImage}. */

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
@@ -17,8 +18,8 @@ import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { foreignFile } from "../../src/cli/foreign.js";
 import { LiveSession } from "../../src/cli/live-session.js";
 import type { NamedSession } from "../../src/cli/sources.js";
-import { readViewed } from "../../src/cli/viewed.js";
-import { keyedSources, viewerEvent } from "../../src/viewer/internal.js";
+import { newestOf, readNewest, readViewed } from "../../src/cli/viewed.js";
+import { keyedSources, viewerEvents } from "../../src/viewer/internal.js";
 import { SessionModels } from "../../src/viewer/model/session-models.js";
 import type { PageUpdate } from "../../src/viewer/page-data.js";
 import { reply, result, sessionId, text, user } from "../interop/claude-code/transcript.js";
@@ -66,9 +67,10 @@ function follow(path: string) {
         );
         for (const key of models.keys) models.get(key);
       } else {
-        const event = await viewerEvent(live.changes(version), { version: live.version });
-        const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
-        for (const session of update.sessions) models.update(session);
+        for await (const event of viewerEvents(live.changes(version), { version: live.version })) {
+          const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
+          for (const session of update.sessions) models.update(session);
+        }
       }
       version = live.version;
       // The page always has what a new page would have.
@@ -106,6 +108,52 @@ async function grow(
 }
 
 const linesOf = (lines: readonly object[]) => lines.map((each) => `${JSON.stringify(each)}\n`);
+
+describe("the first screen", () => {
+  async function sessionOf(turns: number, length: number) {
+    const sessions = fileSessionStore({ dir });
+    await using session = await sessions.create({ cwd: "/" });
+    for (let at = 0; at < turns; at++) {
+      const before = session.leafId;
+      await session.appendMessage(userMessage(`question ${at} ${"x".repeat(length)}`));
+      // A branch that was left.
+      if (at === turns - 2) session.branch(before);
+    }
+    return { file: session.location ?? "", path: await session.path(), leafId: session.leafId };
+  }
+
+  it("of a long session is the end of its path, from the file as from memory", async () => {
+    const { file, path, leafId } = await sessionOf(40, 100_000);
+    const newest = await readNewest(file);
+    expect(newest).toMatchObject({ isPart: true, leafId, header: { type: "session", cwd: "/" } });
+    expect(JSON.stringify(newest?.entries).length).toBeLessThan(600_000);
+    expect(newest?.entries).toEqual(path.slice(-(newest?.entries.length ?? 0)));
+    const { source } = await readViewed({ path: file } as NamedSession, parsed, context);
+    expect(await newestOf(source)).toEqual(newest);
+  });
+
+  it("of a short session is the session", async () => {
+    const { file } = await sessionOf(4, 1000);
+    expect(await readNewest(file)).toBeUndefined();
+    const { source } = await readViewed({ path: file } as NamedSession, parsed, context);
+    expect(await newestOf(source)).toBeUndefined();
+  });
+
+  it("of a file without a header is left to those who read it in whole", async () => {
+    const file = join(dir, "other.jsonl");
+    writeFileSync(file, "no session\n".repeat(200_000));
+    expect(await readNewest(file)).toBeUndefined();
+  });
+
+  it("ends where parents close a cycle", async () => {
+    const entries = ["b", "a"].map((parentId, at) => {
+      const message = userMessage("x".repeat(600_000));
+      return { type: "message", id: at === 0 ? "a" : "b", parentId, timestamp: "", message } as const;
+    });
+    const newest = await newestOf({ header: undefined, entries, leafId: "b" });
+    expect(newest?.entries.map(({ id }) => id)).toEqual(["b"]);
+  });
+});
 
 describe("a live session", () => {
   it("of Claude Code grows by blocks of a reply, and by subagents before their results", async () => {

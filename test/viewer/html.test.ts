@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
 import { parseSession } from "sessile/session";
 import { expect, it } from "vitest";
-import { inertJson, viewerEvent, viewerHtml } from "../../src/viewer/html.js";
+import { inertJson, viewerEvents, viewerHtml } from "../../src/viewer/html.js";
 import type { PageData, PageEntry, PageUpdate } from "../../src/viewer/page-data.js";
 import { entryTree, header } from "../arbitraries/entries.js";
 import { png } from "../attachments/samples.js";
@@ -155,16 +155,56 @@ it("allows a connection only to its own origin, and only if the session is live"
   expect(await page("/events")).toContain("connect-src 'self'");
 });
 
+async function eventsOf(...change: Parameters<typeof viewerEvents>): Promise<readonly string[]> {
+  const events: string[] = [];
+  for await (const event of viewerEvents(...change)) events.push(event);
+  return events;
+}
+const updateOf = (event = ""): PageUpdate => JSON.parse(event.split("data: ")[1] ?? "");
+
 it("makes an event of new entries", async () => {
   const entries = new Entries();
   entries.user("line\n</script>\u2028");
   entries.reply("more");
   const changed = [{ key: "session-1", source: entries.source, from: 1 }];
-  const event = await viewerEvent(changed, { version: 7 });
+  const [event, ...more] = await eventsOf(changed, { version: 7 });
+  expect(more).toEqual([]);
   expect(event).toMatch(/^event: change\nid: 7\ndata: [^\n]*\n\n$/);
-  const update: PageUpdate = JSON.parse(event.split("data: ")[1] ?? "");
-  const session = { ...entries.page, from: 1, entries: entries.all.slice(1) };
-  expect(update).toEqual({ sessions: [session], images: [], leftOut: [] });
+  const session = { ...entries.page, from: 1, at: 1, entries: entries.all.slice(1), total: 2 };
+  expect(updateOf(event)).toEqual({ sessions: [session], images: [], leftOut: [] });
+  const shorter = [{ key: "session-1", source: entries.source, from: 2 }];
+  const [cut] = await eventsOf(shorter, { version: 8 });
+  expect(updateOf(cut).sessions).toMatchObject([{ from: 2, at: 2, entries: [], total: 2 }]);
+});
+
+it("makes several events of a large change, the newest entries first, within one budget of images", async () => {
+  const entries = new Entries();
+  const data = Buffer.from(png(2, 2)).toString("base64");
+  const image = { type: "image", mimeType: "image/png", data } as const;
+  for (let at = 0; at < 30; at++) {
+    const text = `question ${at} ${"x".repeat(100_000)}`;
+    entries.message({ role: "user", content: [{ type: "text", text }, image], timestamp: 1 });
+  }
+  const child = new Entries("child", "session-1");
+  child.user("beside it");
+  const changed = [
+    { key: "session-1", source: entries.source, from: 2 },
+    { key: "child", source: child.source, from: 0 },
+  ];
+  const maxImageBytes = 10 * Math.floor((data.length * 3) / 4);
+  const events = await eventsOf(changed, { version: 7, maxImageBytes });
+  expect(events.map((event) => /^id: \d+$/m.test(event))).toEqual([false, false, true]);
+  for (const event of events) expect(event.length).toBeLessThan(1_200_000);
+  const updates = events.map(updateOf);
+  expect(updates.flatMap(({ images }) => images)).toHaveLength(10);
+  expect(updates.flatMap(({ leftOut }) => leftOut)).toHaveLength(18);
+  const blocks = updates.flatMap(({ sessions }) => sessions);
+  expect(blocks.map(({ key, at, entries }) => [key, at, at + entries.length])).toEqual([
+    ["session-1", 20, 30],
+    ["session-1", 10, 20],
+    ["session-1", 2, 10],
+    ["child", 0, 1],
+  ]);
 });
 
 it("holds the sessions of subagents, each with a key of its own and its own images", async () => {

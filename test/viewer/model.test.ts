@@ -429,14 +429,64 @@ describe("the sessions of subagents", () => {
     const { models, child } = family();
     const late = new Entries("late", "elsewhere");
     late.user("a late one");
-    models.update({ ...late.page, from: 0, entries: late.all });
+    models.update({ ...late.page, from: 0, at: 0, entries: late.all, total: 1 });
     expect(models.keys).toEqual(["m", "c", "g", "late"]);
     expect(models.startOf("late")).toEqual({ session: "m", entryId: undefined });
     child.reply("found");
-    models.update({ ...child.page, from: 2, entries: child.all.slice(2) });
+    models.update({ ...child.page, from: 2, at: 2, entries: child.all.slice(2), total: child.all.length });
     expect(models.get("c").entries).toEqual(child.all);
     expect(models.get("c").leafId).toBe(child.last);
     expect(models.version).toBe(2);
+  });
+});
+
+describe("a long live session", () => {
+  /** A conversation with branches; a part of it, and blocks of the whole, the last ones first. */
+  const long = fc.record({
+    parents: fc.array(fc.nat({ max: 200 }), { minLength: 1, maxLength: 40 }),
+    page: fc.nat({ max: 40 }),
+    cuts: fc.array(fc.nat({ max: 40 }), { maxLength: 6 }),
+    lost: fc.nat({ max: 6 }),
+  });
+
+  it("begins with its newest entries, and has all of them in the end, however they come", () => {
+    fc.assert(
+      fc.property(long, ({ parents, page, cuts, lost }) => {
+        const entries = new Entries();
+        for (const [at, pick] of parents.entries()) {
+          if (at > 0) entries.from(entries.all[pick % at]?.id ?? "");
+          entries.user(`question ${at}`);
+        }
+        const whole = entries.model();
+        const path = whole.pathIds(whole.leafId).flatMap((id) => whole.entry(id) ?? []);
+        const part = path.slice(Math.max(0, path.length - page - 1));
+        const models = new SessionModels([{ ...entries.page, isPart: true }], () => part);
+        const model = models.get(models.main);
+        const total = entries.all.length;
+        const places = [...new Set([0, ...cuts.map((cut) => cut % total), total])].sort((a, b) => b - a);
+        const blocks = places.slice(1).map((at, index) => {
+          const block = entries.all.slice(at, places[index]);
+          return { ...entries.page, from: 0, at, entries: block, total };
+        });
+        // The connection is lost after some of them, and begins again.
+        for (const block of [...blocks.slice(0, Math.min(lost, blocks.length - 1)), ...blocks]) {
+          models.update(block);
+          if (block.at > 0) expect(model.data.isPart).toBe(true);
+          for (const { id } of part) expect(model.entry(id)).toBeDefined();
+        }
+        expect(model.entries).toEqual(entries.all);
+        expect([model.data.isPart, model.leafId]).toEqual([undefined, whole.leafId]);
+      }),
+    );
+  });
+
+  it("takes no block of a change whose end it does not have", () => {
+    const entries = new Entries();
+    for (let at = 0; at < 4; at++) entries.user(`question ${at}`);
+    const models = new SessionModels([entries.page], () => entries.all);
+    const before = models.get(models.main).entries;
+    models.update({ ...entries.page, from: 0, at: 0, entries: entries.all.slice(0, 2), total: 4 });
+    expect(models.get(models.main).entries).toBe(before);
   });
 });
 

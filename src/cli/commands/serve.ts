@@ -5,12 +5,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { viewerEvent, viewerHtml } from "../../viewer/internal.js";
+import { viewerEvents, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type CommandBody, numberOption, sourceOptions, UsageError } from "../command.js";
 import { LiveSession } from "../live-session.js";
-import { type FoundSession, locate, type NamedSession } from "../sources.js";
-import { readViewed } from "../viewed.js";
+import { blobStoreOf, type FoundSession, locate, type NamedSession } from "../sources.js";
+import { newestOf, readNewest, readViewed, type Viewed } from "../viewed.js";
 
 const pollMs = 500;
 const maxPort = 65_535;
@@ -42,9 +42,16 @@ export const serve: CommandBody = {
       read: (each) => readViewed(each, parsed, context),
       now: context.now,
     });
-    await live.read();
+    const screen = async (): Promise<Screen> => {
+      const newest = named.read === undefined ? await readNewest(named.path) : undefined;
+      if (newest !== undefined) return { source: newest, blobs: blobStoreOf(named.path, parsed, context) };
+      const { source, blobs } = await live.read();
+      return { source: (await newestOf(source)) ?? source, blobs };
+    };
+    // A session that cannot be read is an error of the command.
+    await screen();
     const template = await readViewerTemplate();
-    const served = { live, agent: named.agent, token, template, signal };
+    const served = { live, screen, agent: named.agent, token, template, signal };
     const server = createServer((request, response) => {
       answer(request, response, served).catch(() => response.destroy());
     });
@@ -60,8 +67,12 @@ export const serve: CommandBody = {
   },
 };
 
+/** The content of a page: a whole session, or the newest part of a long one. */
+type Screen = Pick<Viewed, "source" | "blobs">;
+
 interface Served {
   readonly live: LiveSession;
+  screen(): Promise<Screen>;
   readonly agent: string;
   readonly token: string;
   readonly template: string;
@@ -85,11 +96,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
     const after = Number(request.headers["last-event-id"] ?? searchParams.get("after"));
     return sendEvents(response, Number.isSafeInteger(after) ? after : 0, live, signal);
   }
-  const { source, blobs } = await live.read();
+  const { source, blobs } = await served.screen();
+  // The stream of a part brings the whole session.
+  const after = source.isPart === true ? 0 : live.version;
   const page = await viewerHtml(source, {
     template,
     agent,
-    live: `/${token}/events?after=${live.version}`,
+    live: `/${token}/events?after=${after}`,
     ...(blobs && { blobs }),
   });
   response.setHeader("Content-Type", "text/html; charset=utf-8");
@@ -130,15 +143,25 @@ async function sendEvents(
   let sent = after;
   while (!response.destroyed && !signal.aborted) {
     const viewed = await live.read().catch(() => undefined);
-    const { version } = live;
-    const changed = live.changes(sent);
-    if (viewed !== undefined && changed.length > 0) {
+    if (viewed !== undefined) {
       const { blobs } = viewed;
-      const event = await viewerEvent(changed, { version, ...(blobs && { blobs }) });
-      // A slow page delays only itself.
-      if (!response.write(event)) await Promise.race([once(response, "drain"), once(response, "close")]);
+      const { version } = live;
+      for await (const event of viewerEvents(live.changes(sent), { version, ...(blobs && { blobs }) })) {
+        // A slow page delays only itself.
+        if (!response.write(event)) await drained(response);
+        if (response.destroyed) return;
+      }
+      sent = version;
     }
-    sent = version;
     await delay(pollMs, undefined, { signal }).catch(() => {});
   }
+}
+
+/** Waits until a response takes more, or ends. */
+async function drained(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]);
+  // Removes the other listener.
+  waiting.abort();
 }

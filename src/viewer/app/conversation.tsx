@@ -18,8 +18,16 @@ export function Conversation() {
   return (
     <main ref={scroller} aria-label="Session">
       <div ref={above} class="above">
-        <SessionFactsView />
-        <TimelineView />
+        {state.model.data.isPart === true ? (
+          <p class="small" role="status">
+            The earlier part of the session is being loaded.
+          </p>
+        ) : (
+          <>
+            <SessionFactsView />
+            <TimelineView />
+          </>
+        )}
       </div>
       <Rows scroller={scroller} margin={margin} {...(isLive && { endDistance })} />
     </main>

@@ -54,9 +54,11 @@ export class EmbeddedConversation {
     const isSame = from === entries.length && from === before.length;
     this.#entries = entries;
     const session = sessionAt(entries.at(-1)?.id ?? null);
-    if (!isSame)
-      this.#state.update({ sessions: [{ ...session, from, entries: entries.slice(from) }], ...none });
-    if (!isSame && this.#state.view.reply?.isBroken === true) this.#state.set({ reply: undefined });
+    if (!isSame) {
+      const change = { from, at: from, entries: entries.slice(from), total: entries.length };
+      this.#state.update({ sessions: [{ ...session, ...change }], ...none });
+      if (this.#state.view.reply?.isBroken === true) this.#state.set({ reply: undefined });
+    }
     if (this.#state.view.hasEarlier !== hasEarlier) this.#state.set({ hasEarlier });
   }
 
@@ -116,7 +118,7 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
         {/* A scrolling element is reached by the tab key and scrolled with keys. */}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
         <section ref={scroller} class="scroller" aria-label="Conversation" tabIndex={0}>
-          <div ref={above}>{hasEarlier && <Earlier key={state.rows[0]?.id} onEarlier={onEarlier} />}</div>
+          <div ref={above}>{hasEarlier && <Earlier first={state.rows[0]?.id} onEarlier={onEarlier} />}</div>
           <Rows scroller={scroller} margin={margin} endDistance={endDistance} />
         </section>
         <ToEnd state={state} scroller={scroller} />
@@ -126,8 +128,14 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
   );
 }
 
+interface EarlierProps {
+  /** The first row: a button that is still in view after new ones came asks again. */
+  readonly first: string | undefined;
+  readonly onEarlier: () => void;
+}
+
 /** Asks for earlier entries when it stays in view: a reader has scrolled up to it. */
-function Earlier({ onEarlier }: { readonly onEarlier: () => void }) {
+function Earlier({ first, onEarlier }: EarlierProps) {
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -140,7 +148,7 @@ function Earlier({ onEarlier }: { readonly onEarlier: () => void }) {
       clearTimeout(timer);
       observer.disconnect();
     };
-  }, []);
+  }, [first]);
   return (
     <button ref={button} type="button" class="earlier" onClick={onEarlier}>
       Earlier messages

@@ -10,7 +10,16 @@ const source = readPage(document);
 const state = new ViewerState(source);
 const place = document.getElementById("app") ?? document.body;
 place.replaceChildren();
-state.readAddress();
+const isThere = state.readAddress();
+// The end of a long live session is there first, and an entry of the address may come later.
+if (state.model.data.isPart === true) {
+  if (!isThere) state.goEnd();
+  const stop = state.listen(() => {
+    if (state.model.data.isPart === true) return;
+    stop();
+    if (!isThere) state.readAddress();
+  });
+}
 render(<App state={state} />, place);
 addEventListener("hashchange", () => state.readAddress());
 addEventListener("popstate", () => state.readAddress());

@@ -1,6 +1,6 @@
 /** The rows of the branch as a virtual list, which keeps its place and follows its end. */
 
-import { useCallback, useLayoutEffect, useMemo } from "preact/hooks";
+import { useCallback, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Row } from "../model/rows.js";
 import { useViewer, useVirtualList } from "./hooks.js";
 import { MessageRow } from "./message-row.js";
@@ -33,6 +33,7 @@ export function Rows({ scroller, margin, endDistance }: RowsProps) {
     ...{ count, scroller, margin: margin ?? 0, estimate, keyOf },
     ...(endDistance !== undefined && { endDistance }),
   });
+  useSteadyPlace(scroller, margin);
   useLayoutEffect(() => {
     // The list has no place before its margin is known.
     const wanted = margin === undefined ? undefined : state.takeWanted();
@@ -80,6 +81,17 @@ export function Rows({ scroller, margin, endDistance }: RowsProps) {
       )}
     </div>
   );
+}
+
+/** Keeps the rows in view at their place when the part above them gets another height. */
+function useSteadyPlace(scroller: RowsProps["scroller"], margin: number | undefined): void {
+  const known = useRef(margin);
+  useLayoutEffect(() => {
+    const by = (margin ?? 0) - (known.current ?? margin ?? 0);
+    known.current = margin;
+    const element = scroller.current;
+    if (element !== null && by !== 0 && element.scrollTop > (margin ?? 0) - by) element.scrollTop += by;
+  }, [margin]);
 }
 
 /** Focuses a row after it was rendered, unless another one is wanted by then. */

@@ -19,9 +19,14 @@ interface Place {
   model?: SessionModel;
 }
 
+/** A page that gets the earlier part of its session shows it again when it grew by so much. */
+const growth = 1.5;
+
 /** All sessions of a page by key. The first is that of the page. */
 export class SessionModels {
   readonly #places = new Map<string, Place>();
+  /** The ends of changes whose first entries are still to come. */
+  readonly #ends = new Map<string, readonly PageEntry[]>();
   readonly #prices: readonly ModelPrice[] | undefined;
   /** Grows with each change. */
   version = 0;
@@ -61,12 +66,26 @@ export class SessionModels {
     return place.model;
   }
 
-  /** Adds a session, or changes the end of one. */
-  update({ from, entries, ...data }: SessionUpdate): void {
+  /** Adds a session, or changes the end of one. A change in several updates is made by the last of them. */
+  update({ from, at, entries, total, ...data }: SessionUpdate): void {
+    const { key } = data;
+    // A connection that was lost begins again with the first update.
+    const end = at + entries.length === total ? emptyEnd : this.#ends.get(key);
+    if (end === undefined) return;
     this.version++;
-    const place = this.#places.get(data.key);
-    if (place === undefined) this.#places.set(data.key, { data, read: () => entries });
-    else this.get(data.key).replace(from, entries, data);
+    const all = [...entries, ...end];
+    const place = this.#places.get(key);
+    if (at > from) {
+      this.#ends.set(key, all);
+      if (place?.data.isPart === true) showMore(this.get(key), all, { ...data, isPart: true });
+      return;
+    }
+    this.#ends.delete(key);
+    if (place === undefined) this.#places.set(key, { data, read: () => all });
+    else {
+      this.get(key).replace(from, all, data);
+      this.#places.set(key, { ...place, data });
+    }
   }
 
   /** The keys of the sessions that a tool call started; undefined for an absent session. */
@@ -93,4 +112,12 @@ export class SessionModels {
   }
 }
 
+/** Puts the entries that came in the place of those that the page began with. */
+function showMore(model: SessionModel, entries: readonly PageEntry[], data: PageSession): void {
+  const ids = new Set(entries.map(({ id }) => id));
+  const more = [...model.entries.filter(({ id }) => !ids.has(id)), ...entries];
+  if (more.length >= growth * model.entries.length) model.replace(0, more, data);
+}
+
+const emptyEnd: readonly PageEntry[] = [];
 const emptySession: PageSession = { key: "", leafId: null, diagnostics: { total: 0, listed: [] } };

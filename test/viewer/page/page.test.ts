@@ -6,11 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
+import { assistantMessage, userMessage } from "sessile/content";
+import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { buildViewer } from "../../../scripts/viewer.mjs";
 import { commands } from "../../../src/cli/commands/index.js";
 import { runProgram } from "../../../src/cli/program.js";
-import { viewerEvent, viewerHtml } from "../../../src/viewer/internal.js";
+import { viewerEvents, viewerHtml } from "../../../src/viewer/internal.js";
 import { call, reply, result, sessionId, text, user } from "../../interop/claude-code/transcript.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
@@ -58,6 +60,7 @@ async function open(
   address: string,
   size: { readonly width: number; readonly height: number } = sizes[2],
   colorScheme: "light" | "dark" = "light",
+  prepare: (page: Page) => Promise<void> = async () => {},
 ): Promise<Page> {
   const context = await browser.newContext({ viewport: size, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -76,6 +79,7 @@ async function open(
       console.error(`policy: ${violatedDirective} ${blockedURI}`),
     );
   });
+  await prepare(page);
   await page.goto(address);
   await page.locator("article").first().waitFor();
   return page;
@@ -98,6 +102,34 @@ const row = (page: Page, id: string) => page.locator(`[data-entry="${id}"]`);
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute("data-entry"));
 const untilFocused = (page: Page, id: string) =>
   page.waitForFunction((wanted) => document.activeElement?.getAttribute("data-entry") === wanted, id);
+
+/** The command `serve`, until it is disposed of. */
+function serve(path: string): AsyncDisposable & { readonly url: Promise<string> } {
+  const abort = new AbortController();
+  let stop: Promise<unknown> = Promise.resolve();
+  const url = new Promise<string>((resolve, reject) => {
+    const stream = (take: (written: string) => void) => ({
+      write(written: string, done?: () => void) {
+        take(written);
+        done?.();
+        return true;
+      },
+    });
+    const [stdout, stderr] = [stream((written) => resolve(written.trim())), stream(() => {})];
+    const world = { stdout, stderr, env: {}, cwd: dir, signal: abort.signal, now: () => Date.now() };
+    stop = runProgram({ version: "0.0.0", commands }, ["serve", path], world);
+    stop.then(() => reject(new Error("it ended")), reject);
+  });
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      // The page before the server: a stream that is cut is an error of the console.
+      for (const context of browser.contexts()) await context.close();
+      abort.abort();
+      await stop.catch(() => {});
+    },
+  };
+}
 
 describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
   let rich: string;
@@ -455,8 +487,10 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       let version = 1;
       const push = async (changed: Entries, from: number) => {
         const { id: key } = changed.header;
-        const event = await viewerEvent([{ key, source: changed.source, from }], { version: ++version });
-        for (const stream of streams) stream.write(event);
+        const source = { key, source: changed.source, from };
+        for await (const event of viewerEvents([source], { version: ++version })) {
+          for (const stream of streams) stream.write(event);
+        }
       };
       await page.keyboard.press("G");
       await untilFocused(page, "a4");
@@ -504,23 +538,9 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     const write = (file: string, ...lines: readonly object[]) =>
       appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     write(path, user("u1", null, "Please look."));
-    const abort = new AbortController();
-    let stop: Promise<unknown> = Promise.resolve();
-    try {
-      const url = await new Promise<string>((resolve, reject) => {
-        const stream = (take: (written: string) => void) => ({
-          write(written: string, done?: () => void) {
-            take(written);
-            done?.();
-            return true;
-          },
-        });
-        const [stdout, stderr] = [stream((written) => resolve(written.trim())), stream(() => {})];
-        const world = { stdout, stderr, env: {}, cwd: home, signal: abort.signal, now: () => Date.now() };
-        stop = runProgram({ version: "0.0.0", commands }, ["serve", path], world);
-        stop.then(() => reject(new Error("it ended")), reject);
-      });
-      const page = await open(url);
+    await using served = serve(path);
+    {
+      const page = await open(await served.url);
       await page.getByText("● live").waitFor();
       const said = page.locator("article").getByText("I ask somebody.");
       write(path, reply("a1", "u1", "m1", text("I ask somebody.")));
@@ -535,12 +555,55 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       write(path, user("r1", "a2", [result("c1", "hi")], { toolUseResult: { agentId: "b1" } }));
       await page.getByText("✓ done").waitFor();
       await page.getByRole("button", { name: "Subagent: say hi (1 message)" }).first().waitFor();
-    } finally {
-      // The page before the server: a stream that is cut is an error of the console.
-      for (const context of browser.contexts()) await context.close();
-      abort.abort();
-      await stop.catch(() => {});
     }
+  });
+
+  it("shows the end of a long session that `serve` follows before the rest, and keeps the reader's place", async () => {
+    const sessions = fileSessionStore({ dir: mkdtempSync(join(dir, "long-")) });
+    await using session = await sessions.create({ cwd: "/" });
+    for (let at = 0; at < 60; at++) {
+      await session.appendMessage(userMessage(`question ${at}`));
+      const thinking = { type: "thinking", thinking: "long ".repeat(10_000) } as const;
+      const usage = { input: 1000 + at, output: 10, cacheRead: 0, cacheWrite: 0 };
+      const maker = { provider: "none", model: "none", usage };
+      const message = assistantMessage(maker, thinking, `answer ${at}`);
+      await session.appendMessage(message);
+    }
+    await using served = serve(session.location ?? "");
+    const url = await served.url;
+    // The document has whole turns from the end, and needs nothing else for the first screen.
+    const document = await (await fetch(url)).text();
+    expect(document.length - template.length).toBeLessThan(600_000);
+    expect(document).toContain("question 59");
+    expect(document).not.toContain('"question 40"');
+
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const page = await open(url, sizes[2], "light", async (opened) => {
+      await opened.route("**/events*", async (route) => {
+        await released;
+        await route.continue();
+      });
+    });
+    const last = page.locator("article").getByText("question 59");
+    await last.waitFor();
+    await page.getByText("The earlier part of the session is being loaded.").waitFor({ state: "attached" });
+    await page.locator("main").evaluate((main) => main.scrollBy(0, -200));
+    await expect.poll(async () => (await last.boundingBox())?.y ?? -1).toBeGreaterThan(100);
+    const before = (await last.boundingBox())?.y ?? 0;
+    release();
+    const facts = page.getByRole("region", { name: "About the session" });
+    await facts.getByText("120", { exact: true }).waitFor({ state: "attached" });
+    await page.locator(".timeline svg").waitFor({ state: "attached" });
+    await expect.poll(async () => Math.abs(((await last.boundingBox())?.y ?? 0) - before)).toBeLessThan(3);
+    // What is written is followed at the end.
+    await page.keyboard.press("G");
+    await session.appendMessage(userMessage("one more question"));
+    await page.locator("article").getByText("one more question").waitFor();
+    await page.keyboard.press("g");
+    await page.locator("article").getByText("question 0", { exact: true }).waitFor();
   });
 
   it("leads to the sessions of subagents, and back", async () => {

@@ -53,9 +53,10 @@ export class Tree {
   /** @param {Session} session */
   show(session) {
     const chosen = this.#rows[this.#active]?.entry?.id ?? null;
-    const follows = session.leafId !== this.#tip;
-    // The leaf may be known before the rest of the tree.
-    this.#tip = session.leafId === null || session.entry(session.leafId) ? session.leafId : undefined;
+    // The conversation may have a leaf before the tree has it.
+    const isKnown = session.leafId === null || session.entry(session.leafId) !== undefined;
+    const follows = isKnown && session.leafId !== this.#tip;
+    if (isKnown) this.#tip = session.leafId;
     this.#rows = treeRows(session);
     // The focus stays unless the leaf moves.
     const active = follows ? session.leafId : chosen;
