@@ -122,7 +122,7 @@ export async function externalizeDrafts(
     hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
   );
   made.drafts = drafts;
-  const { withoutInline } = await import("./recording.js");
+  const { withoutInline } = await import("./inline-images.js");
   for (const [at, draft] of drafts.entries()) {
     if (!hasInline(draft)) continue;
     const entry = entries[at];

@@ -210,7 +210,7 @@ async function withoutImages(
     assertInline(entry, place, recording);
     return entry;
   }
-  const { withoutInline } = await import("../runtime/recording.js");
+  const { withoutInline } = await import("../runtime/inline-images.js");
   const draft = entry as EntryDraft;
   return (await withoutInline(draft, { id: entry.id, at: place }, recording, undefined)) as SessionEntry;
 }
