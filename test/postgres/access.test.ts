@@ -2,7 +2,7 @@ import type { PGlite } from "@electric-sql/pglite";
 import { memoryBlobStore } from "sessile/blobs";
 import { userMessage } from "sessile/content";
 import { postgresSessionStore } from "sessile/postgres";
-import { eraseEntries, type SessionStore } from "sessile/session";
+import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 
@@ -47,6 +47,19 @@ describe("a role with a policy of its partition", () => {
       expect((await fork.context()).items).toHaveLength(1);
       expect(await idsOf(store, "tenant_a")).toEqual(["copy", "same"]);
       expect(await store.delete("copy", own)).toBe(true);
+      const indexed = postgresSessionStore({ db: server, schema, search: true });
+      const words = async (partition: string) => {
+        const found: string[] = [];
+        for await (const { snippet } of indexed.search({ text: "of", partition })) found.push(snippet);
+        return found;
+      };
+      const tagged = await indexed.open("same", { ...own, mode: "write" });
+      const { id } = await tagged.appendMessage(userMessage("a secret of a"));
+      expect(await words("tenant_a")).toEqual(["a secret of a", "of a"]);
+      expect(await words("tenant_b")).toEqual([]);
+      await eraseEntries(indexed, "same", [id], { ...own, reason: "a request" });
+      expect(await words("tenant_a")).toEqual(["of a"]);
+      expect((await deletePartition(indexed, "tenant_b")).sessions).toBe(0);
       const partitions: string[] = [];
       for await (const partition of store.partitions()) partitions.push(partition);
       expect(partitions).toEqual(["tenant_a"]);
