@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { assistantMessage, toolResult, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
+import { estimateMessageTokens } from "sessile/estimate";
 import {
   buildSessionContext,
   type EntryDraft,
@@ -252,7 +253,8 @@ describe("recent", () => {
     );
     for (let at = 0; at < 20; at++) await session.appendMessage(userMessage("x".repeat(1 << 20)));
     session.branch(trunk[1]?.id as string);
-    const twig = await session.appendMessage(userMessage("twig"));
+    // The page begins with a turn, or else with any entry.
+    const twig = await session.appendMessage(assistantMessage(model, "twig"));
     const first = await store.recent(session.id);
     expect(first.entries).toEqual([twig]);
     expect(first.truncated).toBe(true);
@@ -262,6 +264,26 @@ describe("recent", () => {
     // It goes on where the first page ended.
     expect(read.lines).toBeLessThan(15);
     expect((await session.recent()).entries).toEqual([...trunk, twig]);
+    const next = await session.appendMessage(userMessage("next"));
+    expect((await store.recent(session.id)).entries).toEqual([next]);
+  });
+
+  test("has as many whole messages as the bytes and the tokens of its bounds", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const message = userMessage("word ".repeat(100));
+    const entries = await session.append(
+      Array.from({ length: 12 }, () => ({ type: "message" as const, message })),
+    );
+    const line = (await session.raw(entries[5]?.id as string))?.length as number;
+    const tokens = estimateMessageTokens(message);
+    for (const isOpen of [false, true]) {
+      const count = async (options: RecentOptions) =>
+        (await (isOpen ? session.recent(options) : store.recent(session.id, options))).entries.length;
+      expect([await count({ bytes: 3 * line }), await count({ bytes: 3 * line - 1 })]).toEqual([3, 2]);
+      expect([await count({ tokens: 4 * tokens }), await count({ tokens: 4 * tokens - 1 })]).toEqual([4, 3]);
+      expect(await count({ bytes: 5 * line, tokens: 2 * tokens, messages: 9 })).toBe(2);
+    }
   });
 
   test("staged entries are in the page of their session", async () => {
@@ -278,7 +300,37 @@ describe("recent", () => {
     await session.appendMessage(userMessage("a"));
     for (const options of [{ bytes: 0 }, { messages: 0.5 }, { tokens: -1 }])
       await expect(store.recent(session.id, options)).rejects.toThrow(RangeError);
-    for (const before of ["", "x", "12"]) await expect(session.recent({ before })).rejects.toThrow(TypeError);
+    for (const before of ["", "x", "12", "a1:x", "1:"])
+      await expect(session.recent({ before })).rejects.toThrow("before: expected a cursor");
+  });
+
+  test("passes a damaged entry, and reads a log of version 1 from its start", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "sessile-"));
+    try {
+      const store = fileSessionStore({ dir, durability: "os" });
+      const session = await store.create({ cwd: "/work" });
+      const said = await session.append(
+        ["one", "two", "three"].map((text) => ({ type: "message" as const, message: userMessage(text) })),
+      );
+      await session.close();
+      const path = session.location as string;
+      writeFileSync(path, readFileSync(path, "utf8").replace('"content":"two"', '"content""two"'));
+      const { entries, truncated } = await store.recent(session.id);
+      expect([entries, truncated]).toEqual([[said[0], said[2]], false]);
+      const time = "2026-01-01T00:00:00.000Z";
+      const old = ["one", "two"].map((content) => ({ role: "user", content, timestamp: 1 }));
+      const lines = old.map((message) => ({ type: "message", timestamp: time, message }));
+      const header = { type: "session", id: "old", timestamp: time, cwd: "/work" };
+      writeFileSync(
+        join(dir, "old.jsonl"),
+        [header, ...lines].map((line) => `${JSON.stringify(line)}\n`).join(""),
+      );
+      const opened = await store.open("old");
+      expect((await store.recent("old")).entries).toEqual(await opened.path());
+      expect(await opened.path()).toHaveLength(2);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 
   test("a torn end of a file is no entry, and a whole line without its line feed is one", async () => {

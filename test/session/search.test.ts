@@ -210,6 +210,24 @@ describe("store.search", () => {
     );
   });
 
+  test("yields each hit once, of sessions whose times are far apart too", async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const store = memorySessionStore({ now: () => now });
+    const said: string[] = [];
+    for (let at = 0; at < 4; at++) {
+      now += 60_000;
+      const session = await store.create({ cwd: "/work" });
+      const two = await session.append(
+        ["a reef", "one more reef"].map((text) => ({ type: "message", message: userMessage(text) })),
+      );
+      said.unshift(...two.map(({ id }) => id).reverse());
+    }
+    for (const limit of [3, 5, 8, 100])
+      expect((await find(store, { text: "reef", limit })).map(({ entryId }) => entryId)).toEqual(
+        said.slice(0, limit),
+      );
+  });
+
   test("a snippet is the text around the match in one line", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/work" });
