@@ -34,7 +34,7 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
   const wanted = [...new Set(words)].filter(
     (word) => /^[a-z0-9]+$/.test(word) && !known.some((each) => each.includes(word)),
   );
-  const overlap = Math.max(minOverlap, ...wanted.map((word) => word.length));
+  const overlap = wanted.reduce((most, word) => Math.max(most, word.length), minOverlap);
   /** New memory costs as much as the search in it. */
   const buffers: Buffer[] = [];
   return async (paths, signal) => {
