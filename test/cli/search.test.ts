@@ -139,8 +139,11 @@ describe("search", () => {
               await session.refresh();
             }
           }
+          // Every query finds something.
+          await add({ type: "message", message: userMessage(words.join(" ")) });
           for (const session of sessions) await session.close();
-          const text = isPhrase ? `"${wanted.join(" ")}"` : wanted.join(" ");
+          const [first = "", ...others] = wanted;
+          const text = [isPhrase ? `"${first}"` : first, ...others].join(" ");
           const times = (await hitsOf(store, { text: "e", branch: "all", limit: 1000 }))
             .map((hit) => hit.at)
             .sort();
