@@ -51,6 +51,11 @@ describe("the frozen prompt", () => {
     expect(
       Object.fromEntries(tools.map(({ name, schema }) => [name, Object.keys(schema.properties)])),
     ).toEqual({ ...fields, load_document: document, unload_document: document });
+    const enums = tools.flatMap(({ schema }) =>
+      Object.values(schema.properties).flatMap((field) => ("enum" in field ? [field.enum] : [])),
+    );
+    const writable = [["facts"], ["add", "replace", "rewrite"]];
+    expect(enums).toEqual([...writable, ["skills"], ["skills"]]);
     for (const { description, schema } of tools) {
       expect(description).not.toBe("");
       const { properties, required, ...rest } = schema;

@@ -46,6 +46,21 @@ describe("adopt", () => {
     await session.close();
   });
 
+  it("keeps the parent of the header, and refuses what is no entry, with its place", async () => {
+    const parentSession = "/sessions/parent.jsonl";
+    const adopted = { header: { ...header, parentSession }, entries: [said("a", null)], leafId: "a" };
+    expect((await memorySessionStore().adopt(adopted)).header).toMatchObject({ parentSession });
+    for (const wrong of [null, 5, { ...said("b", null), id: 5 }, { ...said("b", null), id: "" }]) {
+      const store = memorySessionStore();
+      const entries = [said("a", null), wrong as SessionEntry];
+      await expect(store.adopt({ header, entries, leafId: "a" })).rejects.toMatchObject({
+        code: "INVALID_ENTRY",
+        details: { path: expect.stringMatching(/^entries\[1\]/) },
+      });
+      await expect(store.open("s1")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    }
+  });
+
   it("refuses inline images above the limit of an append, unless they are allowed", async () => {
     const large = said("a", null, [{ type: "image", data: png.repeat(20), mimeType: "image/png" }]);
     const adopted = { header, entries: [large], leafId: "a" };
