@@ -1,4 +1,4 @@
-import fs, { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import fs, { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
@@ -89,11 +89,13 @@ describe("SQLite in a file", () => {
     let count = 1;
     let rolledBack = 0;
     const all = rounds(4, 100);
+    const filled = temporaryFile().path;
+    await fill(filled);
     /** The statements that a kill follows; behind the last one is the commit. */
     const places = [0];
     for (const at of places) {
       const { path } = temporaryFile();
-      await fill(path);
+      copyFileSync(filled, path);
       const size = statSync(path).size;
       const child = startProcess(process.execPath, [program(), "sqlite", path, `${at}`]);
       await child.saying("stopped");
