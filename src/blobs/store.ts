@@ -197,7 +197,7 @@ async function* refsOf(blobs: AsyncIterable<BlobStat>): AsyncGenerator<BlobRef, 
 }
 
 /** A blob store that reports each of its methods, once. */
-export function observedBlobStore(store: BlobStore, hook: OnOperation): BlobStore {
+function observedBlobStore(store: BlobStore, hook: OnOperation): BlobStore {
   return {
     put: (source, options) =>
       observed(
