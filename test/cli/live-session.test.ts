@@ -146,12 +146,11 @@ describe("the first screen", () => {
   });
 
   it("ends where parents close a cycle", async () => {
-    const entries = ["b", "a"].map((parentId, at) => {
-      const message = userMessage("x".repeat(600_000));
-      return { type: "message", id: at === 0 ? "a" : "b", parentId, timestamp: "", message } as const;
-    });
+    const entry = (id: string, parentId: string | null, length: number) =>
+      ({ type: "message", id, parentId, timestamp: "", message: userMessage("x".repeat(length)) }) as const;
+    const entries = [entry("beside", null, 1_200_000), entry("a", "b", 10), entry("b", "a", 10)];
     const newest = await newestOf({ header: undefined, entries, leafId: "b" });
-    expect(newest?.entries.map(({ id }) => id)).toEqual(["b"]);
+    expect(newest?.entries.map(({ id }) => id)).toEqual(["a", "b"]);
   });
 });
 
