@@ -13,7 +13,7 @@ import type { Row } from "./database.js";
 
 /** A page has at least one line, else at most this number of bytes and lines. */
 export const pageBytes = 1024 * 1024;
-export const pageLines = 4096;
+const pageLines = 4096;
 
 /** Lines at most of a page of so many bytes: the server reads as many, also if the bytes allow fewer. */
 export function linesWithin(bytes: number): number {

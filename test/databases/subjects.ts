@@ -129,7 +129,7 @@ function tablesOnce(): Promise<PGlite> {
   return made;
 }
 
-export const postgresEngine: Engine = {
+const postgresEngine: Engine = {
   name: "PostgreSQL",
   lostConnection: postgres.lostConnection,
   busy: () => postgres.serverError("40001"),
