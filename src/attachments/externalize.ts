@@ -57,9 +57,9 @@ export interface ImageExternalizer {
 
 /**
  * Moves inline base64 images into a blob store while a session is copied: those of messages, of custom
- * messages, and of edits of either. The decoded bytes are stored unchanged, under the media type sniffed from
- * them; bytes of another type become a file. Each image is durable before the entry that names it is written.
- * Idempotent.
+ * messages, of edits of either, and of updated parts. The decoded bytes are stored unchanged, under the media
+ * type sniffed from them; bytes of another type become a file. Each image is durable before the entry that
+ * names it is written. Idempotent.
  *
  * @throws the error of the store, except BLOB_TOO_LARGE
  * @example
@@ -103,7 +103,7 @@ export interface ExternalizedEntry<E> {
   readonly kept: readonly KeptImage[];
 }
 
-/** Moves the inline images of one entry or draft: of a message, a custom message, or an edit of either. */
+/** Moves the inline images of one entry or draft, as {@link imageExternalizer} does. */
 export async function externalizeEntry<E extends { readonly type: string }>(
   entry: E,
   options: ExternalizeOptions,
@@ -180,11 +180,13 @@ interface MessageHolder {
 
 /** The message that an entry holds, or one made of its blocks; undefined if it has neither. */
 function holderOf(entry: { readonly type: string }): MessageHolder | undefined {
-  const { type, message, content, replacement } = entry as Readonly<Record<string, unknown>>;
+  const { type, message, content, replacement, part } = entry as Readonly<Record<string, unknown>>;
   if ((type === "message" || type === "message_update") && isRecord(message))
     return { message: message as unknown as Message, with: (message) => ({ ...entry, message }) };
   if (type === "custom_message" && Array.isArray(content))
     return holderOfBlocks(content, (content) => ({ ...entry, content }));
+  if (type === "part_update" && isRecord(part))
+    return holderOfBlocks([part], ([part]) => ({ ...entry, part }));
   if (type === "context_edit" && isRecord(replacement) && Array.isArray(replacement.content)) {
     const { content } = replacement;
     return holderOfBlocks(content, (content) => ({ ...entry, replacement: { ...replacement, content } }));
@@ -192,10 +194,13 @@ function holderOf(entry: { readonly type: string }): MessageHolder | undefined {
   return undefined;
 }
 
-function holderOfBlocks(content: readonly unknown[], put: (content: unknown) => unknown): MessageHolder {
+function holderOfBlocks(
+  content: readonly unknown[],
+  put: (content: readonly unknown[]) => unknown,
+): MessageHolder {
   return {
     message: { role: "user", content: content as UserMessage["content"], timestamp: 0 },
-    with: (message) => put((message as UserMessage).content),
+    with: (message) => put((message as UserMessage).content as readonly unknown[]),
   };
 }
 

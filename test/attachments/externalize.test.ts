@@ -216,6 +216,7 @@ test("a copy of a session has its images in the store, every other line as it wa
         targetId: (asked as SessionEntry).id,
         replacement: { content: [image(large(1)), { type: "made-up", data: [1] }] },
       },
+      { type: "part_update", targetId: (asked as SessionEntry).id, index: 1, part: image(large(2)) },
       { type: "custom", customType: "state", data: { large: [1, 2, 3] } },
       { type: "message", message: { role: "user", content: "no image", timestamp: 2 } },
     ];
@@ -230,18 +231,18 @@ test("a copy of a session has its images in the store, every other line as it wa
     expect(after).not.toContain(base64(large(1)).slice(0, 40));
     expect(after.length).toBeLessThan(before.length / 4);
     const lines = after.split("\n");
-    expect(lines[4]).toBe(before.split("\n")[4]);
     expect(lines[5]).toBe(before.split("\n")[5]);
+    expect(lines[6]).toBe(before.split("\n")[6]);
     expect(slim.diagnostics).toEqual([]);
     expect(
       slim.tree
         .path(slim.leafId)
         .map(({ id }) => id)
-        .slice(0, 5),
+        .slice(0, 6),
     ).toEqual(session.tree.path(session.leafId).map(({ id }) => id));
-    expect(report).toMatchObject({ entries: 5, images: 3, kept: [] });
+    expect(report).toMatchObject({ entries: 6, images: 4, kept: [] });
     expect(report.bytesBefore - report.bytesAfter).toBeGreaterThan(18_000);
-    // Two of the three are the same bytes.
+    // Two times two of them are the same bytes.
     const refs: string[] = [];
     for await (const { ref } of blobs.list()) refs.push(ref);
     expect(refs).toHaveLength(2);
