@@ -250,6 +250,27 @@ describe("open sessions", () => {
   });
 });
 
+it("an error of a refresh reaches the caller, and the next call opens the session again", async () => {
+  const sessions = memorySessionStore();
+  let opened = 0;
+  const details = { id: "a", reason: "test" };
+  const lost = new SessileError("WRITER_POISONED", "the end is unknown", { details });
+  const failing: SessionStore = {
+    ...bound(sessions),
+    open: async (...call) => {
+      const session = await sessions.open(...call);
+      if (opened++ === 0) vi.spyOn(session, "refresh").mockRejectedValue(lost);
+      return session;
+    },
+  };
+  await handlesOn(sessions).append(place, plan("one"));
+  const handles = handlesOn(failing);
+  expect(await handles.read(place, itemsOf)).toHaveLength(2);
+  await expect(handles.read(place, itemsOf)).rejects.toBe(lost);
+  expect(await handles.read(place, itemsOf)).toHaveLength(2);
+  expect(opened).toBe(2);
+});
+
 describe("lists", () => {
   it("give the keys, also of names that are digests", async () => {
     await fc.assert(
