@@ -132,11 +132,14 @@ function parse(path: string, base: Parsed | undefined): Parsed {
   return { root: path.startsWith("/") ? "/" : "", names: path.split("/") };
 }
 
+/** A path without `//?/`, the prefix of an ordinary path, which may be repeated. */
+function withoutPrefix(path: string): string {
+  const plain = path.replace(/^\/\/\?\/+(?=[A-Za-z]:)/, "").replace(/^\/\/\?\/+UNC(?:\/|$)/i, "//");
+  return plain === path ? path : withoutPrefix(plain);
+}
+
 function parseWindows(path: string, base: Parsed | undefined): Parsed {
-  let plain = path.replaceAll("\\", "/");
-  // `\\?\` is a prefix of an ordinary path.
-  if (/^\/\/\?\/[A-Za-z]:/.test(plain)) plain = plain.slice(4);
-  else if (/^\/\/\?\/UNC\//i.test(plain)) plain = `//${plain.slice(8)}`;
+  const plain = withoutPrefix(path.replaceAll("\\", "/"));
   if (driveStart.test(plain)) {
     const root = plain.slice(0, 2).toUpperCase();
     // `C:name` is relative to the current directory of that drive, which is known for one drive at most.

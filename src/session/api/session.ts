@@ -50,7 +50,9 @@ export interface AppendOptions {
  * `AsyncDisposable` if the compiler's libraries declare it. TypeScript's ES2022 libraries do not, and a
  * declaration that names it would not compile there.
  */
-type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infer Key extends PropertyKey }
+export type IfAsyncDisposable = SymbolConstructor extends {
+  readonly asyncDispose: infer Key extends PropertyKey;
+}
   ? {
       /** Closes the session, as `close` does. */
       readonly [key in Key]: () => Promise<void>;

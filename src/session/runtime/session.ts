@@ -12,7 +12,14 @@ import type {
   UnknownEntry,
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
-import type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "../api/session.js";
+import type {
+  AppendOptions,
+  IfAsyncDisposable,
+  RecentOptions,
+  RecentPage,
+  Session,
+  SessionLeaf,
+} from "../api/session.js";
 import type { EntryRequests } from "../context/build-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
@@ -42,8 +49,19 @@ export type Extract = (
   options: { readonly cwd?: string; readonly id?: string },
 ) => Promise<Session>;
 
+// As a method, `[Symbol.asyncDispose]` would be in a declaration that ES2022 libraries do not compile.
+export interface LiveSession extends IfAsyncDisposable {}
+
 /** The implementation of {@link Session}. */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block defines the member
 export class LiveSession implements Session {
+  static {
+    const value = function (this: LiveSession): Promise<void> {
+      return this.close();
+    };
+    Object.defineProperty(LiveSession.prototype, Symbol.asyncDispose, { value, configurable: true });
+  }
+
   readonly #state: SessionState;
   readonly #queue: AppendQueue;
   readonly #extract: Extract;
@@ -286,10 +304,6 @@ export class LiveSession implements Session {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 
   /** The source of a copy: the log, and the position read so far. */

@@ -54,7 +54,15 @@ describe("paths", () => {
           const once = key(cwd, each);
           if (once !== undefined) expect(key(cwd, once)).toBe(once);
         }),
-        { numRuns: 2000 },
+        {
+          numRuns: 2000,
+          examples: [
+            ["d:/a/b", "//?//C:"],
+            ["d:/a/b", "//?//UNC/a/b/.."],
+            ["d:/a/b", "//?/UNC/?/C:/x"],
+            ["d:/a/b", "//?/UNC"],
+          ],
+        },
       );
     });
 

@@ -226,7 +226,7 @@ describe("findSessions", () => {
       });
       expect(open.filter((path) => path.startsWith(root))).toEqual([]);
     }
-    await expect(find({ cwd: 5 as unknown as string })).rejects.toThrow("cwd: expected a path");
+    await expect(find({ cwd: 5 as unknown as string })).rejects.toThrow("cwd: expected a string, got number");
   });
 
   it("lists the file of a subagent alone if its session was deleted, but not if only the subagent is new", async () => {
