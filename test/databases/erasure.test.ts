@@ -1,5 +1,6 @@
+import { memoryBlobStore } from "sessile/blobs";
 import { userMessage } from "sessile/content";
-import { deletePartition, eraseEntries } from "sessile/session";
+import { deletePartition, type EntryDraft, eraseEntries, type SessionStore } from "sessile/session";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
@@ -63,6 +64,56 @@ describe.each(engines)("in $name", ({ start, lostConnection }) => {
     await expect(sessions[0]?.append(drafts("two"))).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
 });
+
+describe.each(engines)("in $name, of more sessions than a page of a list", ({ start }) => {
+  /** A store with an old session, of which a list has the first page when it gets a further entry. */
+  async function storeWithOld(more: (store: SessionStore) => Promise<void>) {
+    const backend = (await start()).direct();
+    const store = storeOf(backend);
+    const blobs = memoryBlobStore();
+    const { ref } = await blobs.put(new TextEncoder().encode("bytes"));
+    await (await store.create({ cwd: "/", id: "s" })).append([
+      { ...drafts(`see ${ref}`)[0], id: "e1" } as EntryDraft,
+    ]);
+    await more(store);
+    for (let at = 0; at < 55; at++)
+      await (await store.create({ cwd: "/", id: `new${at}` })).append(drafts("one"));
+    const list = backend.list.bind(backend);
+    let isMoved = false;
+    backend.list = async function* (query) {
+      for await (const each of list(query)) {
+        yield each;
+        if (isMoved) continue;
+        isMoved = true;
+        await (await store.open("old", { mode: "write" })).append(drafts("later"));
+      }
+    };
+    return { store, blobs, ref };
+  }
+
+  it("a session that changes while the sessions are listed keeps its blobs", async () => {
+    const { store, blobs, ref } = await storeWithOld(async (store) => {
+      await (await store.create({ cwd: "/", id: "old" })).append(drafts(await refOf(store)));
+    });
+    const report = await eraseEntries(store, "s", ["e1"], { reason, blobs });
+    expect(report.blobs).toEqual({ deleted: [], kept: [ref] });
+  });
+
+  it("a fork that changes while the sessions are listed is erased", async () => {
+    const { store } = await storeWithOld(async (store) => {
+      await (await store.fork("s", { id: "old" })).close();
+    });
+    const report = await eraseEntries(store, "s", ["e1"], { reason, forks: true });
+    expect(report.sessions.map(({ id }) => id)).toEqual(["s", "old"]);
+  });
+});
+
+/** The text of the first entry of the session s. */
+async function refOf(store: SessionStore): Promise<string> {
+  const entry = await (await store.open("s")).entry("e1");
+  if (entry?.type !== "message") throw new Error("no message");
+  return JSON.stringify(entry.message);
+}
 
 describe("in SQLite", () => {
   it("an index that is made behind an erasure's back keeps nothing of it", async () => {

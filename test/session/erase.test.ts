@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
+import { memoryBlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
@@ -569,6 +570,37 @@ test("a session without a parent in the store that cannot be opened is reported"
   });
   expect(sessions).toHaveLength(1);
   expect(remaining).toContain(`${orphan.id}, which cannot be read`);
+});
+
+test("a session that is deleted while it is read for references keeps no blob, one that fails keeps all", async () => {
+  const blobs = memoryBlobStore();
+  const store = memorySessionStore();
+  const { ref } = await blobs.put(new TextEncoder().encode("bytes"));
+  const session = await keep(store.create({ cwd: "/work" }));
+  await session.append([say(`see ${ref}`, "e0000001"), say(`see ${ref}`, "e0000002")]);
+  const other = await store.create({ cwd: "/work" });
+  await other.append([say("hello")]);
+  const open = store.backend.open.bind(store.backend);
+  const failing = new SessileError("STORAGE_FAILED", "the disk failed", {
+    details: { operation: "read", path: "x", errno: "EIO" },
+  });
+  let isFailing = true;
+  store.backend.open = async (id, options) => {
+    const log = await open(id, options);
+    if (id !== other.id) return log;
+    if (isFailing) throw failing;
+    await store.backend.delete(id, { partition: "" });
+    return log;
+  };
+  await eraseEntries(store, session, ["e0000001"], { reason });
+  const first = await eraseEntries(store, session, ["e0000002"], { reason, blobs });
+  expect(first.blobs).toEqual({ deleted: [], kept: [ref] });
+  expect(first.remaining.join()).toContain("the disk failed");
+  isFailing = false;
+  await session.refresh();
+  await session.append([say(`see ${ref}`, "e0000003")]);
+  const second = await eraseEntries(store, session, ["e0000003"], { reason, blobs });
+  expect(second.blobs).toEqual({ deleted: [ref], kept: [] });
 });
 
 test("a store whose backend cannot erase says so at the first attempt", async () => {

@@ -2,6 +2,7 @@
 
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import { blobRefsIn } from "../../internal/ids.js";
 import type { SessionLog } from "../api/backend.js";
@@ -10,6 +11,7 @@ import type { SessionStore } from "../api/store.js";
 import { defaultLimits, LineSplitter } from "../format/line-splitter.js";
 import { eachLine } from "../runtime/log-lines.js";
 import { LogReader } from "../tree/log-reader.js";
+import { everySession } from "./list.js";
 
 /** Diagnostics of lines whose blob references may be lost or unknown to this version. */
 const incomplete: readonly DiagnosticCode[] = [
@@ -81,24 +83,30 @@ export async function sessionBlobRoots(
 
 /** The blob references of all sessions of a partition; incomplete for a session that cannot be read. */
 export async function* partitionBlobRoots(store: SessionStore, partition: string): AsyncGenerator<BlobMark> {
-  const skipped: BlobMark[] = [];
-  const stop = store.on("skipped", ({ location, error }) =>
-    skipped.push({ root: location, refs: [], complete: false, reason: error.message }),
-  );
+  const skipped = new Map<string, BlobMark>();
+  const skip = (root: string, { message }: Error) =>
+    skipped.set(root, { root, refs: [], complete: false, reason: message });
+  const stop = store.on("skipped", ({ location, error }) => skip(location, error));
   try {
-    for await (const { id, location } of store.list({ partition })) {
-      const log = await store.backend.open(id, { partition, mode: "read", location });
-      if (log === undefined) continue;
+    for await (const { id, location } of everySession(store, partition)) {
       try {
-        yield await logBlobRoots(location ?? id, log);
-      } finally {
-        await log.close();
+        const log = await store.backend.open(id, { partition, mode: "read", location });
+        if (log === undefined) continue;
+        try {
+          yield await logBlobRoots(location ?? id, log);
+        } finally {
+          await log.close();
+        }
+      } catch (error) {
+        if (!(error instanceof SessileError)) throw error;
+        // A session that was deleted meanwhile names nothing.
+        if (error.code !== "SESSION_NOT_FOUND") skip(location ?? id, error);
       }
     }
   } finally {
     stop();
   }
-  yield* skipped;
+  yield* skipped.values();
 }
 
 const lineFeed = Uint8Array.of(10);

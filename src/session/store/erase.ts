@@ -12,6 +12,7 @@ import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
 import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
+import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
 
 /** Options of {@link eraseEntries}. */
@@ -263,7 +264,7 @@ async function forksOf(
   try {
     const partitions = store.backend.partitions?.() ?? [source.partition];
     for await (const partition of partitions)
-      for await (const { id, location, parentSession } of store.list({ partition })) {
+      for await (const { id, location, parentSession } of everySession(store, partition)) {
         names.add(id);
         if (id === source.id && partition === source.partition && location !== source.location)
           copies.push({ partition, id, location });

@@ -6,7 +6,7 @@ import type { SessionBackend, StoredSession } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
 import type { Session } from "../api/session.js";
-import type { SessionQuery, SessionSummary } from "../api/store.js";
+import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
 import { decodeHead, entryKeyOfLine, LineDecoder } from "../format/decode.js";
 import type { EntryKey } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
@@ -56,6 +56,33 @@ export async function* listSessions(
     if (listed === undefined) continue;
     yield listed;
     if (++count >= limit) return;
+  }
+}
+
+/** Milliseconds that a change may be older than a list that lacks it: clocks differ, and a write takes time. */
+const listSlack = 60_000;
+
+/**
+ * Yields every session of a partition once. A change moves a session to the start of a list, past the place
+ * that a list in pages has come to: the newest ones are listed again until none is new.
+ */
+export async function* everySession(
+  store: Pick<SessionStore, "list">,
+  partition: string,
+): AsyncGenerator<SessionSummary, void, undefined> {
+  const seen = new Set<string>();
+  let newest: number | undefined;
+  for (let isNew = true; isNew; ) {
+    isNew = false;
+    const since = newest === undefined ? {} : { since: new Date(newest - listSlack) };
+    for await (const summary of store.list({ partition, ...since })) {
+      newest = Math.max(newest ?? Number.NEGATIVE_INFINITY, Date.parse(summary.modified));
+      const key = `${summary.id}\0${summary.location ?? ""}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      isNew = true;
+      yield summary;
+    }
   }
 }
 
