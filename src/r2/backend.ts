@@ -142,7 +142,8 @@ class R2BlobBackend implements BlobBackend {
   async clear(): Promise<readonly string[]> {
     if (!this.#isPartition) throw new TypeError("clear: only a named partition is cleared");
     await this.#deleteBelow(this.#keys.prefix);
-    return [];
+    // A binding does not list them.
+    return ["unfinished multipart uploads until R2 ends them, after seven days by default"];
   }
 
   deleteQuarantined(ref: BlobRef): Promise<boolean> {
@@ -177,9 +178,9 @@ class R2BlobBackend implements BlobBackend {
 }
 
 /**
- * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<id>`. R2 moves nothing atomically: a
- * blob that is touched in the moment of its deletion ends here. So its lease in the trash starts with its
- * move.
+ * The trash: objects under `trash/<algorithm>/<two digits>/<digest>/<time>-<id>`. R2 moves nothing
+ * atomically: a blob that is touched in the moment of its deletion ends here. So its lease in the trash
+ * starts with its move.
  */
 class R2Trash implements BlobTrash {
   readonly #bucket: Bucket;

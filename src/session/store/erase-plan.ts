@@ -205,10 +205,16 @@ function firstErased(rows: EntryTable, requested: ReadonlyMap<string, EntryErasu
 
 function derivedEntries(rows: EntryTable, facts: Facts, erased: ReadonlySet<string>): DerivedEntry[] {
   const isErased = new Set([...erased].map((id) => rows.row(id)));
+  const all = [...erased];
   const found: DerivedEntry[] = [];
   for (const entry of facts.entries) {
     const row = rows.row(entry.id);
     if (row === noRow || erased.has(entry.id) || erasureOf(entry) !== undefined) continue;
+    // All of them have one list: an import may have as many entries as it has lines.
+    if (entry.type === "custom" && importTypes.has(entry.customType)) {
+      if (all.length > 0) found.push({ entryId: entry.id, kind: "import", from: all });
+      continue;
+    }
     const derived = derivation(entry, row, rows, facts, isErased);
     if (derived === undefined || derived.from.length === 0) continue;
     found.push({ entryId: entry.id, kind: derived.kind, from: derived.from });
@@ -246,7 +252,6 @@ function derivation(
     case "branch_summary":
       return { kind: "branch_summary", from: idsAmong(abandoned(entry.fromId, row, rows, isErased)) };
     case "custom":
-      if (importTypes.has(entry.customType)) return { kind: "import", from: idsAmong(isErased) };
       if (!/^sessile\.memory(?:\.|$)/.test(entry.customType)) return undefined;
       return { kind: "memory", from: idsAmong(rows.path(row)) };
     case "resource_observation":

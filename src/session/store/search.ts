@@ -18,7 +18,6 @@ import { candidateTerms } from "../format/search-terms.js";
 import { parseQuery } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
-import { entryTableOf } from "../tree/session-tree.js";
 import { type EntryQuery, searchSession, type TimedHit } from "./search-session.js";
 
 /** The parts of a store that {@link searchSessions} uses. */
@@ -136,9 +135,9 @@ async function isMoved(
   at: ReadonlySet<number>,
   position: LogPosition | undefined,
 ): Promise<boolean> {
-  const { log, position: end } = session.source;
+  const { log, position: end, reader } = session.source;
   // An index has the places of another time. Those of a log from before are below the lines of this one.
-  const first = entryTableOf(session.tree).line(0)?.at ?? 0;
+  const first = reader.firstAt ?? 0;
   if (position === undefined) return [...at].some((place) => place < first);
   if (position === end) return false;
   for await (const { restarted } of log.read(position)) return restarted === true;
