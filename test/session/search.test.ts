@@ -11,7 +11,10 @@ import { describe, expect, test, vi } from "vitest";
 import { lineTest } from "../../src/session/format/search-scan.js";
 import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
+import type { LiveSession } from "../../src/session/runtime/session.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { searchSessions } from "../../src/session/store/search.js";
+import { openLog } from "../../src/session/store/store.js";
 import { EntryTable } from "../../src/session/tree/entry-table.js";
 import { rounds } from "../support/rounds.js";
 
@@ -373,4 +376,40 @@ describe("store.search", () => {
     expect(await find(watched, { text: "other" })).toHaveLength(1);
     expect(looked).toBe(4);
   });
+});
+
+test("a search closes each session that it opens, also of another directory, and after an abort", async () => {
+  const backend = memoryBackend(Date.now);
+  const store = sessionStore(backend);
+  for (const cwd of ["/one", "/two"]) {
+    const session = await store.create({ cwd });
+    await session.appendMessage(userMessage("an apple"));
+    await session.close();
+  }
+  const opened: LiveSession[] = [];
+  const controller = new AbortController();
+  const find = async (query: Partial<SearchQuery>, onOpen = () => {}) => {
+    const found: string[] = [];
+    const hits = searchSessions(
+      { open: backend.open, list: ({ cwd: _, ...all }) => backend.list(all) },
+      { text: "apple", ...query },
+      {
+        partition: "",
+        skipped: () => {},
+        open: async (log) => {
+          const session = await openLog(backend, log, { mode: "read" });
+          opened.push(session);
+          onOpen();
+          return session;
+        },
+      },
+    );
+    for await (const { snippet } of hits) found.push(snippet);
+    return found;
+  };
+  expect(await find({ cwd: "/one" })).toEqual(["an apple"]);
+  expect(opened.map(({ source }) => source.closed)).toEqual([true, true]);
+  await expect(find({ signal: controller.signal }, () => controller.abort())).rejects.toThrow("aborted");
+  expect(opened.length).toBeGreaterThan(2);
+  expect(opened.filter(({ source }) => !source.closed)).toEqual([]);
 });

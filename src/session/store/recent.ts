@@ -37,9 +37,11 @@ export async function recentOfLog(
   } catch (error) {
     if (!(error instanceof NeedsWholeLog)) throw error;
     const session = await open();
-    const page = await session.recent(options);
-    await session.close();
-    return page;
+    try {
+      return await session.recent(options);
+    } finally {
+      await session.close();
+    }
   } finally {
     await log.close();
   }

@@ -118,11 +118,14 @@ export async function* searchSessions(
       const at = new Set(places ?? scanned?.at);
       if (at.size === 0) return [];
       const session = await source.open(log);
-      if (cwd !== undefined && session.header.cwd !== cwd) return [];
-      if (isChecked && (await isMoved(session, at, scanned?.position))) return undefined;
-      const hits = await searchSession(session, at, entries, limit - count);
-      await session.close();
-      return hits;
+      try {
+        if (cwd !== undefined && session.header.cwd !== cwd) return [];
+        if (isChecked && (await isMoved(session, at, scanned?.position))) return undefined;
+        return await searchSession(session, at, entries, limit - count);
+      } finally {
+        // A store keeps sessions that are not closed.
+        await session.close();
+      }
     } finally {
       await log.close();
     }
