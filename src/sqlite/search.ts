@@ -5,7 +5,7 @@
 
 import { SessileError } from "../errors/index.js";
 import type { LogPosition, SearchCandidates, SearchIndexQuery } from "../session/index.js";
-import { eachLine, indexedTerms, termKey, unreadLine } from "../session/internal.js";
+import { cwdKey, eachLine, indexedTerms, termKey, unreadLine } from "../session/internal.js";
 import type { Database, Operation } from "./database.js";
 import type { SqliteStatement, SqliteValue } from "./driver.js";
 import { maxInsertRows, type Statements } from "./statements.js";
@@ -41,14 +41,15 @@ const maxPage = 1000;
 export async function* searchTerms(
   sql: Statements,
   database: Database,
-  { partition, anyOf, since = 0, signal }: SearchIndexQuery,
+  { partition, anyOf, since = 0, cwd, signal }: SearchIndexQuery,
 ): AsyncGenerator<SearchCandidates, void, undefined> {
   const operation = { name: "search", path: partition };
   const query = queryOf(anyOf, partition);
   let last = { modifiedAt: Number.MAX_SAFE_INTEGER, id: "" };
   for (let limit = firstPage; ; limit = Math.min(4 * limit, maxPage)) {
     signal?.throwIfAborted();
-    const values = [query, partition, since, last.modifiedAt, last.id, limit];
+    const bounds = [since, last.modifiedAt, last.id, limit];
+    const values = [query, partition, cwd === undefined ? null : cwdKey(cwd), ...bounds];
     const page = await database.query(operation, sql.search, values);
     for (const row of page) {
       last = { modifiedAt: Number(row.modified_at), id: String(row.id) };

@@ -187,9 +187,9 @@ export function statementsFor(prefix: string) {
     listOfCwd: `${listed} "partition" = ? and cwd = ? and ${before} ${newestFirst}`,
 
     /**
-     * query, partition, time at least, time and id of the session before, the number at most: sessions with
-     * lines that match, or that are not in the index, and the offsets of both. One statement, so that no
-     * erasure moves lines between two.
+     * query, partition, directory or null, time at least, time and id of the session before, the number at
+     * most: sessions with lines that match, or that are not in the index, and the offsets of both. One
+     * statement, so that no erasure moves lines between two.
      */
     search: `with found (no, at) as materialized (
         select rowid >> ${offsetBits}, group_concat(${offsetOf("rowid")}) from ${terms}
@@ -200,7 +200,8 @@ export function statementsFor(prefix: string) {
           where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
         ) end as unread
       from ${session} as s left join found on found.no = s.no
-      where s."partition" = ? and s.modified_at >= ? and (s.modified_at, s.id) < (?, ?)
+      where s."partition" = ? and s.cwd = coalesce(?, s.cwd) and s.modified_at >= ?
+        and (s.modified_at, s.id) < (?, ?)
         and (s.terms_at < s.head or found.no is not null)
       order by s.modified_at desc, s.id desc limit ?`,
 

@@ -57,7 +57,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     expect(await find(store, "apple", { partition: "tenant" })).toEqual(["their apple"]);
   });
 
-  it("reads a session once, also if none of its lines is indexed", async () => {
+  it("reads a session once, also if none of its lines is indexed, and none of another directory", async () => {
     const tables = await start();
     await write(storeOf(tables.direct()), "a", ["an apple", "a pear"]);
     const backend = tables.direct({ search: true });
@@ -71,6 +71,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     await write(storeOf(tables.direct()), "b", ["an apple"]);
     expect(await candidates(backend, "apple")).toEqual({ b: 2, a: 1 });
     expect([await find(storeOf(backend), "apple"), opens]).toEqual([["an apple", "an apple"], 2]);
+    expect([await find(storeOf(backend), "apple", { cwd: "/other" }), opens]).toEqual([[], 2]);
   });
 
   it("gives a fork its own terms, and a deleted session leaves none", async () => {
