@@ -118,6 +118,8 @@ export async function eraseEntries(
     if (plan.unread > 0)
       notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
+    if (session.header.parentSession !== undefined)
+      notes.add("original files of an import, if the parent session keeps them");
     if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
     if (plan.isRepeated && options.blobs !== undefined)
       notes.add("blobs of entries that were erased before, until a collection");
@@ -171,7 +173,7 @@ async function eraseInSession(
   { id, partition, location }: Target,
   choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
 ): Promise<{
-  readonly session: { readonly id: string; readonly location?: string | undefined };
+  readonly session: Pick<LiveSession, "id" | "location" | "header">;
   readonly plan: ErasurePlan;
   readonly removed: readonly string[];
   readonly remaining: readonly string[];
@@ -189,7 +191,8 @@ async function eraseInSession(
       );
       const plan = await planErasure(entryTableOf(session.tree), log, requested);
       const { removed, remaining } = await log.erase(plan.changes, session.source.position as LogPosition);
-      return { session: { id: session.id, location: session.location }, plan, removed, remaining };
+      const { header } = session;
+      return { session: { id: session.id, location: session.location, header }, plan, removed, remaining };
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt === maxAttempts) throw error;
     } finally {
