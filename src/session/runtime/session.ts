@@ -53,15 +53,8 @@ export type Extract = (
 export interface LiveSession extends IfAsyncDisposable {}
 
 /** The implementation of {@link Session}. */
-// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block defines the member
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor defines the member
 export class LiveSession implements Session {
-  static {
-    const value = function (this: LiveSession): Promise<void> {
-      return this.close();
-    };
-    Object.defineProperty(LiveSession.prototype, Symbol.asyncDispose, { value, configurable: true });
-  }
-
   readonly #state: SessionState;
   readonly #queue: AppendQueue;
   readonly #extract: Extract;
@@ -71,6 +64,8 @@ export class LiveSession implements Session {
     this.#state = state;
     this.#queue = new AppendQueue(state);
     this.#extract = extract;
+    // A static block would keep a bundler from leaving the class out.
+    Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
   }
 
   get id(): string {
