@@ -15,7 +15,8 @@ const minOverlap = 8;
 export const textsOfImports = [
   "that is not base64",
   "[file part]",
-  "[Attached",
+  "[Attached application/octet-stream",
+  "[Old tool result content cleared]",
   "What did we do so far?",
   "The following tool was executed by the user",
 ];

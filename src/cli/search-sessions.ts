@@ -13,7 +13,7 @@ import { damagedLines, noteDamage } from "./damage.js";
 import { type FilesTest, filesTest, textsOfImports } from "./search-bytes.js";
 import type { FoundSession } from "./sources.js";
 
-/** A hit with the session that was found; a subagent's entry has its parent's. */
+/** A hit with the session that was found; for a subagent that is not among them, its parent. */
 export interface FoundHit {
   readonly found: FoundSession;
   readonly hit: SearchHit;
@@ -55,6 +55,8 @@ class SearchedSessions implements SearchBackend {
   readonly #ownTest: FilesTest;
   readonly #importTest: FilesTest;
   readonly #found = new Map<string, FoundSession>();
+  /** The sessions by agent and id: a subagent among them is not searched with its parent too. */
+  readonly #ids: ReadonlySet<string>;
   /** The logs of the import at hand, by their locations: its own, and those of its subagents. */
   #imported: ReadonlyMap<string, SessionLog> = new Map();
 
@@ -63,6 +65,7 @@ class SearchedSessions implements SearchBackend {
     this.#context = context;
     this.#ownTest = filesTest(text);
     this.#importTest = filesTest(text, textsOfImports);
+    this.#ids = new Set(sessions.map(({ agent, id }) => `${agent} ${id}`));
   }
 
   /** The session with a log at this location. */
@@ -120,7 +123,10 @@ class SearchedSessions implements SearchBackend {
       const blobs = memoryBlobStore();
       const store = memorySessionStore({ blobs });
       const imported = await found.read?.({ blobs, keep: "none" });
-      for (const each of imported === undefined ? [] : [imported, ...imported.children]) {
+      const children = imported?.children.filter(
+        ({ header }) => !this.#ids.has(`${found.agent} ${header.id}`),
+      );
+      for (const each of imported === undefined ? [] : [imported, ...(children ?? [])]) {
         const { id } = each.header;
         await (await store.adopt(each)).close();
         const log = await store.backend.open(id, { partition: "", mode: "read" });

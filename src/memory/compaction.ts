@@ -178,6 +178,8 @@ async function addFacts(
       signal,
     });
     if (outcome.status === "written") return { status: "written", facts };
+    // Another writer added the same facts.
+    if (outcome.status === "unchanged") return { status: "nothing", facts: [] };
     if (outcome.status !== "changed") return { status: "tooLong", facts: [] };
     if (conflicts < maxConflicts) continue;
     const details = { expected: present.revision ?? "none", actual: outcome.present.revision ?? "none" };

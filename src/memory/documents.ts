@@ -72,7 +72,7 @@ export async function loadDocument(
   const { blobs, signal } = options;
   // The model chooses the name: a source need not defend itself against paths and the like.
   const listed = await source.list({ signal });
-  const found = listed.find((each) => each.name === name || listedName(each) === name);
+  const found = listed.find((each) => each.name === name) ?? listed.find((each) => listedName(each) === name);
   const loaded = found && (await source.load(found.name, { signal }));
   if (loaded === undefined) return undefined;
   const bytes = typeof loaded === "string" ? encodeUtf8(loaded.toWellFormed()) : loaded;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
 import { assistantMessage, toolResult, userMessage } from "sessile/content";
 import { importSession } from "sessile/interop";
-import { findSessions, sessionFiles } from "sessile/interop/node";
+import { type FoundSession, findSessions, sessionFiles } from "sessile/interop/node";
 import {
   type EntryDraft,
   eraseEntries,
@@ -305,17 +305,37 @@ describe("a search over sessions of other agents", () => {
       { type: "text", text: "Where is the anchor?" },
       { type: "subtask", prompt: "p", description: "d", agent: "a" },
       { type: "file", mime: "image/x", filename: "net.x", url: "" },
+      { type: "file", filename: "buoy", url: "" },
     ];
-    for (const [at, part] of parts.entries()) {
-      const place = { id: `prt_${at}`, messageID: "msg_1", sessionID: "ses_1" };
-      write(join(storage, "part", "msg_1", `prt_${at}.json`), JSON.stringify({ ...place, ...part }));
+    const answer = {
+      id: "msg_2",
+      sessionID: "ses_1",
+      role: "assistant",
+      time,
+      providerID: "p",
+      modelID: "m",
+    };
+    write(join(storage, "message", "ses_1", "msg_2.json"), JSON.stringify(answer));
+    const times = { start: time.created, end: time.created, compacted: time.updated };
+    const state = { status: "completed", input: { at: "quay" }, output: "a net", time: times };
+    const stored = [
+      ...parts.map((part) => ["msg_1", part] as const),
+      ["msg_2", { type: "tool", callID: "c1", tool: "read", state }] as const,
+    ];
+    for (const [at, [messageID, part]] of stored.entries()) {
+      const place = { id: `prt_${at}`, messageID, sessionID: "ses_1" };
+      write(join(storage, "part", messageID, `prt_${at}.json`), JSON.stringify({ ...place, ...part }));
     }
   });
 
-  /** The hits in each session and its subagents, adopted into a store. */
+  /** The hits in each session and its subagents that are not listed, adopted into a store. */
   async function expected(query: SearchQuery): Promise<readonly object[]> {
     const hits: object[] = [];
-    for await (const found of findSessions({ agents: Object.keys(homes) as (keyof typeof homes)[], homes })) {
+    const all: FoundSession[] = [];
+    for await (const found of findSessions({ agents: Object.keys(homes) as (keyof typeof homes)[], homes }))
+      all.push(found);
+    const ids = new Set(all.map(({ id }) => id));
+    for (const found of all) {
       const blobs = memoryBlobStore();
       const from = Object.values(formats);
       const several = found.paths.length > 1 ? { session: found.id } : {};
@@ -326,7 +346,8 @@ describe("a search over sessions of other agents", () => {
         ...several,
       });
       const store = memorySessionStore({ blobs });
-      for (const each of [imported, ...imported.children]) await (await store.adopt(each)).close();
+      const children = imported.children.filter(({ header }) => !ids.has(header.id));
+      for (const each of [imported, ...children]) await (await store.adopt(each)).close();
       for (const { entryId, role, at, snippet } of await hitsOf(store, query))
         hits.push({ agent: found.format, session: found.id, entryId, role, at, snippet });
     }
@@ -347,6 +368,8 @@ describe("a search over sessions of other agents", () => {
     '"is in"',
     "base64",
     "attached",
+    "octet",
+    "cleared",
   ];
   it.each(texts)("finds what a search over the adopted imports finds: %s", async (text) => {
     for (const branch of ["path", "all"] as const) {
@@ -356,6 +379,8 @@ describe("a search over sessions of other agents", () => {
       });
       expect(stderr).toBe("");
       const hits = json.map(({ path: _, ...hit }) => hit);
+      // A subagent of Codex is a session of its own in the list, too.
+      expect(hits).toHaveLength(new Set(hits.map(({ agent, entryId }) => `${agent} ${entryId}`)).size);
       const sorted = (all: readonly object[]) => all.map((hit) => JSON.stringify(hit)).sort();
       expect(sorted(hits)).toEqual(sorted(await expected({ text, branch, limit: 1000 })));
       const found = {
@@ -367,6 +392,8 @@ describe("a search over sessions of other agents", () => {
         base64: 0,
         "tool executed": 1,
         attached: 1,
+        octet: 1,
+        cleared: 1,
       };
       if (text in found) expect(hits.length).toBe(found[text as keyof typeof found]);
     }

@@ -156,6 +156,30 @@ describe("a compaction beside a memory", () => {
     }
   });
 
+  it("proposes nothing if another session adds the same facts meanwhile", async () => {
+    const source = sharedText();
+    const { get } = source;
+    let reads = 0;
+    source.get = async function () {
+      const value = await get.call(this);
+      // After the facts are compared, and before they are written.
+      if (reads > 0 && --reads === 0)
+        Object.assign(this, { text: `${this.text}\nlives in Oslo`, version: 9 });
+      return value;
+    };
+    const answer = summaryOr(() => "- lives in Oslo");
+    const { proposals, prompts } = await compacted(
+      (prompt, asked) => {
+        if (isAboutFacts(prompt)) reads = 1;
+        return answer(prompt, asked);
+      },
+      {},
+      [{ label: "facts", source }],
+    );
+    expect(proposals).toMatchObject([{ status: "nothing", facts: [] }]);
+    expect(prompts.filter(isAboutFacts)).toHaveLength(1);
+  });
+
   it("is told, and stands, if another writer comes before the facts", async () => {
     const { proposals, result } = await compacted(async (prompt, _, { store, session }) => {
       if (!isAboutFacts(prompt)) return "## Goal\nTea.";

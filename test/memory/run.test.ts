@@ -308,6 +308,26 @@ describe("a source of documents", () => {
   });
 });
 
+describe("documents that are listed alike", () => {
+  it("are loaded by their own names", async () => {
+    const names = ["two  words", "two words", "three\twords"];
+    const documents = {
+      list: async () => names.map((name) => ({ name })),
+      load: async (name: string) => JSON.stringify(name),
+    };
+    const blobs = memoryBlobStore();
+    const { session, memory } = await started({ blocks: [{ label: "d", documents }], blobs });
+    for (const name of [...names, "three words"])
+      await asked(session, memory, "load_document", { label: "d", name });
+    const loaded = await memory.documents();
+    const texts = await Promise.all(loaded.map(async ({ resource }) => blobs.get(resource.blob)));
+    expect(texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)))).toEqual([
+      ...names,
+      "three\twords",
+    ]);
+  });
+});
+
 describe("search_memory", () => {
   it("gives what the caller's search finds, bounded and quoted", async () => {
     const queries: unknown[] = [];
