@@ -127,7 +127,8 @@ async function forget({ person, session, memory }: Assistant, words: string): Pr
 let assistant = await assistantOf(named);
 if (values.back !== undefined) assistant.session.branch(values.back);
 for (const prompt of prompts) await turn(assistant, prompt);
-if (values.forget !== undefined) assistant = await forget(assistant, values.forget);
+// Every entry has an empty text.
+if (values.forget?.trim()) assistant = await forget(assistant, values.forget);
 if (given === undefined) {
   await turn(assistant, "I am Anna. I live in Oslo, and I am allergic to hazelnuts.");
   const start = assistant.session.leafId;

@@ -11,6 +11,9 @@ const chunkBytes = 512 * 1024;
 /** Bytes that a chunk repeats of the one before, for an escape or a character on the border. */
 const minOverlap = 8;
 
+/** Of a longer word its beginning is looked for: a regular expression has a maximum size. */
+const maxWordLength = 256;
+
 /** Texts that imports add to those of an agent's files. */
 export const textsOfImports = [
   "that is not base64",
@@ -32,9 +35,10 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
   const known = added.map(foldCase);
   // JSON writes letters and digits of ASCII as they are, but for escapes that nobody needs.
-  const wanted = [...new Set(words)].filter(
+  const plain = words.filter(
     (word) => /^[a-z0-9]+$/.test(word) && !known.some((each) => each.includes(word)),
   );
+  const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
   const overlap = wanted.reduce((most, word) => Math.max(most, word.length), minOverlap);
   /** New memory costs as much as the search in it. */
   const buffers: Buffer[] = [];

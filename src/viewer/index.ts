@@ -49,7 +49,8 @@ export interface ConversationView {
 export function showConversation(place: Element, options: ConversationOptions): ConversationView {
   const { attachmentUrl, onEarlier } = options;
   const conversation = new EmbeddedConversation(place, {
-    addressOf: (blob) => attachmentUrl(blob),
+    // Also if it throws at once.
+    addressOf: async (blob) => attachmentUrl(blob),
     onEarlier: () => onEarlier?.(),
   });
   return {

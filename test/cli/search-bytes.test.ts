@@ -132,6 +132,12 @@ describe("the test of a file's bytes", () => {
     expect(await mayHave("base64 needle", ["{}"], true)).toBe(false);
   });
 
+  it("looks for a word of any length", async () => {
+    const long = "x".repeat(100_000);
+    expect(await mayHave(long, [JSON.stringify({ text: long })])).toBe(true);
+    expect(await mayHave(long, [JSON.stringify({ text: "x x x" })])).toBe(false);
+  });
+
   it("passes what it cannot read", async () => {
     expect(await filesTest("needle")([join(dir, "absent.jsonl")], signal)).toBe(true);
     expect(await filesTest("needle")([join(dir, "absent.db")], signal)).toBe(true);

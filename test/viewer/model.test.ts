@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { contextOf } from "sessile/content";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
+import { readPage } from "../../src/viewer/app/page-source.js";
 import { outlineLines } from "../../src/viewer/model/outline.js";
 import { conversationRows } from "../../src/viewer/model/rows.js";
 import { searchEntries, searchPattern, textsOf } from "../../src/viewer/model/search.js";
@@ -502,6 +503,22 @@ describe("a live session", () => {
     expect(model.leafId).toBe("e1");
     expect(model.facts.messages).toBe(2);
     expect(model.newestBelow("e0")).toBe("e1");
+  });
+});
+
+describe("the images of a live page", () => {
+  it("lists each absent one once, and not after it came", () => {
+    const none = { getElementById: () => null, querySelectorAll: () => [] };
+    const { images } = readPage(none as unknown as Parameters<typeof readPage>[0]);
+    const place = { session: "s", entryId: "e", mediaType: "image/png" };
+    const absent = (key: string) => ({ ...place, key, size: 9, reason: "budget" }) as const;
+    images.add([], [absent("a"), absent("b")]);
+    // The stream brings a session again after a lost connection.
+    images.add([], [absent("a"), absent("b")]);
+    expect(images.leftOut).toEqual([absent("a"), absent("b")]);
+    images.add([{ key: "a", mediaType: "image/png", base64: "" }], []);
+    images.add([], [absent("a")]);
+    expect(images.leftOut).toEqual([absent("b")]);
   });
 });
 

@@ -50,9 +50,10 @@ export class EmbeddedConversation {
   show(entries: readonly PageEntry[], hasEarlier: boolean): void {
     const before = this.#entries;
     let from = 0;
-    while (from < entries.length && entries[from]?.id === before[from]?.id) from++;
+    while (from < entries.length && isEqual(entries[from], before[from])) from++;
     const isSame = from === entries.length && from === before.length;
-    this.#entries = entries;
+    // The caller may add to its list and show it again.
+    this.#entries = [...entries];
     const session = sessionAt(entries.at(-1)?.id ?? null);
     if (!isSame) {
       const change = { from, at: from, entries: entries.slice(from), total: entries.length };
@@ -98,11 +99,29 @@ export class EmbeddedConversation {
 
 const none = { images: [], leftOut: [] };
 
+/** Entries are never changed, but for an erasure, which keeps the id. */
+function isEqual(one: PageEntry | undefined, other: PageEntry | undefined): boolean {
+  return one?.id === other?.id && erasedAt(one) === erasedAt(other);
+}
+
+function erasedAt(entry: PageEntry | undefined): string | undefined {
+  return entry !== undefined && "erased" in entry ? entry.erased?.at : undefined;
+}
+
 function sessionAt(leafId: string | null): PageSession {
   return { key: "session", leafId, diagnostics: { total: 0, listed: [] } };
 }
 
-function remoteImages({ addressOf }: Surroundings): ImageSource {
+function remoteImages(around: Surroundings): ImageSource {
+  const pending = new Map<string, Promise<string>>();
+  /** A view that renders again while it waits for an address does not ask again. */
+  const addressOf = (blob: string) => {
+    const known = pending.get(blob) ?? around.addressOf(blob).finally(() => pending.delete(blob));
+    pending.set(blob, known);
+    // The view may be gone before it handles a failure.
+    known.catch(() => {});
+    return known;
+  };
   return { leftOut: [], get: () => undefined, address: addressOf, file: addressOf, add: () => {} };
 }
 
@@ -118,7 +137,9 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
         {/* A scrolling element is reached by the tab key and scrolled with keys. */}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
         <section ref={scroller} class="scroller" aria-label="Conversation" tabIndex={0}>
-          <div ref={above}>{hasEarlier && <Earlier first={state.rows[0]?.id} onEarlier={onEarlier} />}</div>
+          <div ref={above}>
+            {hasEarlier && <Earlier first={state.model.entries[0]?.id} onEarlier={onEarlier} />}
+          </div>
           <Rows scroller={scroller} margin={margin} endDistance={endDistance} />
         </section>
         <ToEnd state={state} scroller={scroller} />
@@ -129,7 +150,7 @@ function Embedded({ state, onEarlier }: { readonly state: ViewerState; readonly 
 }
 
 interface EarlierProps {
-  /** The first row: a button that is still in view after new ones came asks again. */
+  /** The first entry: a button that is still in view after earlier ones came asks again. */
   readonly first: string | undefined;
   readonly onEarlier: () => void;
 }

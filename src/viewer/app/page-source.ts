@@ -73,6 +73,8 @@ class ImageStore implements ImageSource {
 
   add(images: readonly PageImage[], leftOut: PageData["leftOut"]): void {
     for (const image of images) this.#added.set(image.key, image);
-    this.#leftOut = [...this.#leftOut, ...leftOut];
+    // A stream brings entries again, and with them images that were left out before.
+    const listed = new Map([...this.#leftOut, ...leftOut].map((each) => [each.key, each]));
+    this.#leftOut = [...listed.values()].filter(({ key }) => this.get(key) === undefined);
   }
 }

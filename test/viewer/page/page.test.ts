@@ -9,7 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { assistantMessage, userMessage } from "sessile/content";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { buildViewer } from "../../../scripts/viewer.mjs";
+import { buildViewer, buildViewerModule } from "../../../scripts/viewer.mjs";
 import { commands } from "../../../src/cli/commands/index.js";
 import { runProgram } from "../../../src/cli/program.js";
 import { viewerEvents, viewerHtml } from "../../../src/viewer/internal.js";
@@ -645,6 +645,102 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     await untilFocused(page, "s2");
     await page.getByRole("region", { name: "About the session" }).getByRole("button").first().click();
     await untilFocused(page, "start");
+    await page.context().close();
+  });
+
+  it("is shown in an element of another page, with hostile content, erased entries and absent files", async () => {
+    const page = await (await browser.newContext()).newPage();
+    page.on("pageerror", (error) => trouble.push(`error: ${error.stack}`));
+    page.on("request", (request) => {
+      if (request.url().startsWith("http")) trouble.push(`request: ${request.url()}`);
+    });
+    await page.setContent('<div id="place" style="height: 600px"></div>');
+    const given = { code: await buildViewerModule(), hostile: hostileEntries().all };
+    const conversation = await page.evaluateHandle(async ({ code, hostile }) => {
+      const module: typeof import("sessile/viewer") = await import(
+        URL.createObjectURL(new Blob([code], { type: "text/javascript" }))
+      );
+      const asked: string[] = [];
+      let earlier = 0;
+      const view = module.showConversation(document.querySelector("#place") as Element, {
+        attachmentUrl(blob) {
+          asked.push(blob);
+          if (blob.includes("a")) throw new Error("at once");
+          return new Promise((_, reject) => setTimeout(() => reject(new Error("later")), 200));
+        },
+        onEarlier: () => earlier++,
+      });
+      return { view, asked, hostile, asks: () => earlier, path: [] as (typeof hostile)[number][] };
+    }, given);
+    await conversation.evaluate(({ view, hostile }) => view.show(hostile));
+    await page.getByText("[U+202E]txt.exe").waitFor();
+    expect(await page.evaluate(() => (globalThis as { hacked?: unknown }).hacked)).toBeUndefined();
+    expect(await page.locator("iframe, script, [onerror], [onload], [href^=javascript]").count()).toBe(0);
+
+    const image = (digit: string) => ({
+      ...{ kind: "image", resourceId: `res_${digit.repeat(16)}`, source: "upload", mediaType: "image/png" },
+      ...{
+        size: 9,
+        blob: `sha256:${digit.repeat(64)}`,
+        contentSha256: digit.repeat(64),
+        name: `${digit}.png`,
+      },
+    });
+    const content = [
+      { type: "text", text: "a secret" },
+      ...["a", "5"].map((digit) => ({ type: "text", text: "[image]", resource: image(digit) })),
+    ];
+    const entry = (id: string, parentId: string | null, fields: object) =>
+      ({ id, parentId, timestamp: "2026-11-23T08:00:00.000Z", ...fields }) as never;
+    const secret = { type: "message", message: { role: "user", content, timestamp: 1 } };
+    await conversation.evaluate(
+      ({ view, path }, first) => {
+        path.push(first);
+        view.show(path);
+      },
+      entry("m1", null, secret),
+    );
+    await page.getByText("a secret").waitFor();
+    // The caller's list is the same one, with more in it.
+    const more = { type: "message", message: { role: "user", content: "more", timestamp: 1 } };
+    await conversation.evaluate(
+      ({ view, path }, next) => {
+        path.push(next);
+        view.show(path);
+      },
+      entry("m2", "m1", more),
+    );
+    await page.getByText("more", { exact: true }).waitFor();
+    for (const name of ["a.png", "5.png"])
+      await page.getByText(`${name}, 9 bytes (not in this page)`).waitFor();
+    expect(await conversation.evaluate(({ asked }) => asked)).toEqual(
+      ["a", "5"].map((digit) => image(digit).blob),
+    );
+
+    const erased = { erased: { at: "2026-11-23T09:00:00.000Z", reason: "r" } };
+    const gone = { ...erased, type: "message", message: { role: "user", content: "[erased]", timestamp: 1 } };
+    await conversation.evaluate(
+      ({ view, path }, first) => view.show([first, ...path.slice(1)], { hasEarlier: true }),
+      entry("m1", null, gone),
+    );
+    await page.getByText("[erased]").waitFor();
+    expect(await page.getByText("a secret").count()).toBe(0);
+    await expect.poll(() => conversation.evaluate(({ asks }) => asks())).toBe(1);
+    // Earlier entries without a row are not what the reader waits for.
+    await conversation.evaluate(
+      ({ view, path }, [first, second]) =>
+        view.show([first as never, second as never, ...path.slice(1)], { hasEarlier: true }),
+      [entry("m0", null, { type: "usage" }), entry("m1", "m0", gone)],
+    );
+    await expect.poll(() => conversation.evaluate(({ asks }) => asks())).toBe(2);
+
+    await conversation.evaluate(({ view }) => view.reply("half a re"));
+    await conversation.evaluate(({ view }) => view.breakOff());
+    await page.getByText("The reply broke off here.").waitFor();
+    await conversation.evaluate(({ view }) => view.close());
+    expect(await page.evaluate(() => document.querySelector("#place")?.shadowRoot?.childElementCount)).toBe(
+      0,
+    );
     await page.context().close();
   });
 
