@@ -720,8 +720,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
       entry("m2", "m1", more),
     );
     await page.getByText("more", { exact: true }).waitFor();
-    for (const name of ["a.png", "5.png"])
-      await page.getByText(`${name}, 9 B (not in this page)`).waitFor();
+    for (const name of ["a.png", "5.png"]) await page.getByText(`${name}, 9 B (not in this page)`).waitFor();
     expect(await conversation.evaluate(({ asked }) => asked)).toEqual(
       ["a", "5"].map((digit) => image(digit).blob),
     );
