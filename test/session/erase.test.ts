@@ -606,6 +606,30 @@ test("a session that is deleted while it is read for references keeps no blob, o
   expect(second.blobs).toEqual({ deleted: [ref], kept: [] });
 });
 
+test("without a list of partitions, blobs that any of them may name stay, and forks there are reported", async () => {
+  const blobs = memoryBlobStore();
+  const { partitions: _, ...backend } = memorySessionStore().backend;
+  const store = sessionStore(backend);
+  const { ref } = await blobs.put(new TextEncoder().encode("bytes"));
+  await blobs.partition("a").put(new TextEncoder().encode("bytes"));
+  for (const partition of ["", "a"]) {
+    const session = await keep(store.create({ cwd: "/work", partition }));
+    await session.append([say(`see ${ref}`, "e0000001"), say(`see ${ref}`, "e0000002")]);
+    const shared = { reason, partition, blobs, forks: true };
+    await eraseEntries(store, session, ["e0000001"], { reason, partition });
+    const report = await eraseEntries(store, session, ["e0000002"], shared);
+    expect(report.blobs).toEqual({ deleted: [], kept: [ref] });
+    expect(report.remaining.join("\n")).toMatch(/^forks in other partitions/m);
+    expect(report.remaining.join("\n")).toContain("pass `marks`");
+    await session.refresh();
+    await session.append([say(`see ${ref}`, "e0000003")]);
+    const marks = [{ root: "all", refs: [], complete: true }];
+    const own = partition === "" ? { ...shared, marks } : { ...shared, blobs: blobs.partition("a") };
+    const last = await eraseEntries(store, session, ["e0000003"], own);
+    expect(last.blobs).toEqual({ deleted: [ref], kept: [] });
+  }
+});
+
 test("a store whose backend cannot erase says so at the first attempt", async () => {
   const { backend } = memorySessionStore();
   let writers = 0;

@@ -39,6 +39,10 @@ export async function eraseNamed(
   const isOwn = isOfPartition(blobs.backend);
   const own = found.filter((each) => each.partition === partition);
   const refs = isOwn ? new Set(own.flatMap((each) => [...each.refs])) : all;
+  if (marks === undefined && !isOwn && store.backend.partitions === undefined) {
+    const note = "blobs: this backend does not list its partitions, any of which may name them: pass `marks`";
+    return { blobs: { deleted: [], kept: [...refs] }, note };
+  }
   try {
     const given = marks ?? rootsOf(store, isOwn ? [partition] : partitionsOf(store, partition));
     const options = signal === undefined ? { marks: given } : { marks: given, signal };

@@ -35,7 +35,7 @@ export interface EraseOptions {
   /**
    * The references of every root of `blobs`, as for `collectGarbage`. An async generator is read after the
    * erasure. @default those of all sessions of the partition, or of every partition if `blobs` is not the
-   * store of one, read in whole
+   * store of one, read in whole; no blob is deleted then if the backend does not list its partitions
    */
   readonly marks?: AsyncIterable<BlobMark> | Iterable<BlobMark>;
   /** Rejects with the signal's reason; sessions that were done stay so. */
@@ -264,6 +264,8 @@ async function forksOf(
   const all: Fork[] = [];
   const copies: Target[] = [];
   const names = new Set([source.id]);
+  if (store.backend.partitions === undefined)
+    notes.add("forks in other partitions, which this backend does not list");
   try {
     const partitions = store.backend.partitions?.() ?? [source.partition];
     for await (const partition of partitions)
