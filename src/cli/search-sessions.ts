@@ -76,7 +76,8 @@ class SearchedSessions implements SearchBackend {
   async *list(): AsyncGenerator<Searched> {
     let count = 0;
     for await (const found of this.#candidates()) {
-      this.#context.out.progress(() => `${++count} sessions with the words; ${found.path}`);
+      count++;
+      this.#context.out.progress(() => `${count} sessions with the words; ${found.path}`);
       const { id, path, modified } = found;
       this.#imported = isOwn(found) ? new Map() : await this.#import(found);
       for (const location of isOwn(found) ? [path] : this.#imported.keys()) {

@@ -17,7 +17,10 @@ import {
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
+import type { CommandContext } from "../../src/cli/command.js";
 import { formats } from "../../src/cli/formats.js";
+import { searchFound } from "../../src/cli/search-sessions.js";
+import type { FoundSession as FoundInStore } from "../../src/cli/sources.js";
 import * as transcript from "../interop/claude-code/transcript.js";
 import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
@@ -243,6 +246,26 @@ describe("search", () => {
     });
     expect((await run("-n", "50")).stderr).toBe("");
     expect((await run("-n", String(Number.MAX_SAFE_INTEGER))).code).toBe(0);
+  });
+});
+
+describe("the progress of a search", () => {
+  it("counts the sessions also while it is not shown", async () => {
+    const dir = folder();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const sessions: FoundInStore[] = [];
+    for (let at = 0; at < 3; at++) {
+      const session = await store.create({ cwd: "/work" });
+      await session.appendMessage(userMessage("reef"));
+      const modified = new Date(at).toISOString();
+      sessions.push({ agent: "sessile", id: session.id, path: session.location, modified } as FoundInStore);
+      await session.close();
+    }
+    const texts: (() => string)[] = [];
+    const out = { progress: (text: () => string) => void texts.push(text) };
+    const context = { out, signal: new AbortController().signal } as unknown as CommandContext;
+    for await (const _ of searchFound(sessions, { text: "reef" }, context));
+    expect(texts.at(-1)?.()).toMatch(/^3 sessions/);
   });
 });
 
