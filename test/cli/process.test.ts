@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -136,6 +136,12 @@ describe("the installed program", () => {
       }
       expect(text).toMatch(/^event: change\nid: \d+\ndata: .*Written meanwhile\./);
       expect(text).not.toContain("Nothing is readable.");
+
+      const path = session.location ?? "";
+      renameSync(path, `${path}.gone`);
+      expect(await status(url)).toBe(500);
+      renameSync(`${path}.gone`, path);
+      expect(await status(url)).toBe(200);
     } finally {
       child.kill("SIGINT");
     }

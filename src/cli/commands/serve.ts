@@ -53,7 +53,11 @@ export const serve: CommandBody = {
     const template = await readViewerTemplate();
     const served = { live, screen, agent: named.agent, token, template, signal };
     const server = createServer((request, response) => {
-      answer(request, response, served).catch(() => response.destroy());
+      answer(request, response, served).catch(() => {
+        // Such as a session that is gone by now.
+        if (response.headersSent) response.destroy();
+        else refuse(response, 500);
+      });
     });
     server.listen(port, "127.0.0.1");
     await once(server, "listening");
