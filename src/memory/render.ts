@@ -94,7 +94,9 @@ export function quotedText(block: EditableBlock, text: string): string {
   // Whole lines, so that the model can name them to replace them.
   const end = text.lastIndexOf("\n", length);
   const rest = "(The rest is not shown: the text is too long. Remove lines of it with replace.)";
-  return `${quoted(text.slice(0, end > 0 ? end : length))}\n${rest}`;
+  const shown = text.slice(0, end > 0 ? end : length);
+  // A cut within a line may split a pair of surrogates.
+  return `${quoted(shown.replace(/[\ud800-\udbff]$/, ""))}\n${rest}`;
 }
 
 function editableText(block: EditableBlock, { text, written }: PresentValue): string {

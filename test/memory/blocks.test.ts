@@ -310,6 +310,13 @@ describe("a shared block", () => {
     expect(estimateTextTokens(before)).toBeLessThan(200);
     expect(before).toMatch(/> fact 0 about the shop\n/);
     expect(before).toMatch(/> fact \d+ about the shop\n\(The rest is not shown: /);
+    for (const maxTokens of [6, 7, 8, 9]) {
+      const line = sharedText("👍".repeat(500));
+      const { system } = await sessionMemory(session, {
+        blocks: [{ label: "team", source: line, maxTokens }],
+      }).refresh();
+      expect(system).toMatch(/\n> (?:👍)+\n\(The rest is not shown: /u);
+    }
     const set = (action: string, text: string, old?: string) =>
       asked(session, memory, "set_memory", { label: "team", action, text, old });
     for (let attempt = 0; attempt < 2; attempt++) {
