@@ -139,3 +139,16 @@ export interface BlobBackend {
   /** Removes temporary files of crashed writers from before this time. Absent if there are none. */
   removeLeftovers?(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers>;
 }
+
+/** The backends that hold one named partition. An erasure has to know whose references count. */
+const named = new WeakSet<BlobBackend>();
+
+/** Remembers that a backend holds one named partition alone. */
+export function rememberPartition(backend: BlobBackend): void {
+  named.add(backend);
+}
+
+/** Whether the backend is that of a store of one named partition. */
+export function isOfPartition(backend: BlobBackend): boolean {
+  return named.has(backend);
+}

@@ -1,32 +1,16 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { eraseEntries, type SearchQuery, type SessionStore } from "sessile/session";
+import { eraseEntries } from "sessile/session";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
 import { rounds } from "../support/rounds.js";
-import { engines, storeOf } from "./subjects.js";
+import { engines, find, storeOf, write } from "./subjects.js";
 
 beforeAll(async () => {
   await pglite();
 }, startMs);
 afterEach(closeDatabases);
 const reason = "a request";
-
-async function write(store: SessionStore, id: string, texts: readonly string[], partition?: string) {
-  const named = partition === undefined ? {} : { partition };
-  const session = await store
-    .open(id, { mode: "write", ...named })
-    .catch(() => store.create({ cwd: "/work", id, ...named }));
-  for (const text of texts) await session.appendMessage(userMessage(text));
-  await session.close();
-}
-
-async function find(store: SessionStore, text: string, query: Omit<SearchQuery, "text"> = {}) {
-  const found: string[] = [];
-  for await (const { snippet } of store.search({ text, ...query })) found.push(snippet);
-  return found.sort();
-}
 
 describe.each(engines)("an index of words in $name", ({ start }) => {
   const words = ["ebb", "Flood", "ebbTide", "潮流", "straße", "ébb", "flood-gate", "it's", '"'];

@@ -1,9 +1,9 @@
 import { userMessage } from "sessile/content";
-import { deletePartition, eraseEntries, type SearchQuery, type SessionStore } from "sessile/session";
+import { deletePartition, eraseEntries } from "sessile/session";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
-import { type Backend, engines, storeOf } from "./subjects.js";
+import { type Backend, engines, find, storeOf, write } from "./subjects.js";
 
 beforeAll(async () => {
   await pglite();
@@ -11,21 +11,6 @@ beforeAll(async () => {
 afterEach(closeDatabases);
 const say = (text: string) => userMessage(text);
 const reason = "a request";
-
-async function write(store: SessionStore, id: string, texts: readonly string[], partition?: string) {
-  const named = partition === undefined ? {} : { partition };
-  const session = await store
-    .open(id, { mode: "write", ...named })
-    .catch(() => store.create({ cwd: "/work", id, ...named }));
-  for (const text of texts) await session.appendMessage(say(text));
-  await session.close();
-}
-
-async function find(store: SessionStore, text: string, query: Omit<SearchQuery, "text"> = {}) {
-  const found: string[] = [];
-  for await (const { snippet } of store.search({ text, ...query })) found.push(snippet);
-  return found.sort();
-}
 
 /** The number of lines that the index gives for a term, by the ids of their sessions. */
 async function candidates(backend: Backend, term: string, partition = ""): Promise<Record<string, number>> {

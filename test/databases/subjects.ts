@@ -1,8 +1,9 @@
 /** PostgreSQL and SQLite in this process, for tests that both pass, with faults between store and database. */
 
 import type { PGlite } from "@electric-sql/pglite";
+import { userMessage } from "sessile/content";
 import { postgresSessionBackend } from "sessile/postgres";
-import { type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
+import { type SearchQuery, type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
 import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import * as postgres from "../postgres/pglite.js";
 import * as sqlite from "../sqlite/databases.js";
@@ -210,3 +211,29 @@ export const sqliteEngine: Engine = {
 };
 
 export const engines: readonly Engine[] = [postgresEngine, sqliteEngine];
+
+/** Appends messages of the user to a session, which it makes if there is none. */
+export async function write(
+  store: SessionStore,
+  id: string,
+  texts: readonly string[],
+  partition?: string,
+): Promise<void> {
+  const named = partition === undefined ? {} : { partition };
+  const session = await store
+    .open(id, { mode: "write", ...named })
+    .catch(() => store.create({ cwd: "/work", id, ...named }));
+  for (const text of texts) await session.appendMessage(userMessage(text));
+  await session.close();
+}
+
+/** The snippets of all hits, sorted. */
+export async function find(
+  store: SessionStore,
+  text: string,
+  query: Omit<SearchQuery, "text"> = {},
+): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { snippet } of store.search({ text, ...query })) found.push(snippet);
+  return found.sort();
+}

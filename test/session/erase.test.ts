@@ -378,6 +378,7 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     });
     await expect(eraseEntries(store, session, [id], { reason: " " })).rejects.toThrow(TypeError);
     await expect(eraseEntries(store, session, id as never, { reason })).rejects.toThrow(TypeError);
+    await expect(eraseEntries(store, session, [id], undefined as never)).rejects.toThrow(/^reason: expected/);
     await expect(eraseEntries(store, "nobody", [id], { reason })).rejects.toMatchObject({
       code: "SESSION_NOT_FOUND",
     });

@@ -30,8 +30,7 @@ import { entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
 import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
-import type { SessionInfo } from "./session-info.js";
-import { needsInfoRewrite, type PermissionRule, withApproval } from "./session-info.js";
+import { needsInfoRewrite, type PermissionRule, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
 import {
   type ToolCallState,
@@ -329,11 +328,8 @@ export class LiveSession implements Session {
     const state = this.#state;
     const { leafId, reader } = state;
     if (!state.moved || !state.writable || !state.exists || state.closed || leafId === reader.leafId) return;
-    if (
-      leafId !== null &&
-      entryTableOf(reader.tree).line(entryTableOf(reader.tree).row(leafId)) === undefined
-    )
-      return;
+    const rows = entryTableOf(reader.tree);
+    if (leafId !== null && rows.line(rows.row(leafId)) === undefined) return;
     await this.#queue.append([{ type: "leaf", targetId: leafId }]);
   }
 

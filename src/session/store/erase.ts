@@ -93,12 +93,12 @@ export async function eraseEntries(
   entryIds: Iterable<string>,
   options: EraseOptions,
 ): Promise<ErasureReport> {
-  const { signal } = options;
   const current = store.backend.primary === undefined ? store : sessionStore(store.backend.primary);
   const ref = refArgument(session);
-  const partition = partitionOf(options.partition);
   const reason = stringArgument("reason", options?.reason).trim();
   if (reason === "") throw new TypeError("reason: expected a non-blank string, got an empty or blank one");
+  const { signal } = options;
+  const partition = partitionOf(options.partition);
   const ids = idsArgument(entryIds);
   const erasure = { at: new Date().toISOString(), reason };
   const requested = new Map(ids.map((id) => [id, erasure]));

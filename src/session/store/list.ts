@@ -60,17 +60,19 @@ export async function* listSessions(
 }
 
 /** Milliseconds that a change may be older than a list that lacks it: clocks differ, and a write takes time. */
-const listSlack = 60_000;
+export const listSlack = 60_000;
 
 /**
  * Yields every session of a partition once. A change moves a session to the start of a list, past the place
- * that a list in pages has come to: the newest ones are listed again until none is new.
+ * that a list in pages has come to: the newest ones are listed again until none is new. Sessions that are
+ * created meanwhile do not prolong that, or a busy store would be listed for ever.
  */
 export async function* everySession(
   store: Pick<SessionStore, "list">,
   partition: string,
 ): AsyncGenerator<SessionSummary, void, undefined> {
   const seen = new Set<string>();
+  const createdUntil = Date.now() + listSlack;
   let newest: number | undefined;
   for (let isNew = true; isNew; ) {
     isNew = false;
@@ -80,7 +82,7 @@ export async function* everySession(
       const key = `${summary.id}\0${summary.location ?? ""}`;
       if (seen.has(key)) continue;
       seen.add(key);
-      isNew = true;
+      if (Date.parse(summary.created) < createdUntil) isNew = true;
       yield summary;
     }
   }
