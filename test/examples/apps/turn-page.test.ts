@@ -326,9 +326,13 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await send(page, "Is anybody there?");
     await page.getByRole("alert").getByText("The connection to the server is lost.").waitFor();
     expect(await page.locator("#state").textContent()).toBe("Reconnecting");
+    // The notice goes with its state, before the tree is there.
+    const tree = await holdAnswer(page, "**/api/harness/session");
     await page.unroute("**/api/**");
+    await tree.given;
     await rest(page);
     expect(await page.getByRole("alert").textContent()).toBe("");
+    await tree.release();
     expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("Is anybody there?");
     await page.goto("about:blank");
     await page.goto(`${fixture.server.url}x`);

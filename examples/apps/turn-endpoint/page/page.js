@@ -53,6 +53,13 @@ let changes = 0;
 
 /** @param {keyof typeof states} next */
 function become(next) {
+  // The notice of a lost connection comes and goes with its state.
+  if (next !== now && (next === "lost" || now === "lost")) {
+    clearNotices();
+    if (next === "lost") {
+      notify("The connection to the server is lost. What you write stays here; trying again…");
+    }
+  }
   now = next;
   state.className = `state ${next}`;
   state.textContent = states[next];
@@ -135,14 +142,12 @@ async function watch() {
 
 async function reconnect() {
   if (now === "lost") return;
-  become("lost");
-  clearNotices();
-  notify("The connection to the server is lost. What you write stays here; trying again…");
   for (let attempt = 0; ; attempt++) {
+    // The connection can break again between the conversation and the tree.
+    become("lost");
     await pause(retryAfterMs[attempt] ?? retryAfterMs.at(-1) ?? 0);
-    if (await restore()) break;
+    if (await restore()) return;
   }
-  if (now !== "refused") clearNotices();
 }
 
 /**
