@@ -171,7 +171,7 @@ function fileOf(lines: readonly object[]): string {
 
 describe("row 4: every state a crash can leave, and a second crash while it is recovered from", () => {
   // @covers R94 durability:power-cut
-  test("an append, a move of the tip, and closing", async () => {
+  test("an append, a move of the leaf, and closing", async () => {
     const disk = await diskWith("one", "two");
     const kept = await keptOf(disk);
     const witness = new Witness(disk, [lists, keeps(id, kept)]);

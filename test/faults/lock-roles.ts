@@ -38,7 +38,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
    * Appends messages behind whatever is newest: where another writer came first, it goes to what that one wrote and tries
    * again. Says each id that was acknowledged, and how often it tried again.
    */
-  async appendAtTip(dir = "", id = "", name = "", count = "0") {
+  async appendAtLeaf(dir = "", id = "", name = "", count = "0") {
     const session = await fileSessionStore({ dir, lockWaitMs: 60_000 }).open(id, { mode: "write" });
     let newest = session.leafId;
     session.on("entry", ({ entry }) => {

@@ -21,7 +21,7 @@ describe("row 12: four processes that each append behind what is newest, and rea
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "chain" });
     await session.appendMessage(userMessage("first"));
     await session.close();
-    const children = ["a", "b", "c", "d"].map((name) => startChild("appendAtTip", dir, "chain", name, "40"));
+    const children = ["a", "b", "c", "d"].map((name) => startChild("appendAtLeaf", dir, "chain", name, "40"));
     for (const child of children) expect(await child.ended).toBe(0);
     const acknowledged = children.flatMap(({ said }) => said.slice(0, -1));
     expect(acknowledged.length).toBe(160);

@@ -28,7 +28,7 @@ async function begun(): Promise<{ model: Model; real: Real }> {
   const log = { id: "first", entries: [...entriesOn(disk, "first")], lasting: 1 };
   expect(log.entries).toHaveLength(1);
   return {
-    model: { logs: [log], handles: [{ log, tip: session.leafId, staged: [], seen: 1 }] },
+    model: { logs: [log], handles: [{ log, leaf: session.leafId, staged: [], seen: 1 }] },
     real: { disk, sessions: [session], storeOn, reboot: () => void boot.number++, made: 0 },
   };
 }

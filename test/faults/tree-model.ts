@@ -20,7 +20,7 @@ interface LogModel {
 
 interface HandleModel {
   readonly log: LogModel;
-  tip: string | null;
+  leaf: string | null;
   staged: Entry[];
   /** How many of the log's entries this handle has read or written. */
   seen: number;
@@ -58,8 +58,8 @@ export function entriesOn(disk: SimulatedDisk, id: string): readonly Entry[] {
   return parseSession(disk.bytes(path) ?? new Uint8Array()).entries;
 }
 
-/** The tip that a log names when it is opened. */
-function tipOf(entries: readonly Entry[]): string | null {
+/** The leaf that a log names when it is opened. */
+function leafOf(entries: readonly Entry[]): string | null {
   const last = entries.at(-1);
   return last?.type === "leaf" ? last.targetId : (last?.id ?? null);
 }
@@ -67,9 +67,9 @@ function tipOf(entries: readonly Entry[]): string | null {
 /** What must be so after every command. */
 function audit(model: Model, real: Real): void {
   for (const { id, entries } of model.logs) expect(entriesOn(real.disk, id)).toEqual(entries);
-  model.handles.forEach(({ log, tip, staged, seen }, index) => {
+  model.handles.forEach(({ log, leaf, staged, seen }, index) => {
     const session = real.sessions[index] as Session;
-    expect(session.leafId).toBe(tip);
+    expect(session.leafId).toBe(leaf);
     const known = [...log.entries.slice(0, seen), ...staged];
     for (const { id, parentId } of known) expect(session.tree.node(id)?.parentId ?? null).toBe(parentId);
     expect(session.tree.size).toBe(known.length);
@@ -107,7 +107,7 @@ async function write(
   handle.staged = [];
   handle.seen = log.entries.length;
   log.lasting = log.entries.length;
-  handle.tip = entries.at(-1)?.id ?? handle.tip;
+  handle.leaf = entries.at(-1)?.id ?? handle.leaf;
   return true;
 }
 
@@ -134,7 +134,7 @@ const append = fc
     command(`append(${which}, ${texts.length})`, async (model, real) => {
       const handle = at(model.handles, which);
       const session = at(real.sessions, which);
-      await write(handle, () => session.append(texts.map(message)), handle.tip);
+      await write(handle, () => session.append(texts.map(message)), handle.leaf);
     }),
   );
 
@@ -142,17 +142,17 @@ const stage = fc.tuple(number, fc.string({ maxLength: 20 })).map(([which, text])
   command(`stage(${which})`, async (model, real) => {
     const handle = at(model.handles, which);
     const entries = at(real.sessions, which).stage([message(text)]);
-    expect(entries[0]?.parentId).toBe(handle.tip);
+    expect(entries[0]?.parentId).toBe(handle.leaf);
     handle.staged.push(...entries);
-    handle.tip = entries.at(-1)?.id ?? null;
+    handle.leaf = entries.at(-1)?.id ?? null;
   }),
 );
 
 const branch = fc.tuple(number, number).map(([which, to]) =>
   command(`branch(${which}, ${to})`, async (model, real) => {
     const handle = at(model.handles, which);
-    handle.tip = at(placesOf(handle), to);
-    at(real.sessions, which).branch(handle.tip);
+    handle.leaf = at(placesOf(handle), to);
+    at(real.sessions, which).branch(handle.leaf);
   }),
 );
 
@@ -162,7 +162,7 @@ const label = fc.tuple(number, number, fc.string({ minLength: 1, maxLength: 5 })
     const targetId = at(placesOf(handle), to);
     if (targetId === null) return;
     const draft = { type: "label", targetId, label: text } as const;
-    await write(handle, () => at(real.sessions, which).append([draft]), handle.tip);
+    await write(handle, () => at(real.sessions, which).append([draft]), handle.leaf);
   }),
 );
 
@@ -170,7 +170,7 @@ const branchWithSummary = fc.tuple(number, number).map(([which, to]) =>
   command(`branchWithSummary(${which}, ${to})`, async (model, real) => {
     const handle = at(model.handles, which);
     const target = at(placesOf(handle), to);
-    const left = handle.tip;
+    const left = handle.leaf;
     const act = async () => [await at(real.sessions, which).branchWithSummary(target, "left")];
     if (!(await write(handle, act, target))) return;
     expect(handle.log.entries.at(-1)).toMatchObject({ fromId: left ?? "root" });
@@ -211,7 +211,7 @@ const open = number.map((which) =>
       // What a crash tore was ended by the next writer, and stays in the file.
       expect(session.diagnostics.filter(({ code }) => code !== "TORN_LINE")).toEqual([]);
       for (const entry of log.entries) expect(await session.entry(entry.id)).toEqual(entry);
-      model.handles.push({ log, tip: tipOf(log.entries), staged: [], seen: log.entries.length });
+      model.handles.push({ log, leaf: leafOf(log.entries), staged: [], seen: log.entries.length });
       real.sessions.push(session);
     },
     false,

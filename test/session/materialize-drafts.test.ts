@@ -8,14 +8,14 @@ import { encodeEntry } from "../../src/session/format/encode.js";
 import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/materialize-drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 
-const place = { id: "new", parentId: "tip", timestamp: "2026-01-01T00:00:00.000Z" };
+const place = { id: "new", parentId: "leaf", timestamp: "2026-01-01T00:00:00.000Z" };
 
 describe("entryOf", () => {
   it("puts the draft's fields at its place, those of its place first", () => {
     fc.assert(
       fc.property(sessionEntry, ({ id, parentId: _parentId, timestamp: _timestamp, ...fields }) => {
         const entry = entryOf({ ...fields, id } as EntryDraft, place, {});
-        const parentId = fields.type === "leaf" ? fields.targetId : "tip";
+        const parentId = fields.type === "leaf" ? fields.targetId : "leaf";
         expect(entry).toEqual({ ...fields, ...place, parentId });
         expect(Object.keys(entry).slice(0, 4)).toEqual(["type", "id", "parentId", "timestamp"]);
       }),

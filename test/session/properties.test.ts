@@ -20,8 +20,8 @@ function contents(session: ParsedSession): unknown {
   return { header, entries, leafId, info, diagnostics, walk: [...tree.walk()], labels: [...tree.labels()] };
 }
 
-/** The tip that the last entry names, unless what it names is not there. */
-function tipOf(entries: readonly AnyEntry[]): string | null {
+/** The leaf that the last entry names, unless what it names is not there. */
+function leafOf(entries: readonly AnyEntry[]): string | null {
   const last = entries.at(-1);
   if (last === undefined) return null;
   if (last.type !== "leaf") return last.id;
@@ -68,7 +68,7 @@ const smallFile = entryTree({ minLength: 1, maxLength: 4 }).filter(
 
 describe("a session file", () => {
   // @covers R109 R110 R111 R112 R113 R114 R115 R116 R117
-  test("is read as it was written: entries, order, tree, tip, info and labels", () => {
+  test("is read as it was written: entries, order, tree, leaf, info and labels", () => {
     fc.assert(
       fc.property(header, entryTree(), fc.boolean(), (header, entries, checksum) => {
         const { text, lines } = sessionOf(entries, { header, checksum });
@@ -76,7 +76,7 @@ describe("a session file", () => {
         expect(session.header).toEqual(header);
         expect(session.entries).toEqual(entries);
         expect(session.diagnostics).toEqual([]);
-        expect(session.leafId).toBe(tipOf(entries));
+        expect(session.leafId).toBe(leafOf(entries));
         expect(Array.from(session.tree.walk(), ({ node, depth }) => [node.id, depth])).toEqual(
           naiveWalk(naiveTree(entries)),
         );

@@ -406,7 +406,7 @@ describe("close", () => {
     expect((await sessions.open(session.id)).tree.size).toBe(3);
   });
 
-  it("keeps the tip where it was moved to", async () => {
+  it("keeps the leaf where it was moved to", async () => {
     const sessions = memorySessionStore();
     const session = await sessions.create({ cwd: "/work" });
     await session.updateInfo({ name: "name" });

@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 
 /** A browser of the system: none is downloaded. `.ci/tools` looks in the same places. */
 const onPath = (process.env.PATH ?? "")
@@ -22,4 +23,20 @@ export async function startChromium(): Promise<Browser> {
     throw new Error("no Chromium, and in CI there has to be one: apt-get install chromium");
   // The sandbox needs a user that is not root, or a kernel that lets anybody make namespaces: containers have neither.
   return chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu"] });
+}
+
+let axe: string | undefined;
+
+/** Serious findings of axe, by rule and place. */
+export async function axeFindings(page: Page): Promise<readonly string[]> {
+  axe ??= readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await (globalThis as unknown as { axe: typeof import("axe-core") }).axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => `${id} ${target} ${failureSummary}`),
+      );
+  });
 }

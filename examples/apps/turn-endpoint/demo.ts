@@ -97,7 +97,7 @@ async function talk(client: TurnClient, provider: LocalProvider, dir: string): P
 
   console.log("\nA branch");
   const moved = await client.send("POST", "/api/harness/leaf", { entryId: asked?.id });
-  check("begins where the tip was moved to", await moved.json(), { leafId: asked?.id });
+  check("begins where the leaf was moved to", await moved.json(), { leafId: asked?.id });
   await client.turn("Never mind.");
   const { entries } = await client.session();
   const following = entries.filter(({ parentId, role }) => parentId === asked?.id && role !== undefined);

@@ -79,12 +79,12 @@ export function newestEndOf(session: Session, id: string): string {
 }
 
 /** The error of a save after another leaf than the caller loaded. */
-export function chatConflict(after: string | null, tip: string | null): SessileError<"CONCURRENT_WRITER"> {
-  const [expected, actual] = [after ?? "none", tip ?? "none"];
+export function chatConflict(after: string | null, leaf: string | null): SessileError<"CONCURRENT_WRITER"> {
+  const [expected, actual] = [after ?? "none", leaf ?? "none"];
   return new SessileError(
     "CONCURRENT_WRITER",
     `after: expected the leaf ${expected}, got ${actual}; nothing was written. Load the chat again`,
-    { details: { expected, actual, leafId: tip } },
+    { details: { expected, actual, leafId: leaf } },
   );
 }
 

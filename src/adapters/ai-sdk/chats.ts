@@ -223,7 +223,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
         ? await addressesIn(session, chatId)
         : noFiles;
-    const tip = leafMessageOf(session);
+    const leaf = leafMessageOf(session);
     let leafId: string | null = null;
     // The entry after which the first new message is appended.
     let parent: string | null = null;
@@ -245,8 +245,8 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     }
     const result = { leafId, written: drafts.length };
     const done = () => result;
-    if (leafId === tip) return { drafts: [], done };
-    if (after !== undefined && after !== tip) throw chatConflict(after, tip);
+    if (leafId === leaf) return { drafts: [], done };
+    if (after !== undefined && after !== leaf) throw chatConflict(after, leaf);
     if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
     const title = session?.info.title ?? session?.info.name ?? titleOf(taken);
     const isTitled =
@@ -254,7 +254,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     return {
       drafts: [...(isTitled ? [] : [{ type: "session_info", title } as const]), ...drafts],
       // After the leaf rather than after its message, if a label or a name follows that.
-      ...(parent === tip ? {} : { parent }),
+      ...(parent === leaf ? {} : { parent }),
       done,
     };
   }
@@ -323,8 +323,8 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
 
   /** The entry of a message: the newest on the branch of the leaf, else the newest of all. */
   async function entryOf(session: Session, messageId: string): Promise<string | undefined> {
-    const tip = leafMessageOf(session);
-    const current = tip === null ? [] : session.tree.path(tip).map(({ id }) => id);
+    const leaf = leafMessageOf(session);
+    const current = leaf === null ? [] : session.tree.path(leaf).map(({ id }) => id);
     const all = Array.from(session.tree.walk(), ({ node }) => node.id);
     for (const id of [...current.reverse(), ...all.reverse()])
       if (isMessageId(id) && (await messageAt(session, id))?.id === messageId) return id;

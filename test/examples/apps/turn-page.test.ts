@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { sniff } from "sessile/media";
 import { describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../examples/apps/support/make-media.js";
-import { withoutChromium } from "../../support/chromium.js";
+import { axeFindings, withoutChromium } from "../../support/chromium.js";
 import { turnPageFixture } from "./turn-endpoint/page-fixture.js";
 import {
   giveFiles,
@@ -270,7 +270,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await rest(page);
     await said(page, "word-2").waitFor();
     // The tree comes after the conversation.
-    const leaf = page.locator(".row.tip").filter({ hasText: "word-1 word-2" });
+    const leaf = page.locator(".row.leaf").filter({ hasText: "word-1 word-2" });
     await leaf.waitFor();
     const before = await page.locator("#entries [role=feed], #tree").allTextContents();
     await page.reload();
@@ -410,6 +410,18 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await row(page, "Beginning").waitFor();
     expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
     expect(await page.locator(".row.active").textContent()).toBe("Beginning");
+  });
+
+  it.each(["light", "dark"] as const)("has no serious findings of axe in %s colours", async (colorScheme) => {
+    const page = await open();
+    await page.emulateMedia({ colorScheme });
+    await giveFiles(page, "paste", png("screenshot.png", 64, 48));
+    await send(page, "What is on this screenshot?");
+    await said(page, "I read: What is on this screenshot?").waitFor();
+    await rest(page);
+    await row(page, "What is on this screenshot?").first().click();
+    await page.locator("#branch-hint").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   it("folds the tree away on a narrow screen", async () => {

@@ -720,7 +720,7 @@ describe("a program that ignores locks", () => {
     ["an append", 0, "disk"],
     ["an append in a run of them", 20, "os"],
   ])(
-    "at the moment of %s: both stand, the meeting is reported, and the tip stays ours",
+    "at the moment of %s: both stand, the meeting is reported, and the leaf stays ours",
     async (_, before, durability) => {
       // A run is one by the clock.
       vi.useFakeTimers({ toFake: ["Date"] });

@@ -326,7 +326,7 @@ describe("salvageSession", () => {
       expect(after).toBe(file(header, line("a"), line("b", "a"), missing, line("d", "c")));
     });
 
-    test("gives one place to a parent that several lost, behind the tip that a leaf entry names", async () => {
+    test("gives one place to a parent that several lost, behind the leaf that a leaf entry names", async () => {
       const leaf = encodeEntry({ type: "leaf", ...place("l", "a"), targetId: "a" });
       const text = file(header, line("a"), line("b", "a"), leaf, line("d", "c"), line("e", "c"));
       const { report } = await salvaged(text);

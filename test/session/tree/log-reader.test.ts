@@ -228,22 +228,22 @@ describe("reading a log", () => {
         timestamp: "t",
         targetId,
       });
-      const tipOf = (...entries: readonly SessionEntry[]) =>
+      const leafOf = (...entries: readonly SessionEntry[]) =>
         read([headerLine, ...entries.map((entry) => encodeEntry(entry))]).leafId;
 
       test("is the last entry", () => {
-        expect(tipOf()).toBeNull();
-        expect(tipOf(custom("a", null), custom("b", null))).toBe("b");
+        expect(leafOf()).toBeNull();
+        expect(leafOf(custom("a", null), custom("b", null))).toBe("b");
       });
 
       test("is the target of a leaf entry that stands last", () => {
-        expect(tipOf(custom("a", null), custom("b", "a"), leaf("a"))).toBe("a");
-        expect(tipOf(custom("a", null), leaf(null))).toBeNull();
-        expect(tipOf(custom("a", null), leaf("a"), custom("c", "l"))).toBe("c");
+        expect(leafOf(custom("a", null), custom("b", "a"), leaf("a"))).toBe("a");
+        expect(leafOf(custom("a", null), leaf(null))).toBeNull();
+        expect(leafOf(custom("a", null), leaf("a"), custom("c", "l"))).toBe("c");
       });
 
       test("is the leaf entry where its target is gone", () => {
-        expect(tipOf(custom("a", null), leaf("gone"))).toBe("l");
+        expect(leafOf(custom("a", null), leaf("gone"))).toBe("l");
       });
     });
 

@@ -1,6 +1,5 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,14 +13,13 @@ import { commands } from "../../../src/cli/commands/index.js";
 import { runProgram } from "../../../src/cli/program.js";
 import { viewerEvents, viewerHtml } from "../../../src/viewer/internal.js";
 import { call, reply, result, sessionId, text, user } from "../../interop/claude-code/transcript.js";
-import { startChromium, withoutChromium } from "../../support/chromium.js";
+import { axeFindings, startChromium, withoutChromium } from "../../support/chromium.js";
 import { Entries } from "../session.js";
 import { familyEntries, hostileChild, hostileEntries, longEntries, richEntries } from "./samples.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const sizes = [
   { width: 360, height: 740 },
   { width: 820, height: 1100 },
@@ -85,19 +83,6 @@ async function open(
   return page;
 }
 
-/** Serious findings of axe, by rule and place. */
-async function findings(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { violations } = await (globalThis as unknown as { axe: typeof import("axe-core") }).axe.run();
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .flatMap(({ id, nodes }) =>
-        nodes.map(({ target, failureSummary }) => `${id} ${target} ${failureSummary}`),
-      );
-  });
-}
-
 const row = (page: Page, id: string) => page.locator(`[data-entry="${id}"]`);
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute("data-entry"));
 const untilFocused = (page: Page, id: string) =>
@@ -158,11 +143,11 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
         await page.setViewportSize(size);
         await page.locator(".timeline svg").waitFor();
         expect(await overflow()).toEqual([]);
-        if (isChecked) expect(await findings(page)).toEqual([]);
+        if (isChecked) expect(await axeFindings(page)).toEqual([]);
         await row(page, "a1").getByRole("button", { name: "Context: what the model saw here" }).click();
         await panel.waitFor();
         expect(await overflow()).toEqual([]);
-        if (isChecked) expect(await findings(page)).toEqual([]);
+        if (isChecked) expect(await axeFindings(page)).toEqual([]);
         await panel.getByRole("button", { name: "Close" }).click();
         await panel.waitFor({ state: "detached" });
       }
@@ -618,7 +603,7 @@ describe.skipIf(withoutChromium !== undefined)("the viewer in Chromium", () => {
     expect(new URL(page.url()).hash).toBe("#session=child&entry=s1");
     await page.getByRole("heading", { level: 1, name: "Review it, please" }).waitFor();
     await expect(page.locator("main").evaluate(({ scrollTop }) => scrollTop)).resolves.toBe(0);
-    expect(await findings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     expect(await row(page, "start").count()).toBe(0);
     await page.keyboard.press("G");
     await untilFocused(page, "s2");

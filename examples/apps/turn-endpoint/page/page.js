@@ -82,10 +82,10 @@ function draw() {
 function showBranchHint() {
   const follows = session.children(session.leafId);
   byId("branch-hint", HTMLDivElement).hidden = follows.length === 0 || now === "running";
-  const tip = session.leafId === null ? undefined : session.entry(session.leafId);
-  const words = tip === undefined ? "" : firstWords(tip.text ?? "", 48);
+  const leaf = session.leafId === null ? undefined : session.entry(session.leafId);
+  const words = leaf === undefined ? "" : firstWords(leaf.text ?? "", 48);
   byId("branch-words", HTMLElement).textContent =
-    tip === undefined
+    leaf === undefined
       ? "The next message starts again from the beginning"
       : `The next message branches off ${words === "" ? "here" : `after “${words}”`}`;
 }

@@ -58,7 +58,7 @@ export class Session {
     return this.#children.get(id) ?? [];
   }
 
-  /** @returns {readonly EntrySummary[]} from the root to the tip */
+  /** @returns {readonly EntrySummary[]} from the root to the leaf */
   path() {
     const path = [];
     for (let id = this.leafId; id !== null; ) {

@@ -20,7 +20,7 @@
  * @property {number} index which child of that fork this is, or lies under
  * @property {boolean} isBranch whether it is such a child itself, and not further down
  * @property {boolean} isOnPath
- * @property {boolean} isTip
+ * @property {boolean} isLeaf
  * @property {boolean} hasChildren
  * @property {boolean} pathGoesOn whether the path reaches below it
  */
@@ -53,7 +53,7 @@ export function treeRows(session) {
       index,
       isBranch,
       isOnPath: id === null || onPath.has(id),
-      isTip: id === session.leafId,
+      isLeaf: id === session.leafId,
       hasChildren: children.length > 0,
       pathGoesOn: id !== session.leafId && (id === null || onPath.has(id)),
     });

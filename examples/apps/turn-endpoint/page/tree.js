@@ -31,7 +31,7 @@ export class Tree {
   /** The row with the focus. */
   #active = 0;
   /** @type {string | null | undefined} */
-  #tip;
+  #leaf;
 
   /**
    * @param {Images} images
@@ -55,8 +55,8 @@ export class Tree {
     const chosen = this.#rows[this.#active]?.entry?.id ?? null;
     // The conversation may have a leaf before the tree has it.
     const isKnown = session.leafId === null || session.entry(session.leafId) !== undefined;
-    const follows = isKnown && session.leafId !== this.#tip;
-    if (isKnown) this.#tip = session.leafId;
+    const follows = isKnown && session.leafId !== this.#leaf;
+    if (isKnown) this.#leaf = session.leafId;
     this.#rows = treeRows(session);
     // The focus stays unless the leaf moves.
     const active = follows ? session.leafId : chosen;
@@ -104,13 +104,12 @@ export class Tree {
     const words = entry === null ? "Beginning" : wordsOf(entry);
     const drawn = element("div", {
       id: `row-${at}`,
-      class: ["row", row.isOnPath ? "on-path" : "", row.isTip ? "tip" : ""].join(" ").trim(),
+      class: ["row", row.isOnPath ? "on-path" : "", row.isLeaf ? "leaf" : ""].join(" ").trim(),
       role: "treeitem",
       "data-role": entry?.role ?? "none",
       "data-at": String(at),
       "aria-level": String(column + 1),
-      "aria-selected": String(row.isTip),
-      "aria-label": [author, words, row.isTip && "the next message follows it"].filter(Boolean).join(", "),
+      "aria-selected": String(row.isLeaf),
     });
     drawn.style.top = `${at * rowHeight}px`;
     drawn.style.height = `${rowHeight}px`;
@@ -121,6 +120,7 @@ export class Tree {
     for (const resource of (entry?.resources ?? []).slice(0, maxThumbnails)) {
       drawn.append(element("span", { class: "mini" }, this.#images.thumbnail(resource)));
     }
+    if (row.isLeaf) drawn.append(element("span", { class: "unseen" }, "the next message follows it"));
     return drawn;
   }
 
@@ -197,9 +197,9 @@ function pathOf({ part, column, isOnPath }) {
 }
 
 /** @param {Row} row */
-function dotOf({ column, isTip }) {
+function dotOf({ column, isLeaf }) {
   const x = middleOf(column);
   const y = rowHeight / 2;
-  const r = isTip ? 5 : 3.5;
+  const r = isLeaf ? 5 : 3.5;
   return { d: `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`, name: "dot" };
 }

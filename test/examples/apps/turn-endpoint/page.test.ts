@@ -68,7 +68,7 @@ describe("readEventStream", () => {
 });
 
 /** A session of entries that follow these ones; -1 is the beginning. */
-function sessionOf(parents: readonly number[], tip = parents.length - 1): Session {
+function sessionOf(parents: readonly number[], leaf = parents.length - 1): Session {
   const session = new Session();
   const entries = parents.map(
     (parent, at): EntrySummary => ({
@@ -77,7 +77,7 @@ function sessionOf(parents: readonly number[], tip = parents.length - 1): Sessio
       type: "message",
     }),
   );
-  session.restore({ id: "s", leafId: tip < 0 ? null : `e${tip}`, running: false, entries });
+  session.restore({ id: "s", leafId: leaf < 0 ? null : `e${leaf}`, running: false, entries });
   return session;
 }
 
@@ -88,20 +88,20 @@ describe("treeRows", () => {
     const rows = treeRows(sessionOf([-1, 0, 1, 1, 3, 4, 3]));
     const drawn = rows.map((row) => `${"  ".repeat(row.column)}${nameOf(row)}${row.isOnPath ? " *" : ""}`);
     expect(drawn).toEqual(["beginning *", "e0 *", "e1 *", "  e2", "  e3 *", "    e4", "    e5", "    e6 *"]);
-    expect(rows.filter(({ isTip }) => isTip).map(nameOf)).toEqual(["e6"]);
+    expect(rows.filter(({ isLeaf }) => isLeaf).map(nameOf)).toEqual(["e6"]);
   });
 
   const trees = fc.array(fc.nat(), { maxLength: 40 }).chain((picks) =>
     fc.record({
       parents: fc.constant(picks.map((pick, at) => (pick % (at + 1)) - 1)),
-      tip: fc.integer({ min: -1, max: Math.max(-1, picks.length - 1) }),
+      leaf: fc.integer({ min: -1, max: Math.max(-1, picks.length - 1) }),
     }),
   );
 
   it("has each entry once, below what it follows, with lines that meet", () => {
     fc.assert(
-      fc.property(trees, ({ parents, tip }) => {
-        const rows = treeRows(sessionOf(parents, tip));
+      fc.property(trees, ({ parents, leaf }) => {
+        const rows = treeRows(sessionOf(parents, leaf));
         const places = new Map(rows.map((row, at) => [row.entry?.id ?? null, at]));
         expect(places.size).toBe(parents.length + 1);
         for (const [at, row] of rows.entries()) {
@@ -120,10 +120,10 @@ describe("treeRows", () => {
     );
   });
 
-  it("marks the path from the beginning to the tip", () => {
+  it("marks the path from the beginning to the leaf", () => {
     fc.assert(
-      fc.property(trees, ({ parents, tip }) => {
-        const session = sessionOf(parents, tip);
+      fc.property(trees, ({ parents, leaf }) => {
+        const session = sessionOf(parents, leaf);
         const onPath = treeRows(session).filter(({ isOnPath }) => isOnPath);
         expect(onPath.map(nameOf)).toEqual(["beginning", ...session.path().map(({ id }) => id)]);
       }),

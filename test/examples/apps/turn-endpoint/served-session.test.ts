@@ -158,7 +158,7 @@ describe("GET /api/harness/recent", () => {
 });
 
 describe("POST /api/harness/leaf", () => {
-  it("moves the tip, for good: the next turn follows it, after a restart too", async () => {
+  it("moves the leaf, for good: the next turn follows it, after a restart too", async () => {
     const { client, server } = await place.serve(modelThatSays("Yes."));
     await client.turn("one");
     await client.turn("two");

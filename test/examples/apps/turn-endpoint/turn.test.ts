@@ -136,7 +136,7 @@ describe("POST /api/harness/turn", () => {
     });
   });
 
-  it("streams: entries as they are written, deltas as they come, then done with the tip", async () => {
+  it("streams: entries as they are written, deltas as they come, then done with the leaf", async () => {
     const { client } = await place.serveClaude();
     const events = await client.turn("What is this?", [place.file("a.png", makePng(8, 8))]);
     expect(names(events).filter((name) => name !== "delta")).toEqual(["entry", "entry", "done"]);
@@ -220,7 +220,7 @@ describe("POST /api/harness/turn", () => {
 });
 
 describe("one turn at a time", () => {
-  it("is 409 for a second one, and for moving the tip, while one runs", async () => {
+  it("is 409 for a second one, and for moving the leaf, while one runs", async () => {
     const { model, release } = heldModel();
     const { client } = await place.serve(model);
     const first = client.turn("Well?");
