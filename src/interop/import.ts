@@ -75,6 +75,8 @@ export async function importSession(
       ...(agentVersion === undefined ? {} : { agentVersion }),
       ...(options.session === undefined ? {} : { session: options.session }),
       ...(options.instructions === true ? { instructions: true } : {}),
+      // Their texts are in the files: an erasure there looks for them here.
+      ...(children.length === 0 ? {} : { children: children.map(({ sessionId }) => sessionId) }),
       files: kept,
     };
     main.addForeign(

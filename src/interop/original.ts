@@ -75,10 +75,10 @@ export async function returned(
 ): Promise<WrittenSession | undefined> {
   const { loaded } = options;
   if (!sameChildren(imported, loaded)) return undefined;
-  // Another version of this library may have read the bytes in another way.
-  if (imported.leafId !== null && !session.tree.has(imported.leafId)) return undefined;
-  // The original has what was erased.
-  for (const each of [session, ...loaded]) if (await hasTombstone(each)) return undefined;
+  for (const each of [imported, ...imported.children]) {
+    const stored = each === imported ? session : loaded.find(({ header }) => header.id === each.header.id);
+    if (stored !== undefined && !(await isWhole(stored, each))) return undefined;
+  }
   const ids = new Set(imported.entries.map(({ id }) => id));
   const last = session.path.findLastIndex(({ id }) => ids.has(id));
   const from = session.path[last]?.id ?? null;
@@ -129,14 +129,23 @@ function sameChildren(imported: ImportedSession, children: readonly LoadedSessio
 /** Entries that are read at once. */
 const chunkSize = 64;
 
-/** Whether an entry was erased, on any branch. */
-async function hasTombstone({ tree, entry }: LoadedSession): Promise<boolean> {
+/**
+ * Whether a session has all entries of the original, and none on any branch was erased: the original has what
+ * was. One that is damaged may be the tombstone of a damaged one. Another version of this library may have
+ * read the bytes in another way.
+ */
+async function isWhole({ tree, entry }: LoadedSession, { entries }: ImportedSession): Promise<boolean> {
+  const originals = new Set(entries.map(({ id }) => id));
+  if (!entries.every(({ id }) => tree.has(id))) return false;
   const ids = Array.from(tree.walk(), ({ node }) => node.id);
   for (let at = 0; at < ids.length; at += chunkSize) {
-    const entries = await Promise.all(ids.slice(at, at + chunkSize).map(entry));
-    if (entries.some((each) => each !== undefined && "erased" in each)) return true;
+    const read = await Promise.all(ids.slice(at, at + chunkSize).map(entry));
+    for (const each of read) {
+      if (each === undefined || "erased" in each) return false;
+      if (each.type === "unknown" && originals.has(each.id)) return false;
+    }
   }
-  return false;
+  return true;
 }
 
 /** Whether each original file is there, and its file in the result begins with its bytes. */

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { memoryBlobStore } from "sessile/blobs";
 import { type Message, messageText, userMessage } from "sessile/content";
 import { type ExportableSession, exportSession, importSession } from "sessile/interop";
@@ -6,6 +9,7 @@ import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { opencode } from "sessile/interop/opencode";
 import { eraseEntries, memorySessionStore, parseSession, type Session } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { lines, plain } from "./plain-format.js";
@@ -179,6 +183,123 @@ describe("exportSession to the agent of the import", () => {
       expect(again.blobs?.deleted).toHaveLength(1);
       for await (const blob of blobs.list()) expect(blob).toBeUndefined();
     }
+  });
+
+  it.each([
+    ["one", '"one'],
+    ["one", '"one\\x"'],
+    ["three", '"three'],
+  ])("writes anew if a damaged entry was erased: %s as %s", async (text, damaged) => {
+    const blobs = memoryBlobStore();
+    const sessions = fileSessionStore({ dir: mkdtempSync(join(tmpdir(), "sessile-export-")) });
+    const files = [{ path: "a.jsonl", bytes }];
+    const session = await sessions.adopt(await importSession(files, { from: plain, blobs }));
+    const path = session.location as string;
+    const said = (await session.path()).find(
+      (entry) => entry.type === "message" && messageText(entry.message) === text,
+    );
+    await session.close();
+    writeFileSync(path, readFileSync(path, "utf8").replace(`"${text}"`, damaged));
+    await eraseEntries(sessions, session, [said?.id as string], { reason: "asked" });
+    const later = await sessions.open("s1");
+    for (const source of [later, parseSession(readFileSync(path, "utf8"))]) {
+      const out = await exportSession(source, { to: plain, blobs });
+      expect(out.files.map((file) => new TextDecoder().decode(file.bytes)).join()).not.toContain(text);
+    }
+    await later.close();
+    rmSync(dirname(dirname(path)), { recursive: true });
+  });
+
+  describe("if an entry of a subagent was erased", () => {
+    const family = lines([
+      ...records,
+      { kind: "say", child: "s1.c", id: "d", text: "canary" },
+      { kind: "say", child: "s1.d", of: "s1.c", id: "e", text: "parakeet" },
+    ]);
+
+    /** An import with two subagents, one of them the other's. */
+    async function adoptedFamily() {
+      const blobs = memoryBlobStore();
+      const sessions = memorySessionStore({ blobs });
+      const imported = await importSession([{ path: "a.jsonl", bytes: family }], { from: plain, blobs });
+      for (const each of [...imported.children, imported]) await (await sessions.adopt(each)).close();
+      const erase = async (id: string) => {
+        const found = imported.children.find(({ header }) => header.id === id);
+        const [entry] = found?.entries ?? [];
+        return eraseEntries(sessions, id, [entry?.id as string], { reason: "asked", blobs });
+      };
+      const exported = async () => {
+        const { files, report } = await exportSession(await sessions.open("s1"), { to: plain, blobs });
+        return { text: files.map(({ bytes: each }) => new TextDecoder().decode(each)).join(), report };
+      };
+      return { blobs, sessions, imported, erase, exported };
+    }
+
+    it.each([
+      ["s1.c", "canary"],
+      ["s1.d", "parakeet"],
+    ])("does not return the text of %s, although its session is not given", async (id, text) => {
+      const { blobs, erase, exported } = await adoptedFamily();
+      expect((await exported()).text).toContain(text);
+      const { sessions: done, blobs: gone, remaining } = await erase(id);
+      expect(done.map((each) => [each.id, each.erased.length])).toEqual([
+        [id, 1],
+        ["s1", 1],
+      ]);
+      // The original files are gone too, and nothing is left to do about them.
+      expect(gone?.deleted).toHaveLength(1);
+      for await (const blob of blobs.list()) expect(blob).toBeUndefined();
+      expect(remaining.join("\n")).not.toContain("original files");
+      const { text: written, report } = await exported();
+      expect(report.exact).toBe(false);
+      expect(written).toContain("three");
+      expect(written).not.toContain(text);
+      const again = await erase(id);
+      expect(again.sessions.map((each) => each.id)).toEqual([id]);
+      expect(again.remaining.join("\n")).not.toContain("original files");
+    });
+
+    it("does not return it after another import either", async () => {
+      const { sessions, blobs, erase, exported } = await adoptedFamily();
+      await erase("s1.c");
+      const grown = new Uint8Array([...family, ...lines([{ kind: "say", id: "f", text: "four" }])]);
+      const imported = await importSession([{ path: "a.jsonl", bytes: grown }], { from: plain, blobs });
+      for (const each of [...imported.children, imported])
+        await (await sessions.adopt(each, { existing: "append" })).close();
+      const { text } = await exported();
+      expect(text).toContain("four");
+      expect(text).not.toContain("canary");
+    });
+
+    it("names original files of a parent that the store does not have, or cannot read", async () => {
+      const { sessions, erase } = await adoptedFamily();
+      await sessions.delete("s1.c");
+      expect((await erase("s1.d")).remaining.join("\n")).toContain("original files of an import");
+    });
+
+    it("keeps the original if a session of another origin names it as its parent", async () => {
+      const { sessions, blobs, exported } = await adoptedFamily();
+      const fork = await sessions.fork("s1");
+      const own = await fork.appendMessage(userMessage("the fork's own"), { conflict: "follow" });
+      const inFork = await eraseEntries(sessions, fork, [own.id], { reason: "asked", blobs });
+      expect(inFork.sessions.map(({ id }) => id)).toEqual([fork.id]);
+      await sessions.adopt({
+        header: {
+          type: "session",
+          id: "other",
+          timestamp: "2026-01-01T00:00:00.000Z",
+          cwd: "/",
+          parentSession: "s1",
+        },
+        entries: [],
+        leafId: null,
+      });
+      const other = await sessions.open("other", { mode: "write" });
+      const said = await other.appendMessage(userMessage("its own"));
+      const report = await eraseEntries(sessions, other, [said.id], { reason: "asked", blobs });
+      expect(report.sessions.map(({ id }) => id)).toEqual(["other"]);
+      expect((await exported()).report.exact).toBe(true);
+    });
   });
 
   it("writes anew if the bytes are gone, or without a blob store", async () => {

@@ -8,14 +8,17 @@ export function lines(values: readonly unknown[]): Uint8Array {
   return encodeUtf8(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
 }
 
-/** A format with a record a user message, for tests of the driver. It takes the name of one of the formats. */
+/**
+ * A format with a record a user message, for tests of the driver. It takes the name of one of the formats.
+ * `child` names the session of a subagent, and `of` its parent.
+ */
 export const plain: ForeignFormat = {
   name: "codex",
   read(source) {
     let session: EntryBuilder | undefined;
     for (const { path } of source.files) {
       for (const record of source.records(path)) {
-        const { kind, id, text, time, parent, cwd } = record.value;
+        const { kind, id, text, time, parent, cwd, child, of } = record.value;
         if (kind === "start") {
           session ??= source.session({ id: String(id), cwd: cwd as string, timestamp: time });
           source.count("start", "mapped", record);
@@ -39,7 +42,9 @@ export const plain: ForeignFormat = {
           continue;
         }
         const message = { role: "user", content: text as string, timestamp: session.time(time) } as const;
-        session.add(
+        const parentSession = typeof of === "string" ? of : session.sessionId;
+        const target = typeof child === "string" ? source.session({ id: child, parentSession }) : session;
+        target.add(
           { type: "message", message },
           {
             recordId: String(id),

@@ -4,13 +4,14 @@ import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
 import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LogPosition, SessionBackend } from "../api/backend.js";
-import type { Erasure } from "../api/entries.js";
+import type { Erasure, SessionHeader } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
 import type { LiveSession } from "../runtime/session.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
+import { originalsOf } from "./erase-originals.js";
 import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
 import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
@@ -60,7 +61,7 @@ export interface ErasedSession {
 
 /** The result of {@link eraseEntries}. */
 export interface ErasureReport {
-  /** The session, then its forks. */
+  /** The session, its forks, and the session that keeps the original files of its import. */
   readonly sessions: readonly ErasedSession[];
   /** With `blobs`. */
   readonly blobs?: BlobErasure;
@@ -106,20 +107,17 @@ export async function eraseEntries(
   const done: ErasedSession[] = [];
   const refs: NamedRefs[] = [];
   const times = new Map<string, string>();
-  const eraseIn = async (target: Target, isFork: boolean): Promise<void> => {
+  const eraseIn = async (
+    target: Target,
+    choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+  ): Promise<SessionHeader> => {
     signal?.throwIfAborted();
-    const { session, plan, removed, remaining } = await eraseInSession(store.backend, target, (found) => {
-      if (isFork) return withTimes(found, requested, times);
-      for (const id of ids) times.set(id, timestampOf(found, id));
-      return requested;
-    });
+    const { session, plan, removed, remaining } = await eraseInSession(store.backend, target, choose);
     refs.push({ partition: target.partition, refs: plan.refs });
     for (const note of remaining) notes.add(note);
     if (plan.unread > 0)
       notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
-    if (session.header.parentSession !== undefined)
-      notes.add("original files of an import, if the parent session keeps them");
     if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
     if (plan.isRepeated && options.blobs !== undefined)
       notes.add("blobs of entries that were erased before, until a collection");
@@ -132,18 +130,32 @@ export async function eraseEntries(
       derived: plan.derived,
       removed,
     });
+    return session.header;
   };
-  await eraseIn({ ...ref, partition }, false);
+  /** Of the files of a whole import only the entry that names them can be erased. */
+  const eraseOriginals = async (partition: string, child: SessionHeader): Promise<void> => {
+    const missing = () => notes.add("original files of an import, if the parent session keeps them");
+    const found = await originalsOf(current.backend, partition, child, missing);
+    if (found === undefined) return;
+    const { id, entryIds } = found;
+    await eraseIn({ partition, id }, () => new Map(entryIds.map((entryId) => [entryId, erasure])));
+    notes.add("results of subagents in their parent sessions");
+  };
+  const header = await eraseIn({ ...ref, partition }, (found) => {
+    for (const id of ids) times.set(id, timestampOf(found, id));
+    return requested;
+  });
   if (options.forks === true) {
-    const [source] = done as [ErasedSession];
-    const { forks, orphans } = await forksOf(current, source, notes);
-    for (const fork of forks) await eraseIn(fork, true);
+    const [{ id, location }] = done as [ErasedSession];
+    const { forks, orphans } = await forksOf(current, { partition, id, location }, notes);
+    const choose = (fork: LiveSession) => withTimes(fork, requested, times);
+    for (const fork of forks) await eraseIn(fork, choose);
     for (const fork of orphans)
-      if (await hasAny(current.backend, fork, notes, (found) => withTimes(found, requested, times)))
-        await eraseIn(fork, true);
+      if (await hasAny(current.backend, fork, notes, choose)) await eraseIn(fork, choose);
   } else {
     notes.add("forks of the session (see `forks`)");
   }
+  await eraseOriginals(partition, header);
   const { blobs, note } = await eraseNamed(current, refs, partition, options);
   if (note !== undefined) notes.add(note);
   notes.add("copies of the session in other stores and files, and replies and names that repeat the content");
