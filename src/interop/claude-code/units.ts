@@ -52,7 +52,6 @@ class Gathering {
 
   constructor(transcript: Transcript) {
     this.#transcript = transcript;
-    for (const line of transcript.lines) line.unit = undefined;
     const replies = this.#replies();
     const others: Unit[] = [];
     for (const line of transcript.lines) {

@@ -113,6 +113,25 @@ describe("a reply", () => {
     expect(codes(imported)).toEqual(["duplicateResult", "orphanResult", "unmapped"]);
   });
 
+  it("has no results for what the provider ran itself, and a call once that was written again", async () => {
+    const search = { type: "server_tool_use", id: "s1", name: "web_search", input: {} };
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", search),
+      reply("a2", "a1", "m1", call("c1")),
+      reply("a3", "a2", "m1", call("c1")),
+      user("r1", "a3", [result("s1"), result("c1")]),
+      line("assistant", "a4", "r1", { message: { id: "m2", role: "assistant", content: "as a text" } }),
+    ]);
+    expect(shown(imported)).toEqual([
+      "user: hello",
+      "assistant: opaque | c1",
+      "toolResult: out c1",
+      "assistant: as a text",
+    ]);
+    expect(codes(imported)).toEqual(["orphanResult", "guessed"]);
+  });
+
   it("keeps a notice of a failed request out of the context", async () => {
     const notice = reply("a1", "u1", "e1", text("API Error: 500"));
     const imported = await read([
@@ -187,6 +206,13 @@ describe("the tree", () => {
       each.uuid === "b1" ? { ...each, compactMetadata: { preservedSegment: ends } } : each,
     );
     expect(shown(await read(older))).toEqual(shown(imported));
+    // The agent may hang what follows below the last preserved line.
+    const below = lines.map((each) => (each.uuid === "u2" ? { ...each, parentUuid: "r1" } : each));
+    expect(shown(await read(below))).toEqual(shown(imported));
+    const unbound = lines.map((each) =>
+      each.uuid === "b1" ? { ...each, compactMetadata: { preservedSegment: { tailUuid: "r1" } } } : each,
+    );
+    expect(shown(await read(unbound))).toEqual(["summary: what was said", "user: go on"]);
   });
 
   it("clears the results that a microcompaction names", async () => {
@@ -212,6 +238,34 @@ describe("the tree", () => {
     expect(shown(imported)).toEqual(["user: three again"]);
     expect(codes(imported)).toEqual(expect.arrayContaining(["superseded", "missingParent"]));
     expect(imported.entries.filter(({ type }) => type === "message")).toHaveLength(3);
+  });
+
+  it("has parents before their children, whatever the order of the file", async () => {
+    const lines = [
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", text("one")),
+      user("u2", "a1", "more"),
+      reply("a2", "u2", "m2", text("two")),
+    ];
+    const imported = await read([...lines.toReversed(), user("u3", "a2", "last")]);
+    expect(shown(imported)).toEqual([...shown(await read(lines)), "user: last"]);
+    const ids = [null, ...imported.entries.map(({ id }) => id)];
+    for (const [at, { parentId }] of imported.entries.entries())
+      expect(ids.slice(0, at + 1)).toContain(parentId);
+  });
+
+  it("takes a summary for that of the nearest boundary above it, unless a message is between, or 64 notes", async () => {
+    const compacted = (between: readonly Fields[]) => {
+      const boundary = line("system", "b1", null, { subtype: "compact_boundary", logicalParentUuid: "s1" });
+      const lines = [user("u1", null, "hello"), boundary, ...between];
+      return read([...lines, user("s1", lines.at(-1)?.uuid as string, "SUM", { isCompactSummary: true })]);
+    };
+    const notes = (count: number) =>
+      Array.from({ length: count }, (_, at) => line("system", `n${at}`, at === 0 ? "b1" : `n${at - 1}`));
+    expect(shown(await compacted(notes(63)))).toEqual(["summary: SUM"]);
+    expect(shown(await compacted(notes(64)))).toEqual(["summary: ", "user: SUM"]);
+    const message = user("u2", "b1", "between");
+    expect(shown(await compacted([message]))).toEqual(["summary: ", "user: between", "user: SUM"]);
   });
 });
 
@@ -264,6 +318,24 @@ describe("what is no message", () => {
       user("u2", "q2", "wait"),
     ]);
     expect(shown(imported)).toEqual(["user: hello", "user: wait", "assistant: one", "user: wait"]);
+    const queuedData = imported.entries.flatMap((entry) =>
+      entry.type === "custom" && entry.customType === "sessile.queued" ? [entry.data] : [],
+    );
+    expect(queuedData).toEqual([{ text: "wait" }, { text: "wait" }]);
+  });
+
+  it("shows all messages sent after the last reply, but for one that another branch continues", async () => {
+    const queued = (uuid: string, prompt: unknown) =>
+      line("attachment", uuid, "a1", { attachment: { type: "queued_command", prompt } });
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", text("one")),
+      queued("q1", "left"),
+      user("u9", "q1", "elsewhere"),
+      queued("q2", "wait"),
+      queued("q3", [text("and wait")]),
+    ]);
+    expect(shown(imported)).toEqual(["user: hello", "assistant: one", "user: wait", "user: and wait"]);
   });
 
   it("takes names and titles, and leaves the rest out with a finding a type", async () => {
@@ -305,6 +377,83 @@ describe("what is no message", () => {
     expect([file, other]).toEqual(["a file", '{"type":"tool_reference","tool_name":"X"}']);
     expect(document).toMatch(/^\[file, /);
   });
+
+  it("takes bytes without a media type for what their block holds, and keeps other sources as text", async () => {
+    const base64 = (type: string, data: string) => ({ type, source: { type: "base64", data } });
+    const stored = { type: "image", source: { type: "file", data: "file_1" } };
+    const imported = await importSession(
+      [
+        {
+          path: mainPath,
+          bytes: bytesOf([
+            user("u1", null, [base64("image", pixel), base64("document", "JVBERi0x"), stored]),
+          ]),
+        },
+      ],
+      { from: claudeCode, keep: "none" },
+    );
+    expect(itemsOf(imported)[0]?.message).toMatchObject({
+      content: [
+        { type: "image", mimeType: "image/png" },
+        { type: "image", mimeType: "application/pdf" },
+        { type: "text", text: JSON.stringify(stored) },
+      ],
+    });
+  });
+
+  it("keeps the structured result of a call, but for bytes in lists and other members named data", async () => {
+    const source = { type: "base64", media_type: "image/png", data: pixel };
+    const toolUseResult = [
+      { type: "text", text: "x" },
+      { type: "image", source },
+      { type: "row", data: "kept" },
+    ];
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")], { toolUseResult }),
+    ]);
+    expect(itemsOf(imported)[2]?.message).toMatchObject({
+      details: [
+        { type: "text", text: "x" },
+        { type: "image", source: { type: "base64", media_type: "image/png" } },
+        { type: "row", data: "kept" },
+      ],
+    });
+    expect(JSON.stringify(imported.entries)).not.toContain(pixel);
+  });
+
+  it("counts each record by its type, and what became of it", async () => {
+    const imported = await read([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")]),
+      line("system", "b1", "r1", {
+        subtype: "microcompact_boundary",
+        microcompactMetadata: { compactedToolIds: ["c1", "c9", 7] },
+      }),
+      line("system", "b2", "b1", { subtype: "compact_boundary" }),
+      user("s1", "b2", "what was said", { isCompactSummary: true }),
+      line("system", "b3", "s1", { subtype: "microcompact_boundary" }),
+      line("attachment", "t1", "b3", { attachment: { type: "queued_command", prompt: "" } }),
+      line("system", "t2", "t1", { subtype: "turn_duration" }),
+    ]);
+    expect(imported.report.counts).toEqual({
+      user: { read: 3, mapped: 3, kept: 3 },
+      assistant: { read: 1, mapped: 1, kept: 1 },
+      "system microcompact_boundary": { read: 2, mapped: 1, kept: 2 },
+      "system compact_boundary": { read: 1, mapped: 1, kept: 1 },
+      "attachment queued_command": { read: 1, mapped: 0, kept: 1 },
+      "system turn_duration": { read: 1, mapped: 0, kept: 1 },
+    });
+    const edits = imported.entries.filter(({ type }) => type === "context_edit");
+    expect(edits).toEqual([
+      expect.objectContaining({
+        targetId: imported.entries.find((entry) => JSON.stringify(entry).includes("out c1"))?.id,
+        replacement: { content: [{ type: "text", text: "[Old tool result content cleared]" }] },
+      }),
+    ]);
+  });
 });
 
 describe("subagents", () => {
@@ -345,6 +494,31 @@ describe("subagents", () => {
     expect(link(imported.entries)).toMatchObject({ data: { toolCallId: "c1", sessionId: child?.header.id } });
   });
 
+  it("joins the parts of one agent in the same file, and takes files of its folder with another id", async () => {
+    const own = { ...side, agentId: "b1" };
+    const folder = `projects/-work/${sessionId}/subagents`;
+    const imported = await read(
+      [
+        ...main().slice(0, 2),
+        user("s1", null, "say hi", own),
+        { ...reply("s2", "s1", "m9", text("hi")), ...own },
+        user("s3", null, "again", own),
+        ...main().slice(2),
+      ],
+      {
+        more: {
+          [`${folder}/agent-b2.jsonl`]: bytesOf([user("t1", null, "y", { ...side, sessionId: "older" })]),
+        },
+      },
+    );
+    expect(imported.children.map(({ header }) => header.id)).toEqual([
+      `${sessionId}.agent-b1`,
+      `${sessionId}.agent-b2`,
+    ]);
+    expect(imported.children[0]?.entries).toHaveLength(3);
+    expect(codes(imported)).toEqual([]);
+  });
+
   it("finds them in a folder, by their descriptions, and those that they started", async () => {
     const folder = `projects/-work/${sessionId}/subagents`;
     const imported = await read(main(), {
@@ -372,7 +546,20 @@ describe("subagents", () => {
     ]);
     const alone = await importSession([{ path, bytes }], { from: claudeCode, blobs: memoryBlobStore() });
     expect(shown(alone)).toEqual(["user: say hi", "assistant: hi"]);
+    expect(alone.children).toEqual([]);
   });
+});
+
+it("is named by its file if nothing else names it, and says where its directory changes", async () => {
+  const lines = [user("u1", null, "hello"), user("u2", "u1", "more", { cwd: "/elsewhere" })];
+  const unnamed = lines.map((each) => ({ ...each, sessionId: undefined }));
+  const imported = await importSession([{ path: "notes.jsonl", bytes: bytesOf(unnamed) }], {
+    from: claudeCode,
+  });
+  expect(imported.header).toMatchObject({ cwd: "/work", id: "notes" });
+  expect(imported.report.findings).toEqual([
+    { code: "moved", file: "notes.jsonl", line: 2, text: "the working directory changes to /elsewhere" },
+  ]);
 });
 
 it("gives a file that has grown the same ids, and adds only what is new", async () => {

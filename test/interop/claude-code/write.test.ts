@@ -146,6 +146,124 @@ describe("a session written anew", () => {
     expect(codes).toEqual(["opaque", "reasoning", "reasoning", "reasoning"]);
   });
 
+  it("has every member that the agent and the API read, at times that grow", async () => {
+    const at = (time: number) => ({ timestamp: new Date(time).toISOString() });
+    const maker = {
+      role: "assistant",
+      provider: "anthropic",
+      model: "m",
+      api: "anthropic-messages",
+    } as const;
+    const said = JSON.stringify({ type: "text", citations: [{ url: "u" }], cache_control: {} });
+    const message = (id: string, parentId: string | null, timestamp: number, fields: Fields) => ({
+      ...{ type: "message", id, parentId, ...at(timestamp) },
+      message: { ...fields, timestamp },
+    });
+    const image = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
+    const answer = { role: "toolResult", toolName: "Bash" };
+    const entries = [
+      message("e1", null, 1000, {
+        role: "user",
+        content: [text(" "), image, { type: "image", data: "JVBERi0x", mimeType: "application/pdf" }],
+      }),
+      message("e2", "e1", 2000, {
+        ...maker,
+        stopReason: "toolUse",
+        usage: { input: 1, cacheWrite: 2, cacheRead: 3, output: 4 },
+        content: [
+          { type: "thinking", thinking: "hm", thinkingSignature: "s1" },
+          { type: "thinking", thinking: "", thinkingSignature: "s2", redacted: true },
+          { type: "thinking", thinking: " " },
+          text(" "),
+          { ...text("so"), textSignature: said },
+          { type: "toolCall", id: "c1", name: "Bash", arguments: [1], thoughtSignature: '{"caller":"x"}' },
+          { type: "toolCall", id: "c2", name: "Bash", arguments: null },
+        ],
+      }),
+      message("e3", "e2", 4000, { ...answer, toolCallId: "c1", isError: true, content: [text("no"), image] }),
+      message("e4", "e3", 3000, { ...answer, toolCallId: "c2", isError: false, content: [] }),
+      message("e5", "e4", 5000, {
+        ...{ ...maker, provider: "openai", model: "gpt", stopReason: "length" },
+        content: [{ ...text("cut"), textSignature: said }],
+      }),
+      message("e6", "e5", 5000, { ...maker, stopReason: "error", content: [text("no")] }),
+      message("e7", "e6", 5000, { ...maker, stopReason: "aborted", content: [text("st")] }),
+      {
+        ...{ type: "compaction", id: "e8", parentId: "e7", ...at(6000) },
+        ...{ summary: " ", firstKeptEntryId: "e8", tokensBefore: 9 },
+      },
+    ];
+    const header = { type: "session", version: 3, id: sessionId, cwd: "/work", ...at(500) };
+    const { files, report } = await exportSession({ header, entries, leafId: "e8" } as never, {
+      to: claudeCode,
+    });
+    const lines = linesOf(files[0]?.bytes);
+    const always = { userType: "external", cwd: "/work", sessionId, version: "2.1.330", gitBranch: "" };
+    for (const each of lines) expect(each).toMatchObject({ ...always, isSidechain: false });
+    const media = (type: string, media_type: string, data: string) => ({
+      type,
+      source: { type: "base64", media_type, data },
+    });
+    const written = (
+      content: readonly unknown[],
+      model: string,
+      stop_reason: string | null,
+      tokens: number[],
+    ) => {
+      const [input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens] = tokens;
+      const usage = { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens };
+      const id = expect.stringMatching(/^msg_[0-9a-f]{24}$/);
+      const of = { role: "assistant", model, content, stop_reason, stop_sequence: null, usage };
+      return { id, type: "message", ...of };
+    };
+    const none = [0, 0, 0, 0];
+    expect(lines.map(({ message }) => message)).toEqual([
+      {
+        role: "user",
+        content: [
+          media("image", "image/png", "iVBORw0KGgo="),
+          media("document", "application/pdf", "JVBERi0x"),
+        ],
+      },
+      written(
+        [
+          { type: "thinking", thinking: "hm", signature: "s1" },
+          { type: "redacted_thinking", data: "s2" },
+          { type: "text", text: "so", citations: [{ url: "u" }] },
+          { type: "tool_use", id: "c1", name: "Bash", input: { value: [1] }, caller: "x" },
+          { type: "tool_use", id: "c2", name: "Bash", input: {} },
+        ],
+        "m",
+        "tool_use",
+        [1, 2, 3, 4],
+      ),
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "c1", content: "no", is_error: true },
+          { type: "tool_result", tool_use_id: "c2", content: "" },
+          media("image", "image/png", "iVBORw0KGgo="),
+        ],
+      },
+      written([text("cut")], "gpt", "max_tokens", none),
+      written([text("no")], "m", "refusal", none),
+      written([text("st")], "m", null, none),
+      undefined,
+      { role: "user", content: "[The conversation before this is left out.]" },
+    ]);
+    expect(lines.at(-2)).toMatchObject({
+      ...{ type: "system", subtype: "compact_boundary", content: "Conversation compacted" },
+      ...{ isMeta: false, level: "info", parentUuid: null, logicalParentUuid: lines.at(-3)?.uuid },
+      compactMetadata: { trigger: "manual", preTokens: 9 },
+    });
+    expect(lines.at(-1)).toMatchObject({ isVisibleInTranscriptOnly: true, isCompactSummary: true });
+    const times = lines.map(({ timestamp }) => Date.parse(timestamp as string));
+    expect(times).toEqual([1000, 2000, 3000, 5000, 5001, 5002, 6000, 6001]);
+    expect(report.findings).toEqual([
+      { code: "entry", entryId: "e2", text: "the arguments of c1 are no object: they are its member value" },
+    ]);
+  });
+
   it("has a boundary, the summary, and what a compaction keeps again, with uuids of its own", async () => {
     const { session, blobs } = await sessionWith([
       userMessage("one"),
