@@ -125,7 +125,15 @@ describe("sessions of other agents", () => {
       ["codex", codexId, 1],
       ["claude-code", transcript.sessionId, 2],
     ]);
+    expect(json[0]).toMatchObject({
+      created: "2026-11-22T08:17:19.000Z",
+      modified: "2026-11-22T08:20:19.000Z",
+      size: Buffer.byteLength(lines(codexLines())),
+      cwd: dir,
+    });
     expect((await run("ls", "--agent", "claude-code", "--json")).json.length).toBe(1);
+    const signal = AbortSignal.abort();
+    expect((await call(["ls", "--agent", "codex"], { cwd: dir, env, signal })).code).toBe(3);
     expect((await run("ls", "codex", "--agent", "codex", "--json")).json.map(({ id }) => id)).toEqual([
       codexId,
     ]);

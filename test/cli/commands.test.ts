@@ -73,6 +73,24 @@ describe("the name of a session", () => {
       expect((await run(["show", name])).stdout).toContain(made.id);
   });
 
+  it("is that of a session which the options choose", async () => {
+    for (const name of [made.id, "latest"])
+      expect(await run(["stats", name, "--agent", "codex"])).toMatchObject({ code: 3, stdout: "" });
+    expect((await run(["stats", made.id, "--agent", "sessile"])).code).toBe(0);
+  });
+
+  it("ends a command that has no other, else is noted, but for one that names several", async () => {
+    const missing = await run(["stats", "nobody"]);
+    expect([missing.code, missing.stdout, missing.stderr]).toEqual([
+      3,
+      "",
+      "sessile: no session has the id nobody (SESSION_NOT_FOUND)\n",
+    ]);
+    const noted = await run(["stats", "nobody", made.id]);
+    expect([noted.code, noted.stdout.length > 0]).toEqual([3, true]);
+    expect(noted.stderr).toContain("nobody");
+  });
+
   it("is refused if several sessions begin with it, and if it is too short", async () => {
     using two = await sample();
     const store = fileSessionStore({ dir: join(two.dir, ".sessile", "sessions") });
@@ -84,6 +102,7 @@ describe("the name of a session", () => {
     expect(await inTwo(two.id.slice(0, 8))).toMatchObject({ code: 2, stdout: "" });
     expect((await inTwo(two.id.slice(0, 8))).stderr).toContain("names 2 sessions");
     expect((await inTwo(two.id)).code).toBe(0);
+    expect(await call(["stats", two.id.slice(0, 8), two.id], { cwd: two.dir })).toMatchObject({ code: 2 });
     expect(await inTwo(two.id.slice(0, 3))).toMatchObject({ code: 3 });
   });
 });

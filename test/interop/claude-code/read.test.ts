@@ -303,6 +303,12 @@ describe("what is no message", () => {
       "sessile.attachment",
       "sessile.meta_message",
     ]);
+    expect(imported.entries).toContainEqual(
+      expect.objectContaining({
+        customType: "sessile.instructions",
+        data: { type: "deferred_tools_delta", text: "tools: a, b" },
+      }),
+    );
     expect(shown(await read(lines, { instructions: true }))[2]).toBe("custom: tools: a, b");
   });
 
@@ -315,7 +321,8 @@ describe("what is no message", () => {
       queued("q1", "q0", {}),
       reply("a1", "q1", "m1", text("one")),
       queued("q2", "a1", {}),
-      user("u2", "q2", "wait"),
+      line("system", "s1", "q2"),
+      user("u2", "s1", "wait"),
     ]);
     expect(shown(imported)).toEqual(["user: hello", "user: wait", "assistant: one", "user: wait"]);
     const queuedData = imported.entries.flatMap((entry) =>
@@ -331,7 +338,7 @@ describe("what is no message", () => {
       user("u1", null, "hello"),
       reply("a1", "u1", "m1", text("one")),
       queued("q1", "left"),
-      user("u9", "q1", "elsewhere"),
+      reply("a9", "q1", "m9", text("elsewhere")),
       queued("q2", "wait"),
       queued("q3", [text("and wait")]),
     ]);
@@ -435,17 +442,19 @@ describe("what is no message", () => {
       line("system", "b2", "b1", { subtype: "compact_boundary" }),
       user("s1", "b2", "what was said", { isCompactSummary: true }),
       line("system", "b3", "s1", { subtype: "microcompact_boundary" }),
-      line("attachment", "t1", "b3", { attachment: { type: "queued_command", prompt: "" } }),
+      line("system", "b4", "b3", { subtype: "microcompact_boundary" }),
+      line("attachment", "t1", "b4", { attachment: { type: "queued_command", prompt: "" } }),
       line("system", "t2", "t1", { subtype: "turn_duration" }),
     ]);
     expect(imported.report.counts).toEqual({
       user: { read: 3, mapped: 3, kept: 3 },
       assistant: { read: 1, mapped: 1, kept: 1 },
-      "system microcompact_boundary": { read: 2, mapped: 1, kept: 2 },
+      "system microcompact_boundary": { read: 3, mapped: 1, kept: 3 },
       "system compact_boundary": { read: 1, mapped: 1, kept: 1 },
       "attachment queued_command": { read: 1, mapped: 0, kept: 1 },
       "system turn_duration": { read: 1, mapped: 0, kept: 1 },
     });
+    expect(codes(imported)).toEqual(["unmapped", "unmapped", "unmapped"]);
     const edits = imported.entries.filter(({ type }) => type === "context_edit");
     expect(edits).toEqual([
       expect.objectContaining({

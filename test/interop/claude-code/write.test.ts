@@ -441,6 +441,36 @@ describe("a session that goes back", () => {
     expect(shown(on.again)).toHaveLength(6);
   });
 
+  it("goes on behind the result of a subagent", async () => {
+    const task = { type: "tool_use", id: "c1", name: "Task", input: { prompt: "say hi" } };
+    const start = await adopted([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", task),
+      user("s1", null, "say hi", { isSidechain: true }),
+      user("r1", "a1", [result("c1", "hi")]),
+    ]);
+    expect(start.imported.entries.at(-1)).toMatchObject({ customType: "sessile.subagent" });
+    await start.session.appendMessage(userMessage("now"));
+    const { files, report } = await exportSession(start.session, { to: claudeCode, blobs: start.blobs });
+    expect(report.exact).toBe(true);
+    expect(linesOf(files[0]?.bytes).at(-1)).toMatchObject({ parentUuid: "r1" });
+  });
+
+  it("is written anew if one of its calls has the id of another", async () => {
+    const start = await adopted([
+      user("u1", null, "hello"),
+      reply("a1", "u1", "m1", call("c1")),
+      user("r1", "a1", [result("c1")]),
+      reply("a2", "r1", "m2", call("c1")),
+      reply("a3", "a2", "m2", call("c2")),
+      user("r2", "a3", [result("c1"), result("c2")]),
+    ]);
+    await start.session.appendMessage(userMessage("now"));
+    const { report } = await exportSession(start.session, { to: claudeCode, blobs: start.blobs });
+    expect(report.exact).toBe(false);
+    expect(report.findings.map(({ code }) => code)).toContain("callId");
+  });
+
   it("is written anew if its leaf is between two results, or before the first line", async () => {
     const start = await adopted();
     start.session.branch(start.find("out c2"));

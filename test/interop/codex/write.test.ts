@@ -312,6 +312,29 @@ describe("a session that was imported", () => {
     expect(shown).toEqual(["UserMessage", "AgentMessage", "AgentMessage"]);
   });
 
+  test("counts the tokens of its own replies and of those before", async () => {
+    const { go, session, imported } = await opened([sample("tools-0.98.jsonl")]);
+    const usage = { input: 100, output: 20, cacheRead: 30, cacheWrite: 0, totalTokens: 150 };
+    const before = entriesOf(imported, "message").flatMap(({ message }) =>
+      message.role === "assistant" && message.usage !== undefined ? [message.usage] : [],
+    );
+    const sum = (member: "input" | "output" | "cacheRead") =>
+      before.reduce((total, each) => total + each[member], usage[member]);
+    expect(sum("input") + sum("cacheRead")).toBeGreaterThan(130);
+    await session.appendMessage(userMessage("appended question"));
+    await session.appendMessage({ ...assistantMessage(own, "Appended answer."), usage });
+    const info = linesOf((await go()).files[0]).findLast(({ payload }) => payload.type === "token_count")
+      ?.payload.info;
+    expect(info).toMatchObject({
+      total_token_usage: {
+        input_tokens: sum("input") + sum("cacheRead"),
+        cached_input_tokens: sum("cacheRead"),
+        output_tokens: sum("output"),
+      },
+      last_token_usage: { input_tokens: 130, cached_input_tokens: 30, output_tokens: 20, total_tokens: 150 },
+    });
+  });
+
   test("says with a rollback that the leaf moved back to the start of a turn", async () => {
     const file = rollout([
       said("one"),
@@ -348,6 +371,7 @@ describe("a session that was imported", () => {
       // In the middle of a turn, behind a message that a rollback would drop, and before 0.98 knew rollbacks.
       [rollout(turns), (ids) => ids[3]],
       [rollout(turns), (ids) => ids[2]],
+      [rollout(turns), (ids) => ids[1]],
       [rollout(turns, { cli_version: "0.58.0" }), (ids) => ids[1]],
       [sample("turns-0.169.jsonl"), (ids) => ids[1]],
     ];
