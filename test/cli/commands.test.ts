@@ -8,9 +8,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { SessionEntry, UnknownEntry } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands/index.js";
+import { headline, messageLine, messageLines } from "../../src/cli/entry-text.js";
 import { type CallOptions, call } from "./call.js";
 import { packedCalls } from "./packed-calls.js";
 import { type Sample, sample } from "./sample.js";
@@ -102,6 +104,8 @@ describe("the name of a session", () => {
     expect(await inTwo(two.id.slice(0, 8))).toMatchObject({ code: 2, stdout: "" });
     expect((await inTwo(two.id.slice(0, 8))).stderr).toContain("names 2 sessions");
     expect((await inTwo(two.id)).code).toBe(0);
+    const { stdout } = await call(["ls"], { cwd: two.dir });
+    expect([stdout.includes(`  ${two.id}  `), stdout.includes(`  ${id}  `)]).toEqual([true, true]);
     expect(await call(["stats", two.id.slice(0, 8), two.id], { cwd: two.dir })).toMatchObject({ code: 2 });
     expect(await inTwo(two.id.slice(0, 3))).toMatchObject({ code: 3 });
   });
@@ -143,6 +147,87 @@ describe("show", () => {
       expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
       if (view[0] === "--json") expect(stdout).toContain("\\u202egpj.exe\\u009b2J");
     }
+  });
+});
+
+describe("an entry in a few words", () => {
+  it.each<[SessionEntry | UnknownEntry | undefined, string, string]>(
+    (
+      [
+        [undefined, "damaged", ""],
+        [{ type: "compaction", tokensBefore: 9, summary: "S" }, "compaction", "9 tokens before: S"],
+        [{ type: "branch_summary", summary: "B" }, "branch summary", "B"],
+        [{ type: "custom", customType: "acme", data: { a: 1 } }, "acme", '{"a":1}'],
+        [{ type: "custom", customType: "acme", data: "x".repeat(300) }, "acme", `"${"x".repeat(199)}`],
+        [{ type: "custom", customType: "acme" }, "acme", ""],
+        [{ type: "custom_message", customType: "note", content: "N" }, "note", "N"],
+        [
+          {
+            type: "custom_message",
+            customType: "note",
+            content: [{ type: "text", text: "N" }, { type: "image" }],
+          },
+          ...["note", "N "],
+        ],
+        [{ type: "model_change", provider: "acme", modelId: "m" }, "model", "acme m"],
+        [{ type: "thinking_level_change", thinkingLevel: "high" }, "thinking", "high"],
+        [{ type: "label", label: "L", targetId: "0123456789" }, "label", "L on 01234567"],
+        [{ type: "label", targetId: "0123456789" }, "label", "(cleared) on 01234567"],
+        [{ type: "session_info", name: "N", title: "T" }, "info", "T"],
+        [{ type: "session_info", name: "N" }, "info", "N"],
+        [{ type: "session_info" }, "info", ""],
+        [
+          { type: "usage", kind: "title", model: "m", usage: { totalTokens: 3 } },
+          "usage",
+          "title, m, 3 tokens",
+        ],
+        [{ type: "context_edit", targetId: "0123456789", replacement: null }, "omits", "01234567"],
+        [{ type: "context_edit", targetId: "0123456789", replacement: {} }, "edits", "01234567"],
+        [{ type: "message_update", targetId: "0123456789" }, "updates", "01234567"],
+        [{ type: "part_update", targetId: "0123456789" }, "updates", "01234567"],
+        [{ type: "leaf", targetId: null }, "leaf", "the start"],
+        [{ type: "leaf", targetId: "0123456789" }, "leaf", "01234567"],
+        [{ type: "context_pin", targetId: "0123456789", pinned: true }, "pins", "01234567"],
+        [{ type: "context_pin", targetId: "0123456789", pinned: false }, "unpins", "01234567"],
+        [{ type: "revert", targetId: "0123456789", undone: false }, "revert", "01234567"],
+        [{ type: "revert", targetId: "0123456789", undone: true }, "revert undone", "01234567"],
+        [{ type: "resource_view", resourceId: "res_1", reason: "R" }, "view", "res_1 R"],
+        [{ type: "resource_view", resourceId: "res_1" }, "view", "res_1 "],
+        [{ type: "resource_observation", text: "O" }, "observation", "O"],
+        [{ type: "unknown", entryType: "dream" }, "dream", "(unknown to this version)"],
+      ] as const
+    ).map(([entry, kind, text]) => [entry as unknown as SessionEntry, kind, text]),
+  )("%j: %s, %s", (entry, kind, text) => {
+    expect(headline(entry)).toEqual({ kind, text });
+  });
+
+  it("is that of its message: calls before text, and in full each block by its type", () => {
+    const ran = { role: "bashExecution", command: "ls", output: "a\nb", timestamp: 1 };
+    const summary = { role: "branchSummary", summary: "B", timestamp: 1 };
+    const reply = {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "hm" },
+        { type: "text", text: "so" },
+        { type: "toolCall", id: "c1", name: "read", arguments: { a: 1 } },
+        { type: "image", mimeType: "image/png", data: "AAAA" },
+        { type: "opaque", data: { type: "x" } },
+      ],
+    };
+    const of = (message: object) => [messageLine(message as never), messageLines(message as never)];
+    expect(of(ran)).toEqual(["$ ls", [{ text: "$ ls" }, { title: "output", text: "a\nb" }]]);
+    expect(of(summary)).toEqual(["B", [{ text: "B" }]]);
+    expect(of({ role: "user", content: "hello" })).toEqual(["hello", [{ text: "hello" }]]);
+    expect(of(reply)).toEqual([
+      expect.stringMatching(/^<read> .*so/),
+      [
+        { title: "thinking", text: "hm" },
+        { text: "so" },
+        { title: "call read c1", text: '{\n  "a": 1\n}' },
+        { title: "image image/png", text: "4 characters of base64" },
+        { title: "opaque", text: '{"type":"x"}' },
+      ],
+    ]);
   });
 });
 
@@ -239,12 +324,27 @@ describe("blobs", () => {
     writeFileSync(join(own.dir, ".sessile", file ?? ""), "rotten");
     expect(await inOwn("verify", "--json")).toMatchObject({ code: 1, json: [{ rotten: [own.ref] }] });
     expect((await inOwn("verify", "--json")).json[0]).toMatchObject({ missing: [own.ref] });
+    // The collector moved the rotten bytes aside.
+    expect((await inOwn("verify")).stdout).toBe(
+      `0 blobs, 0 B\nmissing ${own.ref}\n0 without a reference, 0 B\n`,
+    );
+    expect(await inOwn("gc")).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(`\nmissing ${own.ref}\n$`),
+    });
+    const damaged = await call(["diagnose", "latest"], { cwd: own.dir });
+    expect([damaged.code, damaged.stdout]).toEqual([
+      1,
+      expect.stringContaining(`blob ${own.ref} is missing`),
+    ]);
   });
 
   it("are not collected if a session is damaged", async () => {
     using own = await sample();
     appendFileSync(own.path, '{"type":"message","id":\n');
     const words = ["blobs", "gc", ".sessile", "--sessions", ".sessile/sessions"];
+    const verified = await call(words.with(1, "verify"), { cwd: own.dir });
+    expect([verified.code, verified.stdout]).toEqual([1, expect.stringMatching(/^incomplete .*: \S/m)]);
     const { code, stderr } = await call(words, { cwd: own.dir });
     expect([code, stderr]).toEqual([3, expect.stringContaining("COLLECTION_REFUSED")]);
   });
@@ -362,6 +462,148 @@ describe("every command", () => {
       expect([name, called.json.every(isObject)]).toEqual([name, true]);
       expect([name, called.json.length]).toEqual([name, lists.includes(name) ? called.json.length || 1 : 1]);
     }
+  });
+});
+
+describe("the words and the text of a command", () => {
+  it("are what they were, but for times, ids and places in the file", async () => {
+    using own = await sample();
+    const told = async (...words: readonly string[]) => {
+      const { code, stdout, stderr } = await call(words, { cwd: own.dir });
+      const names = {
+        file: own.path,
+        blob: own.ref,
+        session: own.id,
+        "short id": own.id.slice(0, 13),
+        ...own.ids,
+      };
+      const plain = Object.entries(names)
+        .reduce((text, [name, value]) => text.replaceAll(value, `<${name}>`), `${stdout}${stderr}`)
+        .replaceAll(own.dir, "<dir>")
+        .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+Z?/g, "<time>")
+        .replace(/offset \d+/g, "offset <at>")
+        .replace(/\b[0-9a-f]{8}\b/g, "<id>");
+      return [code, ...plain.split("\n").slice(0, -1)];
+    };
+    const stores = [".sessile", "--sessions", ".sessile/sessions"];
+    expect(await told("-V")).toEqual([0, "0.0.0"]);
+    expect(await told("--version")).toEqual([0, "0.0.0"]);
+    expect(await told("blobs")).toEqual([
+      2,
+      "sessile: blobs: expected ls, verify, gc",
+      "Try: sessile --help",
+    ]);
+    expect(await told("shwo")).toEqual([
+      ...[2, "sessile: there is no command shwo; did you mean show?", "Try: sessile --help"],
+    ]);
+    expect(await told("ls", "x", "y")).toEqual([2, 'sessile: ls: unexpected "y"', "Try: sessile ls --help"]);
+    expect(await told("stats")).toEqual([2, "sessile: stats: missing S", "Try: sessile stats --help"]);
+    expect((await told("diagnose", "latest", "--agent", "codex"))[0]).toBe(2);
+    expect((await told("redact", "latest", "--to", "x.jsonl", "--blobs", "x"))[0]).toBe(2);
+    expect((await told("blobs", "-h"))[3]).toBe(
+      "  blobs ls      List blobs, with the sessions that refer to them",
+    );
+    expect(await told("diagnose", "latest")).toEqual([0, "sound: 8 lines, 3 kB: <file>"]);
+    expect(await told("diagnose", "./absent.jsonl")).toEqual([
+      ...[3, "sessile: there is no file <dir>/absent.jsonl (SESSION_NOT_FOUND)"],
+    ]);
+    expect(await told("redact", "latest", "--to", "a.jsonl", "--rule", "/notes/i", "--json")).toEqual([
+      ...[0, '{"file":"<dir>/a.jsonl","replaced":{"custom":3}}'],
+    ]);
+    expect(await told("redact", "latest", "--to", "b.jsonl", "--rule", "github-token")).toEqual([
+      ...[0, "<dir>/b.jsonl", "no secret of a known form"],
+    ]);
+    expect(await told("redact", "latest", "--to", "c.jsonl", "--rule", "/notes/i")).toEqual([
+      ...[0, "<dir>/c.jsonl", "       3  custom"],
+    ]);
+    expect(await told("redact", "latest", "--to", "d.jsonl", "--rule", "gitub-token")).toEqual([
+      2,
+      'sessile: --rule: there is no rule "gitub-token"; did you mean github-token or gitlab-token? An expression is written /…/',
+      "Try: sessile redact --help",
+    ]);
+    expect((await told("export", "latest", "--to", "codex", "-o", "out")).slice(2)).toEqual([
+      "resume with: codex resume <session>",
+      "record        read  entries  kept as is",
+      "message          4        4           0",
+      "session_info     1        1           0",
+      "branch 2 entries of other branches",
+    ]);
+    expect(await told("ls")).toEqual([
+      0,
+      expect.stringMatching(/^agent {4}id {13}modified {10}turns {2}size {2}project +title$/),
+      expect.stringMatching(/^sessile {2}<short id> {2}<time> {6}1 {2}3 kB {2}sessile-cli-\w+ {2}Notes$/),
+    ]);
+    expect(await told("stats", "latest")).toEqual([
+      0,
+      "1 sessions, 1 turns, 1 tool calls (1 failed), 0 compactions",
+      "",
+      "     calls  input  output  cache read  cache write  total     cost",
+      "all      1    100      20       1,000           10  1,130  $0.0006",
+      expect.stringMatching(/^prices as of \d{4}-\d\d-\d\d$/),
+      "",
+      "Cached part of the prompt by turn",
+      "1: 90 %",
+      "",
+      "Context at the leaf: about 66 tokens",
+      "       31   47 %  user",
+      "       16   24 %  result of read",
+      "       10   15 %  call of read",
+      "        9   14 %  assistant",
+    ]);
+    const [user, reply, result, side, failed, leaf] = [
+      ...[
+        "user: Write notes on this project. [image dot.png, image/png, 70 B, res_",
+        "assistant: <read> I look first.",
+      ],
+      ...["toolResult: read: # Tally 漢字 👍🏽", "assistant: Done: NOTES.md is written."],
+      "toolResult: read: (failed) \\u001b[31mred\\u001b]0;title\\u0007\\u202egpj.exe\\u009b2J next",
+      "assistant: Nothing is readable.",
+    ];
+    expect(await told("show", "latest")).toEqual([
+      ...[0, "<session> <dir> Notes"],
+      expect.stringContaining(`  <first> ${user}`),
+      `  <call> ${reply}`,
+      ...[`    <id> ${result}`, `    <side> ${side}`, `    <id> ${failed}`, `    <leaf> ${leaf}`],
+      "*   <id> info: Notes",
+    ]);
+    expect(await told("diff", "latest", own.ids.side, "leaf")).toEqual([
+      ...[1, "Entries after <call>", `- <id> ${result}`, `- <side> ${side}`],
+      ...[`+ <id> ${failed}`, `+ <leaf> ${leaf}`, "+ <id> info: Notes", "", "Context: 2 messages in both"],
+      ...[`- <id> ${result}`, `- <side> ${side}`, `+ <id> ${failed}`, `+ <leaf> ${leaf}`],
+    ]);
+    expect(await told("project", "latest", "--target", "anthropic")).toEqual([
+      ...[0, "anthropic-messages, claude-sonnet-5"],
+      "67 tokens estimated: 66 of text, 1 of 1 images, 0 of documents; body 780 B",
+      ...["endsWithAssistant the last turn is the model's", "nothing is lost"],
+      ...["within imageCount: 0 % of 600", "within bodyBytes: 0 % of 32.0 MB"],
+    ]);
+    expect(await told("blobs", "ls", ...stores)).toEqual([...[0, "<blob>      70 B  <time>  1 sessions"]]);
+    expect(await told("blobs", "verify", ...stores)).toEqual([
+      ...[0, "1 blobs, 70 B", "0 without a reference, 0 B"],
+    ]);
+    expect(await told("blobs", "gc", ...stores)).toEqual([
+      ...[0, "1 sessions, 1 references", "kept             1      70 B"],
+      ...["recent", "trashed", "restored", "deleted", "waiting"].map(
+        (name) => `${name.padEnd(8)}         0       0 B`,
+      ),
+    ]);
+    expect((await told("blobs", "gc", ...stores, "--dry-run")).at(-1)).toBe("nothing was changed");
+    expect(await told("sync", ".sessile/sessions", "copy/sessions")).toEqual([
+      ...[0, "1 sessions, 1 changed: 7 entries, 3 kB", "1 blobs, 70 B"],
+    ]);
+    const lines = readFileSync(own.path, "utf8").split("\n");
+    writeFileSync(own.path, lines.map((line, at) => (at === 3 ? line.slice(0, 40) : line)).join("\n"));
+    expect(await told("diagnose", own.path)).toEqual([
+      1,
+      "damaged: 1 of 8 lines (40 bytes) cannot be read, 1 entry has lost its parent, 3 kB: <file>",
+      ...["  error INVALID_JSON line 4, offset <at>: the line is not JSON"],
+      ...["  error ORPHAN line 5, offset <at>: the parent is not in the log"],
+    ]);
+    expect(await told("salvage", own.path, "--to", "whole.jsonl")).toEqual([
+      ...[1, "<dir>/whole.jsonl: 7 lines kept (3 kB), 1 lost (40 B)"],
+      "  error INVALID_JSON line 4, offset <at>: the line is not JSON",
+      "  1 entries have a place though their line or parent is lost",
+    ]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { CommandContext, CommandRow } from "../../src/cli/command.js";
+import { codeOf } from "../../src/cli/output.js";
 import { runProgram } from "../../src/cli/program.js";
 
 /** What a command writes to a terminal, in order, with the clock under control. */
@@ -42,6 +43,11 @@ async function written(
 }
 
 const cleared = (text: string) => ["err", `\r${" ".repeat(text.length)}\r`] as const;
+
+it("names an error by its code or class, and what is no error too", () => {
+  const coded = Object.assign(new Error("x"), { code: "ENOENT" });
+  expect([coded, new TypeError("x"), "text"].map(codeOf)).toEqual(["ENOENT", "TypeError", "Error"]);
+});
 
 describe("progress", () => {
   it("shows the time of any command after half a second, and is gone before data and at the end", async () => {
