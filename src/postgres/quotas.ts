@@ -77,7 +77,7 @@ function statementsOf(schema: string) {
     /** partition */
     usage: `select used::text, added::text from ${quota} as quota where partition = $1`,
     /** partition, listed bytes, added bytes before */
-    recount: `insert into ${quota} as quota (partition, used) values ($1, $2::bigint - $3::bigint)
+    recount: `insert into ${quota} as quota (partition, used) values ($1, $2::bigint)
       on conflict (partition) do update set used = $2::bigint + quota.added - $3::bigint`,
   };
 }

@@ -117,7 +117,9 @@ export class SqliteLog implements SessionLog, IndexedLog {
       params: [...of, offset, ...of],
     });
     if (changes.length === 0) {
-      await database.retrying(operation, () => database.transaction([deletionBefore(base, condition)]));
+      const deletion = [deletionBefore(base, condition), { sql: sql.shown, params: this.key }];
+      const [now] = await database.retrying(operation, () => database.transaction(deletion));
+      if (Number(now?.head) !== head) throw await this.#writer.refusal(head);
       return { position: expected, removed, remaining: remainingInDatabase };
     }
     const { end, rows, moves, shown } = planRewriting(session, changes, sql, condition);

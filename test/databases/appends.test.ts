@@ -1,9 +1,9 @@
 import { userMessage } from "sessile/content";
-import type { Session } from "sessile/session";
+import type { LogPosition, Session, SessionLog } from "sessile/session";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
-import { type Call, engines, storeOf, type Tables } from "./subjects.js";
+import { type Backend, type Call, engines, storeOf, type Tables } from "./subjects.js";
 
 beforeAll(async () => {
   await pglite();
@@ -199,5 +199,111 @@ describe.each(engines)("an append to $name", ({ start, lostConnection, busy, ful
       for await (const { id } of storeWith().list()) expect(typeof id).toBe("string");
       expect(calls).toBeGreaterThan(5);
     });
+  });
+});
+
+describe.each(engines)("in $name, a write that another one precedes", ({ start }) => {
+  const at = "2026-01-01T00:00:00.000Z";
+  const encode = (...lines: readonly string[]) => lines.map((line) => new TextEncoder().encode(`${line}\n`));
+  const header = (id: string) => `{"type":"session","version":3,"id":"${id}","timestamp":"${at}","cwd":"/"}`;
+  const entry = (id: string, type = "custom", rest = `"customType":"apple"`) =>
+    `{"type":"${type}","id":"${id}","parentId":null,"timestamp":"${at}",${rest}}`;
+  const name = entry("e0000009", "session_info", `"name":"late"`);
+
+  /** A session of three lines, of which the first ones were replaced. */
+  async function put(backend: Backend, id: string, partition = "") {
+    const { log, position } = await backend.create({ id, partition, cwd: "/", timestamp: at });
+    const { position: end } = await log.append(encode(header(id), entry("e0000000")), position);
+    const next = (await log.replace?.(encode(header(id), entry("e0000001")), end)) as LogPosition;
+    const appended = await log.append(encode(entry("e0000002", "message", said("first"))), next);
+    return { log, ...appended };
+  }
+  const said = (content: string) => `"message":{"role":"user","content":"${content}","timestamp":1}`;
+
+  /** All rows of the tables, and the candidates of a search. */
+  async function stateOf(tables: Tables): Promise<unknown> {
+    const found: unknown[] = [];
+    for (const partition of ["", "other"])
+      for await (const each of tables.direct().search?.({ partition, anyOf: [["apple"]] }) ?? [])
+        found.push({ ...each, at: [...each.at].sort() });
+    const rows = [await tables.rows("select * from session"), await tables.rows("select * from entry")];
+    return [...rows.map((some) => some.map((row) => JSON.stringify(row, bigints)).sort()), found];
+  }
+  const bigints = (_: string, value: unknown) => (typeof value === "bigint" ? `${value}` : value);
+
+  type Written = Awaited<ReturnType<typeof put>>;
+  const writes: Readonly<Record<string, (written: Written) => Promise<unknown> | undefined>> = {
+    "an append of a line": ({ log, position }) => log.append(encode(entry("e0000003")), position),
+    "an append of lines": ({ log, position }) =>
+      log.append(encode(entry("e0000003"), entry("e0000004")), position),
+    "an append that a list shows": ({ log, position }) => log.append(encode(name), position),
+    "a replacement": ({ log, position }) => log.replace?.(encode(header("s"), entry("e0000003")), position),
+    "an erasure": ({ log, position, at: [place = 0] }) => {
+      const length = entry("e0000002", "message", said("first")).length;
+      const [line = new Uint8Array()] = encode(entry("e0000002", "message", said("gone")));
+      return log.erase?.([{ at: place, length, line }], position);
+    },
+  };
+  const others: Readonly<Record<string, readonly [string, (backend: Backend) => Promise<unknown>]>> = {
+    "an append": [
+      "CONCURRENT_WRITER",
+      async (backend) => {
+        const log = (await backend.open("s", { partition: "", mode: "write" })) as SessionLog;
+        let end = "" as LogPosition;
+        for await (const { next } of log.read(undefined)) end = next;
+        await log.append(encode(entry("e0000005")), end);
+      },
+    ],
+    "a session of the same name and lines": [
+      "SESSION_NOT_FOUND",
+      async (backend) => {
+        await backend.delete("s", { partition: "" });
+        await put(backend, "s");
+      },
+    ],
+  };
+  for (const [other, [code, act]] of Object.entries(others))
+    it.each(Object.entries(writes))(`${other} before %s: nothing changes`, async (_, write) => {
+      const tables = await start({ search: true });
+      const written = await put(tables.backend(), "s");
+      await put(tables.direct(), "s", "other");
+      await put(tables.direct(), "t");
+      let before: unknown;
+      tables.faults.before = async ({ isWrite }) => {
+        if (!isWrite || before !== undefined) return;
+        before = "under way";
+        await act(tables.direct());
+        before = await stateOf(tables);
+      };
+      await expect(write(written)).rejects.toMatchObject({ code });
+      expect(before).toHaveLength(3);
+      expect(await stateOf(tables)).toEqual(before);
+    });
+
+  it.each(Object.entries(writes))("without one, %s concerns its own session alone", async (_, write) => {
+    const tables = await start({ search: true });
+    await put(tables.direct(), "s", "other");
+    await put(tables.direct(), "t");
+    const before = await stateOf(tables);
+    await write(await put(tables.backend(), "s"));
+    expect(await stateOf(tables)).not.toEqual(before);
+    expect(await tables.direct().delete("s", { partition: "" })).toBe(true);
+    expect(await stateOf(tables)).toEqual(before);
+  });
+
+  it("old lines are not said to be removed if they are not", async () => {
+    const tables = await start();
+    const { log, position } = await put(tables.backend(), "s");
+    let isLate = false;
+    tables.faults.before = async ({ isDelete }) => {
+      if (!isDelete || isLate) return;
+      isLate = true;
+      await others["an append"]?.[1](tables.direct());
+    };
+    const erased = await log.erase?.([], position).catch((error: unknown) => error);
+    const [row] = await tables.rows("select count(*) as n from entry");
+    expect(isLate).toBe(true);
+    if (erased instanceof Error) expect([erased, row]).toMatchObject([{ code: "CONCURRENT_WRITER" }, {}]);
+    else expect(Number(row?.n)).toBe(4);
   });
 });

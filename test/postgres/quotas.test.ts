@@ -4,13 +4,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { holdAgainstModel } from "../support/blob-quotas.js";
 import { rounds } from "../support/rounds.js";
-import { emptyStore, FaultyDriver, lostConnection, pglite, serverError, startMs } from "./pglite.js";
+import { FaultyDriver, lostConnection, pglite, serverError, startMs } from "./pglite.js";
 
 const schema = "quotas";
 const refs = { a: `sha256:${"a".repeat(64)}`, b: `sha256:${"b".repeat(64)}` } as const;
 
 beforeAll(async () => {
-  await emptyStore(schema);
+  const db = await pglite();
+  await db.query(`drop schema if exists ${schema} cascade`);
+  await postgresBlobQuotas({ db, schema }).migrate();
 }, startMs);
 
 async function emptyQuotas(): Promise<{ readonly db: FaultyDriver; readonly quotas: BlobQuotas }> {
@@ -87,5 +89,56 @@ describe("quotas in PGlite", () => {
     };
     await quotas.remove("", refs.b, 30);
     expect((await quotas.usage("")).used).toBe(50);
+  });
+
+  it("count a reservation for its lease, and tell of those alone that it left behind", async () => {
+    const { quotas } = await emptyQuotas();
+    await quotas.recount("", 0, 0);
+    const [past, future] = [0, 60_000].map((leaseMs) => ({ quota: 100, leaseMs }));
+    const reserve = (id: string, bytes: number, options = future, ref?: typeof refs.a) =>
+      quotas.reserve("", { id, bytes, ...(ref && { ref }) }, options as NonNullable<typeof options>);
+    await reserve("expired", 90, past);
+    expect(await reserve("unnamed", 40)).toEqual({ reserved: true, used: 0, expired: [] });
+    expect(await reserve("named", 40, future, refs.a)).toEqual({ reserved: true, used: 40, expired: [] });
+    expect(await reserve("third", 21)).toEqual({ reserved: false, used: 80, expired: [] });
+    expect(await reserve("third", 20)).toMatchObject({ reserved: true, used: 80 });
+    // A reservation that does not fit leaves the one of the same id.
+    await quotas.end("", "third", 0);
+    await reserve("again", 10, past);
+    expect(await reserve("again", 30, past)).toMatchObject({ reserved: false });
+    expect(await quotas.end("", "again", 10)).toBe(true);
+  });
+
+  it("end, add and remove in one partition, and keep the count of a ref that is reserved", async () => {
+    const { quotas } = await emptyQuotas();
+    const options = { quota: 1000, leaseMs: 60_000 };
+    for (const partition of ["", "acme"]) {
+      await quotas.recount(partition, 100, 0);
+      await quotas.reserve(partition, { id: "named", bytes: 10, ref: refs.a }, options);
+      await quotas.reserve(partition, { id: "unnamed", bytes: 10 }, options);
+    }
+    await quotas.remove("", refs.a, 30);
+    expect(await quotas.usage("")).toEqual({ used: 100, added: 0 });
+    expect(await quotas.end("", "named", 10)).toBe(false);
+    expect(await quotas.end("", "unnamed", 10)).toBe(true);
+    await quotas.add("", 5);
+    await quotas.remove("", refs.b, 1000);
+    expect(await quotas.usage("")).toEqual({ used: 0, added: 15 });
+    expect(await quotas.usage("acme")).toEqual({ used: 100, added: 0 });
+    expect(await quotas.end("acme", "named", 10)).toBe(true);
+    expect(await quotas.end("acme", "unnamed", 10)).toBe(true);
+  });
+
+  it("fail with the name of the partition, a migration too", async () => {
+    const { db, quotas } = await emptyQuotas();
+    db.before = () => {
+      throw serverError("53100");
+    };
+    for (const [act, path] of [
+      [quotas.usage(""), "quota of the unnamed partition"],
+      [quotas.usage("acme"), "quota of acme"],
+      [postgresBlobQuotas({ db, schema }).migrate(), schema],
+    ] as const)
+      await expect(act).rejects.toMatchObject({ code: "STORAGE_FAILED", details: { path } });
   });
 });

@@ -112,7 +112,7 @@ export async function holdAgainstModel(
     recount,
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+    fc.asyncProperty(fc.boolean(), fc.array(step, { maxLength: 40 }), async (isCounted, steps) => {
       const quotas = await open();
       const partitions = new Map<string, ModelPartition>();
       const model = (name: string): ModelPartition => {
@@ -120,6 +120,11 @@ export async function holdAgainstModel(
         partitions.set(name, known);
         return known;
       };
+      // Before its first count a partition grants no reservation.
+      for (const name of isCounted ? ["", "acme", "Acme"] : []) {
+        await quotas.recount(name, 50, 0);
+        model(name).used = 50;
+      }
       for (const run of steps) {
         await run(quotas, model);
         for (const [name, { used, added }] of partitions)
