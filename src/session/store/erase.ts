@@ -120,7 +120,9 @@ export async function eraseEntries(
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
     if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
     if (plan.isRepeated && options.blobs !== undefined)
-      notes.add("blobs of entries that were erased before, until a collection");
+      notes.add(
+        "blobs of entries that were erased before, until two collections, and damaged ones in quarantine",
+      );
     const { location } = session;
     done.push({
       partition: target.partition,
