@@ -1,5 +1,6 @@
 import { Pool } from "pg";
-import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import postgres from "postgres";
+import { type PostgresQuery, postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -30,7 +31,7 @@ afterAll(async () => {
 });
 
 /** Each handle shares the pool, whose connections are given to any query. */
-function fixtureOn(db: Pool, search = false): ConformanceFixture {
+function fixtureOn(db: PostgresQuery, search = false): ConformanceFixture {
   const backend = postgresSessionBackend({ db, search });
   return {
     open: () => postgresSessionStore({ db, maxLineBytes, search }),
@@ -56,15 +57,28 @@ function fixtureOn(db: Pool, search = false): ConformanceFixture {
   };
 }
 
+type Connected = PostgresQuery & { end(): Promise<void> };
+
+const byPg = (url: string): Connected => new Pool({ connectionString: url, max: 8 });
+/** As docs/reference/postgres.md has it. */
+const byPostgresJs = (url: string): Connected => {
+  const sql = postgres(url, { fetch_types: false, max: 8, onnotice() {} });
+  return {
+    query: async (text, values) => ({ rows: await sql.unsafe(text, values as never) }),
+    end: () => sql.end(),
+  };
+};
+
 describe.each([
-  ["on a server, by pg's Pool", withoutPostgres, () => server?.url],
-  ["on a server, by PgBouncer in transaction mode", withoutPgBouncer, () => bouncer?.url],
-] as const)("sessions %s", (_, without, url) => {
-  let pool: Pool;
+  ["on a server, by pg's Pool", withoutPostgres, () => server?.url, byPg],
+  ["on a server, by postgres.js", withoutPostgres, () => server?.url, byPostgresJs],
+  ["on a server, by PgBouncer in transaction mode", withoutPgBouncer, () => bouncer?.url, byPg],
+] as const)("sessions %s", (_, without, url, connect) => {
+  let pool: Connected;
   beforeAll(() => {
-    pool = new Pool({ connectionString: url(), max: 8 });
+    if (without === undefined) pool = connect(url() ?? "");
   });
-  afterAll(() => pool.end());
+  afterAll(() => pool?.end());
 
   for (const { name, run } of sessionStoreConformance) {
     test(name, { timeout: 30_000 }, async ({ skip }) => {
