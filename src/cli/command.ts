@@ -13,7 +13,7 @@ export interface OptionSpec {
   readonly value?: string;
   /** The only values that it accepts. */
   readonly choices?: readonly string[];
-  /** Values that completion offers, among others that it accepts. */
+  /** Values that help and completion name, among others that it accepts. */
   readonly offers?: readonly string[];
   /** Whether it may be given more than once. */
   readonly multiple?: boolean;

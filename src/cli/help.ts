@@ -58,9 +58,10 @@ export function optionWord({ name, short, value }: OptionSpec): string {
   return `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
 }
 
-/** The description of an option, with its values. */
-export function describe({ description, choices, multiple }: OptionSpec): string {
-  const values = choices === undefined ? "" : ` One of: ${choices.join(", ")}.`;
+/** The description of an option, with the values that are known. */
+export function describe({ description, choices, offers, multiple }: OptionSpec): string {
+  const [opening, named] = choices === undefined ? ["Such as", offers] : ["One of", choices];
+  const values = named === undefined ? "" : ` ${opening}: ${named.join(", ")}.`;
   return `${description}${values}${multiple ? " May be repeated." : ""}`;
 }
 

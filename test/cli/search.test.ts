@@ -249,6 +249,32 @@ describe("search", () => {
   });
 });
 
+describe("a role that finds nothing", () => {
+  it("is named with those that are known, unless it is one of them", async () => {
+    const dir = folder();
+    const store = fileSessionStore({ dir, durability: "os" });
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("a reef"));
+    await session.append([{ type: "label", targetId: session.leafId as string, label: "wharf" }]);
+    await session.close();
+    const run = (word: string, role: string, ...more: readonly string[]) =>
+      call(["search", word, "--dir", dir, "--role", role, ...more], { cwd: dir });
+    const { stdout, stderr, code } = await run("reef", "User");
+    expect([stdout, code]).toEqual(["", 1]);
+    expect(stderr).toMatch(
+      /^sessile: --role: nothing found for "User"; known are user, assistant.*\(role\)\n$/,
+    );
+    expect(JSON.parse((await run("reef", "User", "--json")).stderr)).toMatchObject({
+      warning: { code: "role", message: expect.stringContaining("session_info") },
+    });
+    expect(await run("reef", "assistant")).toMatchObject({ stderr: "", code: 1 });
+    expect(await run("reef", "user")).toMatchObject({ stderr: "", code: 0 });
+    expect(await run("wharf", "label")).toMatchObject({ stderr: "", code: 0 });
+    const { stdout: help } = await call(["search", "--help"]);
+    expect(help.replace(/\s+/g, " ")).toContain("Such as: user, assistant, toolResult");
+  });
+});
+
 describe("the progress of a search", () => {
   it("counts the sessions also while it is not shown", async () => {
     const dir = folder();

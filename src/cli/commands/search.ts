@@ -16,6 +16,12 @@ import { findSessions, queryOf } from "../sources.js";
 /** As in a store's search. */
 const defaultLimit = 100;
 
+/** The roles of messages with text, then the types of other entries with text. Other programs may add some. */
+const roles = [
+  ...["user", "assistant", "toolResult", "system", "bashExecution", "custom"],
+  ...["compaction", "branch_summary", "custom_message", "label", "session_info", "resource_observation"],
+];
+
 export const search: CommandBody = {
   description: [
     "An entry is found if it has all of the words, in any case; a word also finds longer ones that begin with it.",
@@ -31,7 +37,7 @@ export const search: CommandBody = {
     {
       name: "role",
       value: "ROLE",
-      offers: ["user", "assistant", "toolResult", "compaction"],
+      offers: roles,
       description: "Only messages of this role, or entries of this type.",
     },
     { name: "since", value: "T", description: "Only entries since: a date, or an age such as 7d." },
@@ -88,6 +94,10 @@ export const search: CommandBody = {
     }
     if (given === undefined && hits > defaultLimit)
       out.warn({ code: "limit", message: `more than ${defaultLimit} entries match; -n N shows more` });
+    if (hits === 0 && role !== undefined && !roles.includes(role)) {
+      const message = `--role: nothing found for ${JSON.stringify(role)}; known are ${roles.join(", ")}`;
+      out.warn({ code: "role", message });
+    }
     return hits === 0 ? 1 : 0;
   },
 };
