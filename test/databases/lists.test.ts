@@ -1,4 +1,6 @@
 import { userMessage } from "sessile/content";
+import { eraseEntries, memorySessionStore, type SessionStore } from "sessile/session";
+import { copySessions } from "sessile/sync";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
@@ -92,5 +94,45 @@ describe.each(engines)("a list of $name", ({ start }) => {
     expect((await fork.context()).items).toHaveLength(2);
     const late = log.append([new TextEncoder().encode("{}\n")], end);
     await expect(late).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  });
+
+  it("shows what the lines say, after erasures, forks up to any entry, and forks of both", async () => {
+    const store = storeOf((await start({ search: true })).direct());
+    const session = await store.create({ cwd: "/work", id: "a" });
+    const text = (content: string) => ({ type: "message", message: userMessage(content) }) as const;
+    await session.append([{ type: "custom", customType: "x" }]);
+    await session.updateInfo({ title: "early" });
+    await session.append([text("first apple"), text("second")]);
+    await session.updateInfo({ title: "late" });
+    await session.append([text("last")]);
+    const ids = [...session.tree.walk()].map(({ node }) => node.id);
+    for (const [index, id] of ids.entries()) {
+      await (await store.fork("a", { id: `fork${index}`, upTo: id })).close();
+      await (await store.fork("a", { id: `erased${index}` })).close();
+      await eraseEntries(store, `erased${index}`, [id], { reason: "a request" });
+      await (await store.open(`erased${index}`, { mode: "write" })).append([text("later")]);
+      const upTo = ids.at(-2) as string;
+      await (await store.fork(`erased${index}`, { id: `both${index}`, upTo })).close();
+      await (await store.fork(`erased${index}`, { id: `whole${index}` })).close();
+    }
+    // A store in memory reads the lines, instead of what it noted of them.
+    const copied = memorySessionStore();
+    await copySessions(store, copied);
+    const shown = async (from: SessionStore) => {
+      const found: Record<string, unknown> = {};
+      for await (const { id, title, firstMessage, counts, cwd, size } of from.list({ stats: true }))
+        found[id] = { title, firstMessage, counts, cwd, size };
+      return found;
+    };
+    const wanted = await shown(copied);
+    expect(Object.keys(wanted)).toHaveLength(1 + 4 * ids.length);
+    expect(await shown(store)).toEqual(wanted);
+    const hits = async (from: SessionStore) => {
+      const found: string[] = [];
+      for await (const { sessionId, entryId } of from.search({ text: "apple" }))
+        found.push(`${sessionId} ${entryId}`);
+      return found.sort();
+    };
+    expect(await hits(store)).toEqual(await hits(copied));
   });
 });
