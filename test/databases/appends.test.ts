@@ -306,4 +306,44 @@ describe.each(engines)("in $name, a write that another one precedes", ({ start }
     if (erased instanceof Error) expect([erased, row]).toMatchObject([{ code: "CONCURRENT_WRITER" }, {}]);
     else expect(Number(row?.n)).toBe(4);
   });
+
+  const sources: Readonly<Record<string, readonly [boolean, (backend: Backend) => Promise<unknown>]>> = {
+    "gets another line": [true, others["an append"]?.[1] as (backend: Backend) => Promise<unknown>],
+    "becomes another one": [false, others["a session of the same name and lines"]?.[1] as never],
+    "is replaced": [
+      false,
+      async (backend) => {
+        const log = (await backend.open("s", { partition: "", mode: "write" })) as SessionLog;
+        let end = "" as LogPosition;
+        for await (const { next } of log.read(undefined)) end = next;
+        await log.replace?.(
+          encode(header("s"), entry("e0000001"), entry("e0000002"), entry("e0000003")),
+          end,
+        );
+      },
+    ],
+  };
+  it.each(Object.entries(sources))(
+    "a copy of a session that %s has its lines or none",
+    async (_, [isDone, act]) => {
+      const tables = await start({ search: true });
+      const source = await put(tables.backend(), "s");
+      const { log } = await tables.backend().create({ id: "copy", partition: "", cwd: "/", timestamp: at });
+      const first = encode(header("copy"))[0] as Uint8Array;
+      const beyond = { at: 1_000_000, length: 1 };
+      expect(await log.copy?.(source.log, first, source.position, beyond)).toBe(false);
+      let before: unknown;
+      tables.faults.before = async ({ isWrite }) => {
+        if (!isWrite || before !== undefined) return;
+        before = "under way";
+        await act(tables.direct());
+        before = await stateOf(tables);
+      };
+      expect(await log.copy?.(source.log, first, source.position)).toBe(isDone);
+      expect(before).toHaveLength(3);
+      if (!isDone) return expect(await stateOf(tables)).toEqual(before);
+      const session = await storeOf(tables.direct()).open("copy");
+      expect([...session.tree.walk()].map(({ node }) => node.id)).toEqual(["e0000001", "e0000002"]);
+    },
+  );
 });

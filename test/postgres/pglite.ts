@@ -11,7 +11,7 @@ export function pglite(): Promise<PGlite> {
 }
 
 /** How long a server may take to start on a machine with other work. */
-export const startMs = 60_000;
+export const startMs = 180_000;
 
 /** A store with empty tables in a schema of its own. */
 export async function emptyStore(

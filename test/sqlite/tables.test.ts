@@ -4,6 +4,7 @@ import { type LogPosition, type SessionLog, sessionStore } from "sessile/session
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { linesBackwards } from "../../src/sqlite/backwards.js";
+import { planRewriting } from "../../src/sqlite/erasure.js";
 import { LineJoiner } from "../../src/sqlite/lines.js";
 import { migrationsBetween, tablesVersion, versionTable } from "../../src/sqlite/tables.js";
 import { closeDatabases, FaultyDriver, memoryDriver } from "./databases.js";
@@ -305,6 +306,39 @@ describe("lines", () => {
     expect(rowsOf("select base, entries, messages from sessile_session")).toEqual([
       { base: size, entries: 2, messages: 2 },
     ]);
+  });
+
+  it("of an erasure follow each other after the old end, moved in parts", () => {
+    const megabyte = 1024 * 1024;
+    const [base, head] = [100, 100 + 20 * megabyte];
+    const places = [500, 9 * megabyte, 9 * megabyte + 31, head - 41];
+    const changes = places.map((at, index) => ({
+      at,
+      length: index === 3 ? 40 : 30,
+      line: encode(["x".repeat(10 * index)])[0] as Uint8Array,
+    }));
+    const session = { base, head, header_at: 100, preview_at: 531, info_at: head - 41, preview: null };
+    const sql = { moveRows: "move" } as Parameters<typeof planRewriting>[2];
+    const { end, rows, moves, shown } = planRewriting(session, changes, sql, ["p", "id", "e", head]);
+    const parts = rows.map(({ at, bytes }) => [at, at + bytes.length]);
+    for (const { params } of moves) {
+      const [shift, ...rest] = params as [number, ...unknown[]];
+      expect(rest.slice(0, 4)).toEqual(["p", "id", "e", head]);
+      const [from, to] = rest.slice(4) as [number, number];
+      expect(to - from).toBeLessThanOrEqual(8 * megabyte);
+      parts.push([from + shift, to + shift]);
+    }
+    parts.sort(([a = 0], [b = 0]) => a - b);
+    let last = head;
+    for (const [from, to = 0] of parts) {
+      expect(from).toBe(last);
+      last = to;
+    }
+    expect(end).toBe(last);
+    // The lines have 1, 11, 21 and 31 bytes in place of 31, 31, 31 and 41.
+    expect(end - head).toBe(head - base - 70);
+    expect(moves).toHaveLength(5);
+    expect(shown).toEqual([head, head + 431 - 30, null, new Uint8Array()]);
   });
 
   it("that are replaced while one is read in part are read from the first one on", async () => {
