@@ -37,8 +37,6 @@ export interface RolloutMeta {
   readonly base: { readonly threadId: string; readonly end: number } | undefined;
   /** The thread of the agent that started this one. */
   readonly parentThread: string | undefined;
-  readonly nickname: string | undefined;
-  readonly role: string | undefined;
 }
 
 /** The file of a rollout. Its lines are parsed once, and kept only if it is the base of another one. */
@@ -179,7 +177,5 @@ function metaOf(line: RolloutLine | undefined): RolloutMeta | undefined {
     forkedFrom: textOf(payload.forked_from_id),
     base: baseThread === undefined || end === undefined ? undefined : { threadId: baseThread, end },
     parentThread: textOf(payload.parent_thread_id) ?? textOf(spawn?.parent_thread_id),
-    nickname: textOf(payload.agent_nickname) ?? textOf(spawn?.agent_nickname),
-    role: textOf(payload.agent_role) ?? textOf(spawn?.agent_role),
   };
 }

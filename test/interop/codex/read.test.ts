@@ -62,6 +62,21 @@ describe("items", () => {
     expect(replies.map((reply) => reply.usage)).toEqual([usage, usage, usage, usage, usage]);
   });
 
+  test("have usage once, though counts are repeated, are empty, or stand beside records", async () => {
+    const none = event({ type: "token_count", info: null });
+    const tokens = { input_tokens: 100, cached_input_tokens: 40, output_tokens: 20, total_tokens: 120 };
+    const usages = async (...lines: Parameters<typeof rollout>[0]) =>
+      repliesIn(await read(rollout(lines))).map(({ usage }) => usage?.totalTokens);
+    const turns = [said("one"), answered("1"), count(120), none, said("two"), answered("2")] as const;
+    expect(await usages(...turns, count(240))).toEqual([120, 120]);
+    // The same sum again is the same count, but of a new process.
+    expect(await usages(...turns, count(120))).toEqual([120, 120]);
+    const repeated = turns.filter((line) => line !== none);
+    expect(await usages(...repeated, count(120))).toEqual([120, undefined]);
+    const record = ["token_usage_record", { usage: { ...tokens, total_tokens: 7 } }] as const;
+    expect(await usages(said("one"), answered("1"), record, count(120))).toEqual([7]);
+  });
+
   test("of the harness are initial context, or keep their place", async () => {
     const imported = await read(
       rollout([
@@ -120,6 +135,30 @@ describe("items", () => {
     expect(shown).toMatchObject([{ content: [{ resource: { kind: "image" } }] }]);
   });
 
+  test("of converters and early versions have plain text, and calls as parts", async () => {
+    const parts = [
+      { type: "text", text: "I look." },
+      { type: "tool_use", id: "c1", name: "shell", input: { command: ["ls"] } },
+      { type: "tool_use", id: 7, name: "shell" },
+    ];
+    const imported = await read(
+      rollout([
+        said("Go"),
+        item({ type: "message", role: "assistant", content: "As a text." }),
+        said("On"),
+        item({ type: "message", role: "assistant", content: parts }),
+      ]),
+    );
+    expect(repliesIn(imported).map(({ content }) => content)).toMatchObject([
+      [{ type: "text", text: "As a text." }],
+      [
+        { type: "text", text: "I look." },
+        { type: "toolCall", id: "c1", name: "shell", arguments: { command: ["ls"] } },
+      ],
+    ]);
+    expect(repliesIn(imported)[1]?.content).toHaveLength(2);
+  });
+
   test("that only name an image are text: nothing is opened", async () => {
     const image_url = "https://example.com/a.png";
     const file = rollout([
@@ -150,6 +189,25 @@ describe("results", () => {
     );
     expect(resultsIn(imported).map(({ isError }) => isError)).toEqual([true, true, true, true, true, false]);
     expect(resultsIn(imported).at(-1)?.details).toEqual({ command: ["ls"], exit_code: 0 });
+  });
+
+  test("tell errors by the state of their event, and need no text to report a thread", async () => {
+    const ended = (type: string, id: string, status: string) =>
+      event({ type: "item_completed", item: { type, id, status } });
+    const imported = await read(
+      rollout([
+        said("Go"),
+        ...["a", "b", "c"].map((id) => call(id)),
+        call("d", "spawn_agent"),
+        ...["a", "b", "c"].map((id) => output(id, "")),
+        output("d", [{ type: "input_text", text: "no agent" }]),
+        ended("FileChange", "a", "declined"),
+        ended("CommandExecution", "b", "failed"),
+        ended("CommandExecution", "c", "completed"),
+      ]),
+    );
+    expect(resultsIn(imported).map(({ isError }) => isError)).toEqual([true, true, false, false]);
+    expect(codes(imported)).not.toContain("missingChild");
   });
 
   test("without a call, and second ones, are left out", async () => {
@@ -185,6 +243,18 @@ describe("turns", () => {
     );
     expect(messagesOf(all)).toMatchObject([{ content: "two" }]);
     expect(codes(all)).toContain("guessed");
+  });
+
+  test("begin anew after each message: a rollback drops one, without the opening of another", async () => {
+    const note = said("<turn_aborted>\nStopped.\n</turn_aborted>");
+    const back = event({ type: "thread_rolled_back", num_turns: 1 });
+    const imported = await read(
+      rollout([said("one"), answered("1"), note, said("two"), said("three"), back, said("four")]),
+    );
+    expect(messagesOf(imported)).toMatchObject([
+      ...[{ content: "one" }, { role: "assistant" }, { role: "custom" }, { content: "two" }],
+      { content: "four" },
+    ]);
   });
 
   test("that were aborted say so at their reply", async () => {
@@ -285,6 +355,26 @@ describe("a compaction", () => {
     expect(repliesIn(imported)).toMatchObject([{ content: [{ type: "opaque", data: encrypted }] }]);
   });
 
+  test("has new replies of its history apart, and nothing of the request that made it", async () => {
+    const imported = await read(
+      rollout([
+        said("one"),
+        item(
+          { type: "message", role: "assistant", content: [{ type: "output_text", text: "made" }] },
+          {
+            metadata: { compaction_output: true },
+          },
+        ),
+        [
+          "compacted",
+          { message: "S", replacement_history: history(answered("x"), said("one"), answered("y")) },
+        ],
+      ]),
+    );
+    expect(repliesIn(imported)).toMatchObject([{ content: [{ text: "x" }] }, { content: [{ text: "y" }] }]);
+    expect(JSON.stringify(imported.entries)).not.toContain('"made"');
+  });
+
   test("is the start of what can be rolled back", async () => {
     const imported = await read(
       rollout([
@@ -312,6 +402,21 @@ describe("threads", () => {
     expect(child === undefined ? [] : messagesOf(child).at(-1)).toMatchObject({ content: [{ text: "B." }] });
     const alone = await read(samplesIn("agents-0.169").filter(({ path }) => !path.includes("20a3-7991")));
     expect(codes(alone)).toContain("missingChild");
+  });
+
+  test("are read one at a time: the one that is asked for, else the first", async () => {
+    const [one, two] = ["a", "b"].map((id) => ({
+      ...rollout([said(id)], { id }),
+      path: `rollout-${id}.jsonl`,
+    }));
+    const files = [one, two] as readonly (typeof one & object)[];
+    const first = await read(files);
+    expect(first.header.id).toBe("a");
+    expect(first.report.findings).toEqual([
+      { code: "unmapped", file: "rollout-b.jsonl", text: "another session, which is not read: b" },
+    ]);
+    expect((await read(files, { session: "b" })).header.id).toBe("b");
+    expect((await read(files, { session: "nobody" })).header.id).toBe("a");
   });
 
   test("that are forks without their base, or with a base that is their own base, end", async () => {
@@ -378,14 +483,18 @@ describe("files", () => {
 
   test("with types and a version that are not known say so, and keep the lines", async () => {
     const imported = await read(
-      rollout([said("Hi"), item({ type: "telepathy" }), ["dream", { a: 1 }]], { cli_version: "0.999.0" }),
+      rollout([said("Hi"), item({ type: "telepathy" }), ["dream", { a: 1 }], ["dream", {}]], {
+        cli_version: "0.999.0",
+      }),
     );
+    expect(codes(await read(rollout([said("Hi")], { cli_version: "1.2.0" })))).toContain("newer");
+    expect(codes(await read(rollout([said("Hi")], { cli_version: "0.2.0" })))).not.toContain("newer");
     expect(imported.report.findings.filter(({ code }) => code === "newer").map(({ text }) => text)).toEqual([
       expect.stringContaining("0.999.0"),
       "unknown type telepathy",
       "unknown type dream",
     ]);
-    expect(imported.report.counts).toMatchObject({ dream: { read: 1, mapped: 0, kept: 1 } });
+    expect(imported.report.counts).toMatchObject({ dream: { read: 2, mapped: 0, kept: 2 } });
   });
 
   test("without items of users have what events tell of them", async () => {

@@ -151,6 +151,50 @@ describe("a session that is written anew", () => {
     });
   });
 
+  test("has results of several blocks and images as parts, and one text as such", async () => {
+    const timestamp = "2026-11-23T00:00:00.000Z";
+    const at = { type: "message", timestamp };
+    const blocks = (...texts: readonly string[]) => texts.map((text) => ({ type: "text", text }));
+    const result = (id: string, parentId: string, toolCallId: string, content: readonly object[]) => ({
+      ...at,
+      ...{
+        id,
+        parentId,
+        message: { role: "toolResult", toolCallId, toolName: "shell", content, timestamp: 0 },
+      },
+    });
+    const image = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
+    const named = (id: string) => ({ type: "toolCall", id, name: "shell", arguments: {} });
+    const calls = ["c1", "c2", "c3"].map(named);
+    const entries = [
+      {
+        ...at,
+        id: "a",
+        parentId: null,
+        message: { role: "assistant", ...own, content: calls, timestamp: 0 },
+      },
+      result("b", "a", "c1", blocks("one", "two")),
+      result("c", "b", "c2", [image]),
+      result("d", "c", "c3", []),
+    ] as unknown as ExportableSession["entries"];
+    const { files } = await written({ ...richSession(false), entries, leafId: "d" });
+    const outputs = linesOf(files[0]).flatMap(({ payload }) =>
+      String(payload.type).endsWith("_output") ? [[payload.type, payload.output]] : [],
+    );
+    const [text, url] = ["input_text", "input_image"];
+    expect(outputs).toEqual([
+      [
+        "function_call_output",
+        [
+          { type: text, text: "one" },
+          { type: text, text: "two" },
+        ],
+      ],
+      ["function_call_output", [{ type: url, image_url: "data:image/png;base64,iVBORw0KGgo=" }]],
+      ["function_call_output", ""],
+    ]);
+  });
+
   test("is written under the models that the caller names", async () => {
     const { files } = await exportSession(richSession(false), {
       to: codex,
@@ -310,6 +354,14 @@ describe("a session that was imported", () => {
       .slice(-14)
       .flatMap(({ payload }) => (payload.item as { type?: string } | undefined)?.type ?? []);
     expect(shown).toEqual(["UserMessage", "AgentMessage", "AgentMessage"]);
+    expect(
+      lines.find(
+        ({ payload }) =>
+          JSON.stringify(payload).includes('"UserMessage"') && JSON.stringify(payload).includes("appended"),
+      )?.payload.item,
+    ).toMatchObject({
+      content: [{ type: "text", text: "appended question", text_elements: [] }],
+    });
   });
 
   test("counts the tokens of its own replies and of those before", async () => {
