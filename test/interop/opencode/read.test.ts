@@ -81,6 +81,18 @@ describe("opencode", () => {
     const context = [...(await chatOf(opened, blobs)), { role: "user", text: "continue" } as const];
     expect(comparable(context)).toEqual(comparable(request));
     expect(imported.report).toMatchObject({ exact: true, agentVersion: version });
+    expect(imported.report.findings.filter(({ code }) => code === "missingParent")).toEqual([]);
+  });
+
+  it("clears a pruned output once", async () => {
+    const pruned = done("long", { time: { end: 5, compacted: 5000 } });
+    const { imported } = await read([
+      user("msg_1", [textPart("one")]),
+      reply("msg_2", [tool("c1", pruned)]),
+      user("msg_3", [textPart("two")], { time: { created: 9000 } }),
+      reply("msg_4", [textPart("x")], { time: { created: 9001, completed: 9002 } }),
+    ]);
+    expect(imported.entries.filter(({ type }) => type === "context_edit")).toHaveLength(1);
   });
 
   it("keeps what opencode added apart from what a person wrote, and leaves out what it does not send", async () => {
@@ -205,6 +217,58 @@ describe("opencode", () => {
     const messages = imported.entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
     expect(messages.map(({ role }) => role)).toEqual(["assistant", "toolResult", "assistant"]);
     expect(messages).toMatchObject([{ usage: { input: 3 } }, {}, { usage: { input: 4 } }]);
+  });
+
+  it("has the maker and the end of a reply, as far as they are known", async () => {
+    const ends = async (more: object, ...parts: readonly object[]) => {
+      const { imported } = await read([reply("msg_1", [textPart("x"), ...parts], more)]);
+      const [message] = imported.entries.flatMap((entry) =>
+        entry.type === "message" ? [entry.message] : [],
+      );
+      return message as unknown as Record<string, unknown>;
+    };
+    for (const [finish, stopReason] of [
+      ...[
+        ["stop", "stop"],
+        ["length", "length"],
+        ["tool-calls", "toolUse"],
+        ["content-filter", "error"],
+      ],
+      ...[
+        ["error", "error"],
+        ["aborted", "aborted"],
+        ["other", "stop"],
+      ],
+    ])
+      expect(await ends({ finish })).toMatchObject({ stopReason });
+    expect(await ends({ finish: "other" }, tool("a", done("y")))).toMatchObject({ stopReason: "toolUse" });
+    expect(await ends({ error: null })).toMatchObject({ stopReason: "stop" });
+    expect(await ends({})).toMatchObject({ provider: "p", model: "m" });
+    expect(await ends({ summary: true, mode: "plan" })).toMatchObject({ summary: true, mode: "plan" });
+    const unknown = await ends({ providerID: undefined, modelID: undefined });
+    expect(unknown).toMatchObject({ provider: "unknown", model: "unknown" });
+    expect([unknown.summary, unknown.mode, unknown.errorMessage]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it("has no call for a part without an id, and no text beside the files of an empty result", async () => {
+    const url = `data:image/png;base64,${png}`;
+    const attachments = [{ type: "file", mime: "image/png", url }];
+    const { imported } = await read([
+      reply("msg_1", [
+        tool("a", done("")),
+        tool("b", done("", { attachments })),
+        { ...tool("c", done("x")), callID: undefined },
+      ]),
+    ]);
+    const messages = imported.entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
+    expect(messages).toMatchObject([
+      { content: [{ id: "a" }, { id: "b" }] },
+      { toolCallId: "a", content: [{ type: "text", text: "" }] },
+      { toolCallId: "b", content: [{ resource: { mediaType: "image/png" } }] },
+    ]);
+    expect(messages[0]?.content).toHaveLength(2);
+    expect(messages[2]?.content).toHaveLength(1);
+    expect(imported.report.counts.tool).toMatchObject({ read: 3, mapped: 2 });
   });
 
   it("counts reasoning as output once", async () => {

@@ -195,6 +195,47 @@ describe("opencode", () => {
     expect(bare.value.messages[1]?.info).toMatchObject({ providerID: "p", modelID: "m2" });
   });
 
+  it("asks each question of the model that replied, and the last one of the model in force", async () => {
+    const asked = async (...drafts: readonly object[]) =>
+      (await written(drafts)).value.messages.flatMap(({ info }) =>
+        info.role === "user" ? [`${info.model.providerID} ${info.model.modelID}`] : [],
+      );
+    const turns = [say("one"), reply([text("x")]), say("two"), reply([text("y")], { model: "m2" })];
+    expect(await asked(...turns, say("three"))).toEqual(["p m", "p m2", "p m2"]);
+    const change = { type: "model_change", provider: "p3", modelId: "m3" };
+    expect(await asked(...turns, change, say("three"))).toEqual(["p m", "p m2", "p3 m3"]);
+    expect(await asked(say("one"))).toEqual(["unknown unknown"]);
+  });
+
+  it("names what a compaction keeps, whatever it begins with, and takes back what is there", async () => {
+    const kept = (message: object) => ({
+      type: "message",
+      id: "kept",
+      message: { timestamp: 5, ...message },
+    });
+    for (const first of [
+      kept(say("kept")),
+      kept(reply([{ type: "thinking", thinking: "hm" }])),
+      { type: "custom_message", id: "kept", customType: "acme", content: "note", display: true },
+    ]) {
+      const { files } = await written([
+        { type: "message", id: "old", message: { ...say("old"), timestamp: 5 } },
+        first,
+        say("later"),
+        { type: "compaction", summary: "sum", firstKeptEntryId: "kept", tokensBefore: 1, retain: ["old"] },
+      ]);
+      const bytes = new TextEncoder().encode(
+        new TextDecoder()
+          .decode(files[0]?.bytes as Uint8Array)
+          .replace('"retain":["old"]', '"retain":["old","gone",7]'),
+      );
+      const { imported } = await adopted([{ path: files[0]?.path ?? "", bytes }]);
+      expect(imported.entries.find(({ type }) => type === "compaction")).toMatchObject({
+        ...{ summary: "sum", firstKeptEntryId: "kept", tokensBefore: 1, retain: ["old"] },
+      });
+    }
+  });
+
   it("writes children as files of their own, named by their calls", async () => {
     const child = await written([say("say hi")]);
     const childSource = await writeSource(child.session, child.blobs);
