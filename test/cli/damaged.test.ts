@@ -57,7 +57,8 @@ describe("a file that is no session", () => {
       ["absent.jsonl", undefined],
     ] as const) {
       const named = words.map((word) => (word === "FILE" ? `./${file}` : word));
-      const interrupt = AbortSignal.timeout(5000);
+      // Ends a command that would wait for ever, long after the test has failed.
+      const interrupt = AbortSignal.timeout(60_000);
       const shown = await run([...named, "--json"], { signal: interrupt });
       expect([file, shown.code, shown.stdout]).toEqual([file, 3, ""]);
       const { error } = notes(shown.stderr).at(-1);
@@ -246,8 +247,14 @@ describe("a database of opencode", () => {
 
   it("is listed by its sessions, which have ids, where this version of Node reads it", async () => {
     using reads = nodeSqliteOf();
+    const { emitWarning } = process;
     const row = (at: number) => ({
-      ...{ id: `ses_${at}`, parent_id: null, directory: `/p${at}`, title: `Tally ${at}` },
+      ...{
+        id: `ses_${at}`,
+        parent_id: at === 2 ? "ses_1" : null,
+        directory: `/p${at}`,
+        title: `Tally ${at}`,
+      },
       ...{ time_created: 1e12, time_updated: 1e12 + at },
     });
     const data = JSON.stringify({
@@ -269,6 +276,8 @@ describe("a database of opencode", () => {
     const { json } = await inHome("ls", "--json");
     const listed = json.map(({ id, title, cwd, size }) => [id, title, cwd, size > 0]);
     expect(listed).toEqual(ids.reverse().map((at) => [`ses_${at}`, `Tally ${at}`, `/p${at}`, true]));
+    expect(json.map(({ id, parent }) => [id, parent])).toContainEqual(["ses_2", "ses_1"]);
+    expect(process.emitWarning).toBe(emitWarning);
     expect((await inHome("ls", "--cwd", "/p2", "--json")).json.map(({ id }) => id)).toEqual(["ses_2"]);
     expect((await inHome("ls", "--since", "2001-09-09T01:46:40.002Z", "--json")).json.length).toBe(2);
     expect((await inHome("show", "ses_2")).stdout).toMatch(/user: Question 2$/m);

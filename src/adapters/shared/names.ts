@@ -35,7 +35,6 @@ export function joinedName(...keys: readonly string[]): string {
 /** The key of a name; undefined if the name is a digest, or {@link nameOf} never gives it. */
 export function keyOfName(name: string): string | undefined {
   if (isPlain(name)) return name;
-  if (!name.startsWith(escaped)) return undefined;
   const bytes: number[] = [];
   for (let at = escaped.length; at < name.length; at++) {
     if (name[at] !== "_") bytes.push(name.charCodeAt(at));

@@ -129,6 +129,8 @@ describe("opencode", () => {
           filename: "p.png",
         },
         { id: "prt_2", type: "file", mime: "image/png", url: "file:///etc/passwd", filename: "../../x" },
+        { id: "prt_3", type: "file", url: "data:oops" },
+        { id: "prt_4", type: "file", mime: "image/png", filename: "y" },
       ]),
     ]);
     expect(imported.entries.at(-1)).toMatchObject({
@@ -136,6 +138,8 @@ describe("opencode", () => {
         content: [
           { resource: { mediaType: "image/png", size: 70, source: "import" } },
           { text: "[Attached image/png: ../../x: file:///etc/passwd]" },
+          { text: "[Attached application/octet-stream: file]" },
+          { text: "[Attached image/png: y]" },
         ],
       },
     });
@@ -515,6 +519,40 @@ describe("opencode", () => {
       expect(texts((await adopted(database, { session: "o'clock" })).imported.entries)).toEqual(["quoted"]);
       const alone = await adopted(message("ses_x", "msg_1", "left"));
       expect([alone.imported.header.id, texts(alone.imported.entries)]).toEqual(["ses_x", ["left"]]);
+    });
+
+    it("has the state of a session in its row, and counts what lies beside the folders", async () => {
+      const row = {
+        ...{ id: "ses_a", parent_id: null, directory: "/w", title: "T", version: "1.2.27" },
+        ...{ time_created: 10, time_updated: 20, time_archived: 1000, share_url: "https://a.example" },
+        permission: JSON.stringify([{ permission: "bash", pattern: "*", action: "ask" }]),
+        revert: JSON.stringify({ messageID: "msg_2" }),
+      };
+      const message = ["msg_1", "msg_2"].map((id, at) => ({
+        ...{ id, session_id: "ses_a", time_created: at, data: '{"role":"user"}' },
+      }));
+      const part = ["one", "two"].map((text, at) => ({
+        ...{ id: `prt_${at}`, message_id: `msg_${at + 1}`, session_id: "ses_a" },
+        data: JSON.stringify({ type: "text", text }),
+      }));
+      const bytes = await sqliteFile({ session: [row], message, part });
+      const { imported, session: opened } = await adopted([{ path: "opencode.db", bytes }]);
+      expect(imported.header).toMatchObject({
+        id: "ses_a",
+        cwd: "/w",
+        timestamp: "1970-01-01T00:00:00.010Z",
+      });
+      expect(imported.report.agentVersion).toBe("1.2.27");
+      expect(imported.entries.find(({ type }) => type === "session_info")).toMatchObject({
+        title: "T",
+        archivedAt: "1970-01-01T00:00:01.000Z",
+        share: { url: "https://a.example" },
+        permission: [{ permission: "bash", pattern: "*", action: "ask" }],
+      });
+      expect((await opened.context()).items.map(({ message: { role } }) => role)).toEqual(["user"]);
+      const beside = { path: "storage/todo/ses_b.json", bytes: encodeUtf8("{}") };
+      const { report } = (await adopted([...folders, beside])).imported;
+      expect(report.counts.todo).toEqual({ read: 1, mapped: 0, kept: 1 });
     });
 
     it("says what it needs for a database", async () => {
