@@ -235,6 +235,31 @@ describe("acpReplay", () => {
     ]);
   });
 
+  test("shows a shell command as a call, failed if it was cancelled or its code is not 0", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    const run = (output: string, cancelled: boolean, exitCode?: number) => ({
+      ...{ role: "bashExecution" as const, command: "ls", output, cancelled, truncated: false, timestamp: 1 },
+      ...(exitCode === undefined ? {} : { exitCode }),
+    });
+    const ran = [run("a", false, 0), run("", false, 1), run("b", true, 0), run("c", false)];
+    await session.append(ran.map((message) => ({ type: "message", message })));
+    const shown = await collect(acpReplay(session));
+    expect(shown.slice(0, 2)).toMatchObject([
+      { sessionUpdate: "tool_call", title: "ls", kind: "execute", rawInput: { command: "ls" } },
+      {
+        ...{ sessionUpdate: "tool_call_update", status: "completed" },
+        content: [{ type: "content", content: { type: "text", text: "a" } }],
+        rawOutput: { output: "a", exitCode: 0 },
+      },
+    ]);
+    expect(shown.flatMap((each) => (each.sessionUpdate === "tool_call_update" ? [each] : []))).toMatchObject([
+      { status: "completed" },
+      { status: "failed", content: [] },
+      { status: "failed" },
+      { status: "failed", rawOutput: { exitCode: null } },
+    ]);
+  });
+
   test("gives each result without a call a call of its own", async () => {
     const session = await memorySessionStore().create({ cwd: "/work" });
     const lone = { type: "message", message: toolResult({ id: "c", name: "read" }, "1") } as const;
@@ -303,6 +328,16 @@ describe("acpReplay", () => {
 });
 
 describe("acpSessionInfo", () => {
+  test("takes the title, else the name, else the start of the first message", () => {
+    const summary = { id: "a", cwd: "/w", modified: "2026-05-04T10:00:00.000Z" };
+    const title = (more: object) => acpSessionInfo({ ...summary, ...more } as never).title;
+    const all = { title: "T", name: "N", firstMessage: "F" };
+    expect([all, { ...all, title: "" }, { firstMessage: "F" }, {}].map(title)).toEqual([
+      ...["T", "N", "F", undefined],
+    ]);
+    expect("title" in acpSessionInfo(summary as never)).toBe(false);
+  });
+
   test("pages a list through the SDK's client", async () => {
     let time = Date.parse("2026-05-04T10:00:00.000Z");
     const sessions: SessionStore = memorySessionStore({ now: () => time });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type AppendPlan, SessionHandles } from "../../../src/adapters/shared/handles.js";
 import { adapterSettings } from "../../../src/adapters/shared/options.js";
+import { memoryBlobStore } from "../../../src/blobs/index.js";
 import { SessileError } from "../../../src/errors/index.js";
 import {
   customEntry,
@@ -297,6 +298,12 @@ describe("options", () => {
       outOfLine: 4096,
       maxOpen: 64,
     });
+  });
+
+  it("are taken as given", () => {
+    const given = { sessions, blobs: memoryBlobStore(), partition: "p", outOfLine: 1, maxOpen: 1 };
+    expect(adapterSettings("test", given)).toEqual(given);
+    expect(() => adapterSettings("test", { sessions, partition: "" })).toThrow(/^partition: /);
   });
 
   it.each([
