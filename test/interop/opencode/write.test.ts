@@ -185,6 +185,47 @@ describe("opencode", () => {
     expect(codes(findings)).toEqual(["entry", "entry", "entry", "opaque", "entry"]);
   });
 
+  it("takes back notes, summaries, commands, names and errors, which have a place in metadata alone", async () => {
+    const ran = { role: "bashExecution", command: "ls", output: "a", cancelled: false, truncated: false };
+    const { files, findings, value } = await written([
+      { ...say("hello"), name: "Ann" },
+      { type: "branch_summary", fromId: "root", summary: "They tried.", details: { a: 1 } },
+      { type: "custom_message", customType: "acme", content: "note", display: true, details: { b: 2 } },
+      { ...ran, exitCode: 0, excludeFromContext: true },
+      reply([text("x")], { stopReason: "error", errorMessage: "why" }),
+      reply([text("y")], { stopReason: "aborted", errorMessage: "stopped" }),
+      reply([{ type: "thinking", thinking: "hm" }], { stopReason: "aborted" }),
+    ]);
+    const { entries } = (await adopted(files)).imported;
+    expect(entries.filter(({ type }) => type !== "custom").slice(0, 6)).toMatchObject([
+      { message: { role: "user", content: "hello" } },
+      { type: "branch_summary", fromId: "root", summary: "They tried.", details: { a: 1 } },
+      { type: "custom_message", customType: "acme", content: "note", display: true, details: { b: 2 } },
+      { message: { ...ran, exitCode: 0, excludeFromContext: true } },
+      { message: { stopReason: "error", errorMessage: "why" } },
+      { message: { stopReason: "aborted", errorMessage: "stopped" } },
+    ]);
+    expect(JSON.stringify(value.messages[0]?.parts)).toContain('"name":"Ann"');
+    expect(JSON.stringify(value.messages[5]?.parts)).not.toContain("stopped");
+    const last = value.messages.at(-1);
+    expect(JSON.stringify(last)).toContain("MessageAbortedError");
+    expect(findings.filter(({ code }) => code === "reasoning")).toEqual([
+      {
+        code: "reasoning",
+        entryId: expect.any(String),
+        text: "opencode does not send a stopped reply of reasoning alone",
+      },
+    ]);
+  });
+
+  it("moves times that are ahead of the clock, and says so once", async () => {
+    const { findings, value } = await written([say("one"), say("two")], { now: () => 1000 });
+    expect(findings.filter(({ code }) => code === "retimed")).toEqual([
+      { code: "retimed", entryId: expect.any(String), text: expect.stringContaining("are moved") },
+    ]);
+    expect(value.messages.map(({ info }) => info.time.created)).toEqual([1000, 1000]);
+  });
+
   it("names the models that it is told, for questions too", async () => {
     const { value } = await written([say("one"), reply([text("x")])], { modelFor: () => "acme/m2" });
     expect(value.messages.map(({ info }) => info)).toMatchObject([
