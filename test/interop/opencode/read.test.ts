@@ -270,8 +270,7 @@ describe("opencode", () => {
       { toolCallId: "a", content: [{ type: "text", text: "" }] },
       { toolCallId: "b", content: [{ resource: { mediaType: "image/png" } }] },
     ]);
-    expect(messages[0]?.content).toHaveLength(2);
-    expect(messages[2]?.content).toHaveLength(1);
+    expect(messages.map((message) => ("content" in message ? message.content.length : 0))).toEqual([2, 1, 1]);
     expect(imported.report.counts.tool).toMatchObject({ read: 3, mapped: 2 });
   });
 
