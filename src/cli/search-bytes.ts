@@ -3,15 +3,15 @@
  * be yes for files in which nothing is found, and is never no for others.
  */
 
-import { isAscii } from "node:buffer";
 import { type FileHandle, open } from "node:fs/promises";
-import { foldCase, normalizedText, parseQuery } from "../session/internal.js";
+import { foldCase, hidesLetters, isWordAt, parseQuery, rarestPart } from "../session/internal.js";
+import { type PairSearch, pairSearch } from "./pair-search.js";
 
 const chunkBytes = 512 * 1024;
 /** Bytes that a chunk repeats of the one before, for an escape or a character on the border. */
 const minOverlap = 8;
 
-/** Of a longer word its beginning is looked for: a regular expression has a maximum size. */
+/** Of a longer word its beginning is looked for, which bounds the bytes that a chunk repeats. */
 const maxWordLength = 256;
 
 /** Texts that imports add to those of an agent's files. */
@@ -34,114 +34,90 @@ export type FilesTest = (paths: readonly string[], signal: AbortSignal) => Promi
 export function filesTest(text: string, added: readonly string[] = []): FilesTest {
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
   const known = added.map(foldCase);
-  // JSON writes letters and digits of ASCII as they are, but for escapes that nobody needs.
+  // JSON writes letters and digits of ASCII as they are, but for escapes that nobody needs. Files without a
+  // letter are rare.
   const plain = words.filter(
-    (word) => /^[a-z0-9]+$/.test(word) && !known.some((each) => each.includes(word)),
+    (word) => /^[a-z0-9]{2,}$/.test(word) && !known.some((each) => each.includes(word)),
   );
   const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
   const overlap = wanted.reduce((most, word) => Math.max(most, word.length), minOverlap);
   /** New memory costs as much as the search in it. */
-  const buffers: Buffer[] = [];
+  const searches: PairSearch[] = [];
   return async (paths, signal) => {
-    let missing = wanted.map((word) => new RegExp(word, "i"));
-    const buffer = buffers.pop() ?? Buffer.from(new ArrayBuffer(overlap + chunkBytes));
+    if (wanted.length === 0) return true;
+    const search = searches.pop() ?? pairSearch(overlap + chunkBytes);
+    if (search === undefined) return true;
+    try {
+      return await mayHave(search, paths, signal);
+    } finally {
+      searches.push(search);
+    }
+  };
+
+  async function mayHave(search: PairSearch, paths: readonly string[], signal: AbortSignal) {
+    let missing: readonly string[] = wanted;
     for (const path of paths) {
-      if (missing.length === 0) return true;
       // A compressed file and a database do not show their text.
       if (/\.(?:zst|db)$/.test(path)) return true;
       const file = await open(path).catch(() => undefined);
       // Opening it tells why it is not readable.
       if (file === undefined) return true;
       try {
-        for await (const chunk of chunksOf(file, buffer, overlap)) {
+        for await (const length of chunksOf(file, search.bytes, overlap)) {
           signal.throwIfAborted();
-          for (const block of blocksOf(chunk, overlap)) {
-            missing = missing.filter((word) => !word.test(block));
-            if (missing.length === 0) return true;
-          }
-          if (hidesLetters(chunk)) return true;
+          const found = missing.map((word) => find(search, length, word));
+          if (found.includes("hidden")) return true;
+          missing = missing.filter((_, at) => found[at] === undefined);
+          if (missing.length === 0) return true;
         }
       } finally {
         await file.close();
       }
     }
-    buffers.push(buffer);
-    return missing.length === 0;
-  };
+    return false;
+  }
 }
 
-async function* chunksOf(file: FileHandle, buffer: Buffer, overlap: number): AsyncGenerator<Buffer> {
+/** Reads a file into the same bytes again and again; yields how many of them there are. */
+async function* chunksOf(file: FileHandle, bytes: Buffer, overlap: number): AsyncGenerator<number> {
   for (let kept = 0; ; ) {
-    const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
+    const { bytesRead } = await file.read(bytes, kept, bytes.length - kept);
     if (bytesRead === 0) return;
-    const chunk = buffer.subarray(0, kept + bytesRead);
-    yield chunk;
-    kept = Math.min(overlap, chunk.length);
-    buffer.copy(buffer, 0, chunk.length - kept, chunk.length);
+    const length = kept + bytesRead;
+    yield length;
+    kept = Math.min(overlap, length);
+    bytes.copyWithin(0, length - kept, length);
   }
 }
 
-/** Strings over 128 KiB have memory of their own, which takes several times as long as a search in them. */
-const blockBytes = 64 * 1024;
+const backslash = 0x5c;
 
-/** The bytes as characters, one each. */
-function* blocksOf(chunk: Buffer, overlap: number): Generator<string> {
-  for (let from = 0; from < chunk.length; from += blockBytes)
-    yield chunk.toString("latin1", Math.max(0, from - overlap), from + blockBytes);
-}
-
-const unicodeEscape = Buffer.from("\\u");
-/** An escape that is no control character, in JSON or in JSON within a text. */
-const hiddenCharacter = /\\u(?!00[01])[0-9a-f]{4}/i;
-
-/** Whether a letter or digit of ASCII may stand there as an escape, or as another character such as `ﬁ`. */
-function hidesLetters(chunk: Buffer): boolean {
-  const first = chunk.indexOf(unicodeEscape);
-  if (first >= 0)
-    for (const block of blocksOf(chunk.subarray(first), minOverlap))
-      if (hiddenCharacter.test(block)) return true;
-  if (isAscii(chunk)) return false;
-  // Sixteen bytes at once: most have ASCII alone.
-  const quads = new Int32Array(chunk.buffer, chunk.byteOffset, chunk.length >> 2);
-  const end = quads.length & ~3;
-  for (let at = 0; at < end; at += 4) {
-    const bits =
-      (quads[at] as number) |
-      (quads[at + 1] as number) |
-      (quads[at + 2] as number) |
-      (quads[at + 3] as number);
-    if ((bits & 0x80808080) !== 0 && hasLettersIn(chunk, 4 * at, 4 * at + 16)) return true;
+/**
+ * Looks for a word in the first bytes, and for an escape or a character that may hide a letter or a digit of
+ * ASCII, such as `ﬁ`.
+ */
+function find({ bytes, next }: PairSearch, length: number, word: string): "word" | "hidden" | undefined {
+  const pairAt = rarestPart(word, 2);
+  const first = word.charCodeAt(pairAt);
+  const second = word.charCodeAt(pairAt + 1);
+  for (let at = next(0, length, first, second); at < length; at = next(at, length, first, second)) {
+    let byte = bytes[at] as number;
+    if (byte === backslash) {
+      if (isHiddenCharacter(bytes, at, length)) return "hidden";
+      at++;
+    } else if (byte < 0x80) {
+      const start = at - pairAt;
+      if (start >= 0 && start + word.length <= length && isWordAt(bytes, start, word)) return "word";
+      at++;
+    } else {
+      for (; at < length && byte >= 0x80; byte = bytes[++at] as number)
+        if (hidesLetters(bytes, at)) return "hidden";
+    }
   }
-  return hasLettersIn(chunk, 4 * end, chunk.length);
+  return undefined;
 }
 
-function hasLettersIn(chunk: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) {
-    const byte = chunk[at] as number;
-    if (byte >= firstLead && hasLetters(codePointAt(chunk, at, byte))) return true;
-  }
-  return false;
-}
-
-/** The first bytes of characters in UTF-8 are not below it, and all others are. */
-const firstLead = 0xc2;
-
-function codePointAt(bytes: Buffer, at: number, lead: number): number {
-  const next = (offset: number) => (bytes[at + offset] ?? 0) & 0x3f;
-  if (lead < 0xe0) return ((lead & 0x1f) << 6) | next(1);
-  if (lead < 0xf0) return ((lead & 0x0f) << 12) | (next(1) << 6) | next(2);
-  return ((lead & 0x07) << 18) | (next(1) << 12) | (next(2) << 6) | next(3);
-}
-
-/** For each code point: 0 not yet known, 1 no letters, 2 letters. */
-const letters = new Uint8Array(0x20_0000);
-
-/** Whether the folded form of a character has letters or digits of ASCII. */
-function hasLetters(codePoint: number): boolean {
-  const known = letters[codePoint] as number;
-  if (known > 0) return known === 2;
-  const isCharacter = codePoint <= 0x10_ffff && !(codePoint >= 0xd800 && codePoint <= 0xdfff);
-  const found = isCharacter && /[a-z0-9]/.test(foldCase(normalizedText(String.fromCodePoint(codePoint))));
-  letters[codePoint] = found ? 2 : 1;
-  return found;
+/** Whether an escape is that of no control character, in JSON or in JSON within a text. */
+function isHiddenCharacter(bytes: Buffer, at: number, length: number): boolean {
+  return at + 6 <= length && /^(?!00[01])[0-9a-f]{4}/i.test(bytes.toString("latin1", at + 2, at + 6));
 }

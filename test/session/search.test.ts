@@ -8,7 +8,7 @@ import {
   sessionStore,
 } from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { lineTest } from "../../src/session/format/search-scan.js";
+import { type LineTest, lineTest } from "../../src/session/format/search-scan.js";
 import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
@@ -19,6 +19,8 @@ import { rounds } from "../support/rounds.js";
 
 const lineOf = (text: string) =>
   new TextEncoder().encode(JSON.stringify({ type: "message", message: { role: "user", content: text } }));
+
+const mayHave = (test: LineTest, line: Uint8Array) => test.next(line, 0, line.length) < line.length;
 
 describe("the quick test of a line", () => {
   test("characters outside of its list have no ASCII letter or digit in their folded form", () => {
@@ -31,7 +33,7 @@ describe("the quick test of a line", () => {
       if (needle === undefined) continue;
       const test = lineTest(parseQuery(needle));
       const line = new TextEncoder().encode(`"${character}"`);
-      if (!test.mayHave(line) || !test.passes(line)) missed.push(character);
+      if (!mayHave(test, line) || !test.passes(line)) missed.push(character);
     }
     expect(missed).toEqual([]);
   });
@@ -77,7 +79,7 @@ describe("the quick test of a line", () => {
           for (const json of [JSON.stringify(source), escaped(JSON.stringify(source), every)]) {
             expect(JSON.parse(json)).toBe(source);
             const line = new TextEncoder().encode(`{"content":${json}}`);
-            expect([json, test.mayHave(line), test.passes(line)]).toEqual([json, true, true]);
+            expect([json, mayHave(test, line), test.passes(line)]).toEqual([json, true, true]);
           }
         },
       ),
@@ -86,10 +88,52 @@ describe("the quick test of a line", () => {
     expect(matches).toBeGreaterThan(10);
   });
 
+  test("every line that passes has a place, among others in the same bytes", () => {
+    const part = fc.constantFrom(
+      ...[
+        "reef",
+        "REEF",
+        "Reefs",
+        "ree",
+        "ﬁ",
+        "tiﬁn",
+        "Köln",
+        "東京",
+        "Ｒeef",
+        "\\u0072eef",
+        "\\u001bf",
+        "\\n",
+      ],
+      ...['"part_update"', '"context_edit"', "context_edit", "_", "½", "\u{1d42b}eef"],
+    );
+    const line = fc.array(part, { maxLength: 4 }).map((parts) => new TextEncoder().encode(parts.join(" ")));
+    const query = fc.constantFrom("reef", "ree", "fin", "1", "reef tide", "tide", "köln reef", "東京");
+    let passed = 0;
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 8 }), query, (lines, text) => {
+        const test = lineTest(parseQuery(text));
+        const bytes = Buffer.concat(lines.flatMap((each) => [each, Buffer.from("\n")]));
+        const reached: number[] = [];
+        let start = 0;
+        let place = -1;
+        for (const [at, { length }] of lines.entries()) {
+          if (place < start) place = test.next(bytes, start, bytes.length);
+          if (place < start + length) reached.push(at);
+          start += length + 1;
+        }
+        const passing = lines.flatMap((each, at) => (test.passes(each) ? [at] : []));
+        passed += passing.length;
+        expect(reached).toEqual(expect.arrayContaining(passing));
+      }),
+      { numRuns: rounds(300, 20_000) },
+    );
+    expect(passed).toBeGreaterThan(30);
+  });
+
   test("a text without the words does not pass", () => {
     const test = lineTest(parseQuery("needle"));
-    for (const text of ["hay", "Köln — … ✓", "a\u001b[1mb", "x".repeat(1000)]) {
-      expect(test.mayHave(lineOf(text))).toBe(false);
+    for (const text of ["hay", "Köln — … ✓", "a\u001b[1mb", "x".repeat(1000), "needed_less", "C:\\dir"]) {
+      expect(mayHave(test, lineOf(text))).toBe(false);
       expect(test.passes(lineOf(text))).toBe(false);
     }
   });
@@ -263,7 +307,7 @@ describe("store.search", () => {
     expect(await find(store, { text: "readfile before" })).toEqual([]);
     expect(await find(store, { text: "readfile after" })).toHaveLength(1);
     const edit = new TextEncoder().encode('{"type":"context_edit","replacement":{"content":"after"}}\n');
-    expect(lineTest(parseQuery("readfile after")).mayHave(edit)).toBe(true);
+    expect(mayHave(lineTest(parseQuery("readfile after")), edit)).toBe(true);
   });
 
   test("an index is asked for the first terms of a long query", () => {

@@ -13,7 +13,7 @@ import type {
   StoredSessionQuery,
 } from "../api/backend.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
-import { lineTest } from "../format/search-scan.js";
+import { type LineTest, lineTest } from "../format/search-scan.js";
 import { candidateTerms } from "../format/search-terms.js";
 import { parseQuery } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
@@ -166,7 +166,7 @@ function searchedSessions(
 /** The numbers of the lines that may match, and the end of the log. */
 async function scan(
   log: SessionLog,
-  test: ReturnType<typeof lineTest>,
+  test: LineTest,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly at: readonly number[]; readonly position: LogPosition | undefined }> {
   const found: number[] = [];
@@ -174,15 +174,16 @@ async function scan(
   for await (const batch of log.read(undefined, signal === undefined ? {} : { signal })) {
     const { lines, tail } = batch;
     position = batch.next;
-    const mayHave = !("bounds" in lines) || lines.bounds.length === 0 || test.mayHave(lines.bytes);
-    if (mayHave) {
-      eachLine(batch, {
-        line(bytes, at, start, end) {
-          if (test.passes(bytes.subarray(start, end))) found.push(at);
-        },
-        tooLong: () => undefined,
-      });
-    }
+    const last = "bounds" in lines ? lines.bounds.at(-1) : undefined;
+    let place = -1;
+    eachLine(batch, {
+      line(bytes, at, start, end) {
+        // In lines that are arrays by themselves, places are not those of the line before.
+        if (place < start || last === undefined) place = test.next(bytes, start, last ?? end);
+        if (place < end && test.passes(bytes.subarray(start, end))) found.push(at);
+      },
+      tooLong: () => undefined,
+    });
     if (tail !== undefined && test.passes(tail.bytes)) found.push(tail.at);
   }
   return { at: found, position };
