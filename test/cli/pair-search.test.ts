@@ -21,7 +21,7 @@ describe("the search for a pair of letters", () => {
 
   it("stops where a loop over bytes stops", () => {
     const byte = fc.oneof(
-      { arbitrary: fc.constant(code(" ")), weight: 40 },
+      { arbitrary: fc.constant(code(" ")), weight: 12 },
       { arbitrary: fc.constantFrom(...Array.from('rRyY\\uU9"\n', code)), weight: 3 },
       fc.integer({ min: 0, max: 255 }),
     );
@@ -48,7 +48,7 @@ describe("the search for a pair of letters", () => {
       ),
       { numRuns: rounds(300, 20_000) },
     );
-    expect(stops).toBeGreaterThan(50);
+    expect(stops).toBeGreaterThan(20);
   });
 
   it("is absent if the memory is", () => {
