@@ -6,33 +6,78 @@
 import { type ContextMessage, toolCalls } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
-import { applyEdit, applyUpdates, itemOf, latestEdits, updatesOf } from "./context-items.js";
+import { applyEdit, applyUpdates, itemOf, type Replacement, updatesOf } from "./context-items.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
 const noIds: ReadonlySet<string> = new Set();
 
-/**
- * The message of an entry in force; undefined for an entry without one, or one that an edit removed. Unlike
- * in a context, entries before a compaction count.
- * @param edits in path order; may be of other entries too
- */
-export function messageAfter(entry: Entry, edits: readonly Entry[]): ContextMessage | undefined {
-  const replacement = edits.length === 0 ? undefined : latestEdits(edits).get(entry.id);
-  if (entry.type === "compaction") {
-    if (replacement === null) return undefined;
-    const { summary, tokensBefore } = entry;
-    return { role: "compactionSummary", summary, tokensBefore, timestamp: 0 };
-  }
-  const updated = applyUpdates(entry, updatesOf(edits));
-  const item = updated && itemOf(updated, noIds);
-  return item && applyEdit(item, replacement)?.message;
+/** An entry as edits have left it. */
+interface EditedEntry {
+  /** After its updates. */
+  readonly updated: Entry;
+  /** Of its latest context edit; undefined without one. */
+  readonly replacement: Replacement | undefined;
 }
 
-/** The calls of an assistant's message before an edit took any of them away. */
-export function callsBeforeEdit(entry: Entry, edits: readonly Entry[]): readonly string[] {
-  const updated = applyUpdates(entry, updatesOf(edits));
-  return updated?.type === "message" ? callsOf(updated.message) : [];
+/**
+ * The edits that a branch has of some entries: an edit, and those before it. Versions share those before, and
+ * what they make of an entry.
+ */
+export class BranchVersion {
+  readonly edit: Entry | undefined;
+  readonly before: BranchVersion | undefined;
+  /** By the ids of entries. */
+  readonly #edited = new Map<string, EditedEntry>();
+
+  constructor(edit?: Entry, before?: BranchVersion) {
+    this.edit = edit;
+    this.before = before;
+  }
+
+  /**
+   * The message of an entry in force; undefined for an entry without one, or one that an edit removed. Unlike
+   * in a context, entries before a compaction count.
+   */
+  messageOf(entry: Entry): ContextMessage | undefined {
+    const { updated, replacement } = this.#after(entry);
+    if (entry.type === "compaction") {
+      if (replacement === null) return undefined;
+      const { summary, tokensBefore } = entry;
+      return { role: "compactionSummary", summary, tokensBefore, timestamp: 0 };
+    }
+    const item = itemOf(updated, noIds);
+    return item && applyEdit(item, replacement)?.message;
+  }
+
+  /** The calls of an assistant's message before a context edit took any of them away. */
+  callsBeforeEdit(entry: Entry): readonly string[] {
+    const { updated } = this.#after(entry);
+    return updated.type === "message" ? callsOf(updated.message) : [];
+  }
+
+  #after(entry: Entry): EditedEntry {
+    const { id } = entry;
+    const todo: BranchVersion[] = [];
+    let at: BranchVersion | undefined = this;
+    for (; at !== undefined && !at.#edited.has(id); at = at.before) todo.push(at);
+    let state = (at === undefined ? undefined : at.#edited.get(id)) ?? {
+      updated: entry,
+      replacement: undefined,
+    };
+    for (const version of todo.reverse()) {
+      state = edited(state, version.edit);
+      version.#edited.set(id, state);
+    }
+    return state;
+  }
+}
+
+function edited(state: EditedEntry, edit: Entry | undefined): EditedEntry {
+  if (edit === undefined || (edit as { readonly targetId?: unknown }).targetId !== state.updated.id)
+    return state;
+  if (edit.type === "context_edit") return { ...state, replacement: edit.replacement };
+  return { ...state, updated: applyUpdates(state.updated, updatesOf([edit])) as Entry };
 }
 
 export function callsOf(message: ContextMessage | undefined): readonly string[] {
@@ -99,16 +144,18 @@ export class BranchVersions {
   }
 
   /**
-   * Yields the edits that branches with a row have of some entries, in path order, each list once.
+   * Yields the edits that branches with a row have of some entries, each version once.
    * @param ids the entries; one of them is usually that of the row
    */
-  *versions(row: number, ids: readonly string[]): Generator<readonly Entry[], void, undefined> {
+  *versions(row: number, ids: readonly string[]): Generator<BranchVersion, void, undefined> {
     const rows = ids.flatMap((id) => this.#editsOf.get(id) ?? []);
     const number = (each: number) => this.#first[each] as number;
     rows.sort((a, b) => number(a) - number(b));
-    const above = rows.filter((each) => this.isAbove(each, row));
+    let version = new BranchVersion();
+    const editOf = (each: number) => this.#edits.get(each) as Entry;
+    for (const each of rows) if (this.isAbove(each, row)) version = new BranchVersion(editOf(each), version);
     // The entry, then the edits below it: each with the last one before it on its path.
-    const root: Node = { row, before: undefined, leaves: this.#leavesIn(row) };
+    const root: Node = { row, before: undefined, version, leaves: this.#leavesIn(row) };
     const nodes = [root];
     let node = root;
     for (const each of rows) {
@@ -116,16 +163,11 @@ export class BranchVersions {
       while (node.before !== undefined && !this.isAbove(node.row, each)) node = node.before;
       const leaves = this.#leavesIn(each);
       node.leaves -= leaves;
-      node = { row: each, before: node, leaves };
+      node = { row: each, before: node, version: new BranchVersion(editOf(each), node.version), leaves };
       nodes.push(node);
     }
-    for (const each of nodes) {
-      // Every branch with this edit has a later one too.
-      if (each.leaves === 0) continue;
-      const below: number[] = [];
-      for (let at = each; at.before !== undefined; at = at.before) below.push(at.row);
-      yield [...above, ...below.reverse()].map((edit) => this.#edits.get(edit) as Entry);
-    }
+    // Without leaves every branch with this edit has a later one too.
+    for (const each of nodes) if (each.leaves > 0) yield each.version;
   }
 
   #leavesIn(row: number): number {
@@ -138,6 +180,7 @@ export class BranchVersions {
 interface Node {
   readonly row: number;
   readonly before: Node | undefined;
+  readonly version: BranchVersion;
   /** The branches that have it, and no later edit. */
   leaves: number;
 }

@@ -2,7 +2,7 @@
 
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SearchHit } from "../api/store.js";
-import { BranchVersions, callsBeforeEdit, callsOf, messageAfter } from "../context/branch-versions.js";
+import { type BranchVersion, BranchVersions, callsOf } from "../context/branch-versions.js";
 import type { EntryRequests } from "../context/build-context.js";
 import { entryTypesWith } from "../format/entry-types.js";
 import { searchTexts, searchTextsOfMessage } from "../format/search-terms.js";
@@ -139,12 +139,12 @@ class SessionSearch {
 
   async #match(row: number, entry: Entry): Promise<TextMatch | undefined> {
     if (!isMessage(entry)) return this.#isInForce(row, entry) ? this.#find(searchTexts(entry)) : undefined;
-    for (const edits of this.#branches.versions(row, await this.#idsOfVersions(row, entry))) {
-      const message = messageAfter(entry, edits);
+    for (const version of this.#branches.versions(row, await this.#idsOfVersions(row, entry))) {
+      const message = version.messageOf(entry);
       const match = message && this.#find(searchTextsOfMessage(message));
       if (match === undefined) continue;
       const callId = message?.role === "toolResult" ? message.toolCallId : undefined;
-      if (callId === undefined || !(await this.#hasLostCall(row, callId, edits))) return match;
+      if (callId === undefined || !(await this.#hasLostCall(row, callId, version))) return match;
     }
     return undefined;
   }
@@ -168,12 +168,12 @@ class SessionSearch {
   }
 
   /** Whether a result lost its call by an edit: contexts omit it then. */
-  async #hasLostCall(row: number, callId: string, edits: readonly Entry[]): Promise<boolean> {
+  async #hasLostCall(row: number, callId: string, version: BranchVersion): Promise<boolean> {
     for (const caller of await this.#callersAbove(row, callId)) {
       const entry = await this.#body(caller);
       if (entry === undefined) continue;
-      if (callsOf(messageAfter(entry, edits)).includes(callId)) return false;
-      if (callsBeforeEdit(entry, edits).includes(callId))
+      if (callsOf(version.messageOf(entry)).includes(callId)) return false;
+      if (version.callsBeforeEdit(entry).includes(callId))
         return !(await this.#isCalledBetween(caller, row, callId));
     }
     return false;

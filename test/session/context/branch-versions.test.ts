@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { userMessage } from "sessile";
-import { type SessionEntry, SessionTree } from "sessile/session";
+import { type SessionEntry, SessionTree, type UnknownEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { BranchVersions } from "../../../src/session/context/branch-versions.js";
+import { type BranchVersion, BranchVersions } from "../../../src/session/context/branch-versions.js";
+import {
+  applyEdit,
+  applyUpdates,
+  itemOf,
+  latestEdits,
+  updatesOf,
+} from "../../../src/session/context/context-items.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { rounds } from "../../support/rounds.js";
 
@@ -14,6 +21,15 @@ const message = (id: string, parentId: string | null): SessionEntry => ({
 const edit = (id: string, parentId: string | null, targetId: string): SessionEntry => ({
   ...{ type: "context_edit", id, parentId, ...time, targetId },
   replacement: { content: id },
+});
+
+const update = (id: string, parentId: string | null, targetId: string): SessionEntry => ({
+  ...{ type: "message_update", id, parentId, ...time, targetId },
+  message: userMessage(id),
+});
+const part = (id: string, parentId: string | null, targetId: string, index: number): SessionEntry => ({
+  ...{ type: "part_update", id, parentId, ...time, targetId, index },
+  part: { type: "text", text: id },
 });
 
 /** Counts the edits that are looked at. */
@@ -28,7 +44,7 @@ class CountedEdits extends Map<number, SessionEntry> {
 function branches(entries: readonly SessionEntry[], leaves?: readonly string[]) {
   const table = entryTableOf(new SessionTree(entries));
   const edits = new CountedEdits();
-  for (const entry of entries) if (entry.type === "context_edit") edits.set(table.row(entry.id), entry);
+  for (const entry of entries) if ("targetId" in entry) edits.set(table.row(entry.id), entry);
   const parents = new Set(entries.map(({ parentId }) => parentId));
   const ends = leaves ?? entries.flatMap(({ id }) => (parents.has(id) ? [] : [id]));
   const rows = ends.map((id) => table.row(id));
@@ -36,20 +52,25 @@ function branches(entries: readonly SessionEntry[], leaves?: readonly string[]) 
 }
 
 describe("the versions of an entry", () => {
-  const step = fc.record({ parent: fc.nat(), target: fc.option(fc.nat()), isLeaf: fc.boolean() });
+  const step = fc.record({
+    parent: fc.nat(),
+    target: fc.option(fc.nat()),
+    kind: fc.nat(4),
+    isLeaf: fc.boolean(),
+  });
 
   test("are the edits that each branch with it has", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 24 }), fc.boolean(), (steps, isAll) => {
         const entries: SessionEntry[] = [];
-        for (const [at, { parent, target }] of steps.entries()) {
+        for (const [at, { parent, target, kind }] of steps.entries()) {
           const id = `e${at}`;
           const parentId = at === 0 || parent % 12 === 0 ? null : `e${parent % at}`;
-          entries.push(
-            target === null || at === 0
-              ? message(id, parentId)
-              : edit(id, parentId, `e${target % steps.length}`),
-          );
+          const targetId = `e${(target ?? 0) % steps.length}`;
+          if (target === null || at === 0) entries.push(message(id, parentId));
+          else if (kind < 2) entries.push(edit(id, parentId, targetId));
+          else if (kind === 2) entries.push(update(id, parentId, targetId));
+          else entries.push(part(id, parentId, targetId, kind - 3));
         }
         const some = steps.flatMap(({ isLeaf }, at) => (isLeaf ? [`e${at}`] : []));
         const { table, ends, versions } = branches(entries, isAll ? undefined : some);
@@ -61,17 +82,24 @@ describe("the versions of an entry", () => {
           return path;
         });
         for (const [at, { id, type }] of entries.entries()) {
-          if (type === "context_edit") continue;
+          if (type !== "message") continue;
           const ids = [id, `e${(at * 7) % entries.length}`];
           const own = paths.filter((path) => path.some((each) => each.id === id));
           const expected = own.map((path) =>
             path.flatMap((each) =>
-              each.type === "context_edit" && ids.includes(each.targetId) ? [each.id] : [],
+              "targetId" in each && ids.includes(String(each.targetId)) ? [each.id] : [],
             ),
           );
-          const found = [...versions.versions(table.row(id), [...new Set(ids)])].map((edits) =>
-            edits.map((each) => each.id),
-          );
+          const found = [...versions.versions(table.row(id), [...new Set(ids)])].map((version) => {
+            const edits: (SessionEntry | UnknownEntry)[] = [];
+            for (let each: BranchVersion | undefined = version; each !== undefined; each = each.before)
+              if (each.edit !== undefined) edits.unshift(each.edit);
+            // All of them at once, as a context applies them.
+            const item = itemOf(applyUpdates(entries[at], updatesOf(edits)) as SessionEntry, new Set());
+            const edited = item && applyEdit(item, latestEdits(edits).get(id));
+            expect(version.messageOf(entries[at] as SessionEntry)).toEqual(edited?.message);
+            return edits.map((each) => each.id);
+          });
           const sorted = (lists: readonly (readonly string[])[]) =>
             [...new Set(lists.map((list) => list.join(" ")))].sort();
           expect(found.map((list) => list.join(" ")).sort()).toEqual(sorted(expected));
@@ -80,6 +108,29 @@ describe("the versions of an entry", () => {
       }),
       { numRuns: rounds(200, 2000) },
     );
+  });
+
+  test("take a look at each edit of one entry, although a branch starts at each", () => {
+    const looked = (count: number) => {
+      /** Steps of applying an edit, and one more look at each. */
+      let targets = 0;
+      const entries: SessionEntry[] = [message("e", null)];
+      for (let at = 0; at < count; at++) {
+        const made = edit(`t${at}`, at === 0 ? "e" : `t${at - 1}`, "e");
+        const target = { get: () => (targets++ < 0 ? "" : "e"), enumerable: true };
+        entries.push(Object.defineProperty(made, "targetId", target));
+        entries.push(message(`l${at}`, `t${at}`));
+      }
+      const { table, edits, versions } = branches(entries);
+      let found = 0;
+      for (const version of versions.versions(table.row("e"), ["e"])) {
+        expect(version.messageOf(entries[0] as SessionEntry)).toMatchObject({ content: `t${found++}` });
+      }
+      expect(found).toBe(count);
+      return edits.looked + targets;
+    };
+    expect(looked(100)).toBeLessThanOrEqual(4 * 100);
+    expect(looked(1000)).toBeLessThanOrEqual(4 * 1000);
   });
 
   test("take a look at each edit, however many branches there are", () => {
