@@ -49,6 +49,17 @@ describe("a session of pi", () => {
     await memorySessionStore().adopt({ header: now, entries, leafId: null });
   });
 
+  it("says where it is damaged, newer, or too long, and has a header of its own", async () => {
+    const bytes = lines([{ ...header, version: 99 }, said("a", null), said("b", "a", "x".repeat(2000)), 7]);
+    const { header: own, report } = await read(bytes, { maxLineBytes: 1024 });
+    expect(own).toEqual({ ...header, version: 3, sessile: 1 });
+    expect(report.findings.map(({ code, file, line }) => [code, file, line])).toEqual([
+      ["newer", "pi.jsonl", 1],
+      ["tooLong", "pi.jsonl", 3],
+      ["unreadable", "pi.jsonl", 4],
+    ]);
+  });
+
   it("keeps what it does not know, and what hangs below it", async () => {
     const later = { type: "later", id: "b", parentId: "a", timestamp, x: 1 };
     const { entries, report } = await read(lines([header, said("a", null), later, said("c", "b")]));

@@ -61,6 +61,80 @@ describe("importSession", () => {
     expect(report.counts.noise).toEqual({ read: 1, mapped: 0, kept: 1 });
   });
 
+  it("reads bytes in parts, of which a buffer may be used again, up to a limit for all files", async () => {
+    const bytes = lines([{ kind: "start", id: "s1" }, record("a", "one".repeat(500))]);
+    async function* parts() {
+      const buffer = new Uint8Array(700);
+      for (let at = 0; at < bytes.length; at += buffer.length) {
+        const part = bytes.subarray(at, at + buffer.length);
+        buffer.set(part);
+        yield buffer.subarray(0, part.length);
+      }
+    }
+    const read = (maxBytes: number) =>
+      importSession(
+        [
+          { path: "a.jsonl", bytes: parts() },
+          { path: "b.jsonl", bytes },
+        ],
+        { from: plain, keep: "none", maxBytes },
+      );
+    expect((await read(2 * bytes.length)).report.findings).toEqual([]);
+    const limited = await read(2 * bytes.length - 1);
+    expect(limited.entries).toHaveLength(1);
+    expect(limited.report.findings).toEqual([
+      { code: "tooLong", file: "b.jsonl", text: `the files have more than ${2 * bytes.length - 1} bytes` },
+    ]);
+    const none = await read(bytes.length - 1);
+    expect([none.entries, none.report.findings.map(({ file }) => file)]).toEqual([
+      [],
+      ["a.jsonl", "b.jsonl"],
+    ]);
+    for (const other of ["text", null, {}]) {
+      const wrong = importSession([{ path: "a", bytes: other as never }], { from: plain });
+      await expect(wrong).rejects.toThrow(/^files: expected bytes or an async iterable/);
+    }
+  });
+
+  it("says why a compressed file or a database is not read", async () => {
+    const packed = new Uint8Array([0x28, 0xb5, 0x2f, 0xfd, 1]);
+    const finding = async (bytes: Uint8Array, options: object) =>
+      (await importSession([{ path: "a.zst", bytes }], { from: plain, ...options })).report.findings;
+    const fail = () => {
+      throw new Error("no");
+    };
+    const found = (code: string, text: string) => [{ code, file: "a.zst", text }];
+    expect(await finding(packed, {})).toEqual(
+      found("needsReader", "Zstandard, and there is no `decompress`"),
+    );
+    expect(await finding(packed, { decompress: fail })).toEqual(
+      found("unreadable", "it cannot be decompressed: no"),
+    );
+    expect(await finding(packed, { decompress: () => new Uint8Array(1030), maxBytes: 1029 })).toEqual(
+      found("tooLong", "decompressed, it has more than 1029 bytes"),
+    );
+    const database = new TextEncoder().encode("SQLite format 3\0".padEnd(512, "\0"));
+    const rows = {
+      ...plain,
+      async read(source: Parameters<typeof plain.read>[0]) {
+        const reader = await source.sqlite("a.zst");
+        expect(reader?.all("SELECT 1") ?? []).toEqual([]);
+      },
+    };
+    const broken = found("unreadable", "the database cannot be read: no");
+    expect(await finding(database, { from: rows, sqlite: fail })).toEqual(broken);
+    expect(await finding(database, { from: rows, sqlite: () => ({ all: fail }) })).toEqual(broken);
+  });
+
+  it("keeps no text of a name that the redaction changes", async () => {
+    const redact = (text: string) => text.replaceAll("secret", "x");
+    const files = [{ path: "my-secret.jsonl", bytes: lines([record("a", "a secret")]) }];
+    const { header, entries, report } = await importSession(files, { from: plain, redact });
+    // The id is that of the file, which has no other one.
+    expect(header.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(JSON.stringify([header, entries, report])).not.toContain("secret");
+  });
+
   it("refuses files that no format knows", async () => {
     const found = importSession([{ path: "x", bytes: lines([{ a: 1 }]) }], { from: [plain] });
     await expect(found).rejects.toSatisfy((error) => SessileError.is(error, "NO_HEADER"));

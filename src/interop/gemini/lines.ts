@@ -75,7 +75,7 @@ export class ChatRecords {
 
   /** A result after the record of its call, which another program has written. */
   async lateResult(result: WriteResult): Promise<MessageRecord> {
-    const content = await this.#resultParts(result);
+    const { parts: content } = await this.#resultParts(result);
     return this.#record(result.entryId, result.time, { type: "user", content }, `late ${result.callId}`);
   }
 
@@ -169,10 +169,10 @@ export class ChatRecords {
       id: call.id,
       name: call.name,
       args: args ?? { input: call.arguments ?? null },
-      ...(made === undefined ? {} : { result: made }),
+      ...(made === undefined ? {} : { result: made.parts }),
       status: result?.interrupted === true ? "cancelled" : result?.isError === true ? "error" : "success",
       timestamp: isoOf(result?.time ?? 0),
-      resultDisplay: objectOf(result?.details)?.resultDisplay ?? shownText(made ?? []),
+      resultDisplay: objectOf(result?.details)?.resultDisplay ?? made?.text ?? "",
       displayName: call.name,
       description: "",
       renderOutputAsMarkdown: false,
@@ -181,15 +181,19 @@ export class ChatRecords {
     };
   }
 
-  async #resultParts(result: WriteResult): Promise<readonly Part[]> {
+  /** A result for the model, and its text for people. */
+  async #resultParts(
+    result: WriteResult,
+  ): Promise<{ readonly parts: readonly Part[]; readonly text: string }> {
     const { callId, toolName, content, isError } = result;
     const blocks = await this.#blocks(result.entryId, content);
     const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     const response = isError ? { error: text } : { output: text };
-    return [
+    const parts = [
       { functionResponse: { id: callId, name: toolName, response } },
       ...blocks.flatMap((block) => (block.type === "media" ? [partOf(block)] : [])),
     ];
+    return { parts, text };
   }
 
   #blocks(entryId: string, content: readonly (TextBlock | ImageBlock)[]): Promise<readonly WriteBlock[]> {

@@ -102,6 +102,29 @@ describe("the log of a chat", () => {
     expect(imported.report.findings.map(({ code }) => code)).toEqual(["orphanResult"]);
   });
 
+  it("takes function responses without an id for the first open calls of their tool", async () => {
+    const open = (id: string) => ({ functionCall: { id, name: "t", args: {} } });
+    const unnamed = (output: string, name?: string) => ({ functionResponse: { name, response: { output } } });
+    const imported = await read([
+      header(),
+      reply("g1", [open("c1"), open("c2")]),
+      user("f1", [unnamed("first", "t")]),
+      user("f2", [unnamed("second", "t")]),
+      user("f3", [unnamed("third", "t"), unnamed("fourth")]),
+    ]);
+    expect(rowsOf(imported)).toEqual([
+      "assistant: call c1, call c2",
+      "result c1: first",
+      "result c2: second",
+    ]);
+    expect(imported.report.findings.filter(({ code }) => code === "orphanResult")).toEqual(
+      ["t", "a tool"].map((name) => ({
+        ...{ code: "orphanResult", file: chatPath },
+        text: `a function response of ${name} without its call`,
+      })),
+    );
+  });
+
   it("takes the parts of a checkpoint instead of thoughts and calls, and of its responses that of the call", async () => {
     const both = [response("c1", "first"), response("c2", "second")];
     const parts = [
@@ -164,6 +187,30 @@ describe("the log of a chat", () => {
     ]);
     expect(imported.entries[1]).toMatchObject({ customType: "sessile.initial_context", display: false });
     expect(imported.report.counts.info).toEqual({ read: 1, mapped: 0, kept: 1 });
+  });
+
+  it("keeps parts that are no text as they are, and sums tokens that have no total", async () => {
+    const parts = [{ executableCode: { code: "1" } }, { text: " ", thoughtSignature: "U0lH" }, { text: " " }];
+    const tokens = { input: 10, cached: 4, tool: 3, output: 2, thoughts: 1 };
+    const toolCalls = [
+      call("c1", [{ text: "plain" }]),
+      call("c2", [{ text: "other" }], { name: "t", args: 7 }),
+    ];
+    const imported = await read([header(), user("u1", "go"), reply("g1", parts, { tokens, toolCalls })]);
+    const [, assistant, one, two] = contextOf(imported).items.map(({ message }) => message);
+    expect(assistant).toMatchObject({
+      content: [
+        { type: "opaque", data: parts[0] },
+        { type: "opaque", data: parts[1] },
+        { type: "toolCall", id: "c1", name: "run_shell_command", arguments: { command: "ls" } },
+        { type: "toolCall", id: "c2", name: "t", arguments: {} },
+      ],
+      usage: { input: 9, output: 3, cacheRead: 4, cacheWrite: 0, totalTokens: 16 },
+    });
+    expect([one, two]).toMatchObject([
+      { toolCallId: "c1", toolName: "run_shell_command", content: [{ type: "text", text: "plain" }] },
+      { toolCallId: "c2", toolName: "t", content: [{ type: "text", text: "other" }] },
+    ]);
   });
 
   it("reads a model, a usage and a name where they are, and tells what it inferred", async () => {
@@ -301,6 +348,14 @@ describe("the files of a session", () => {
       expect(rowsOf(imported)).toEqual(["user: one", "assistant: two"]);
       expect(imported.report.findings).toMatchObject([{ code: "superseded" }, { code: "superseded" }]);
     }
+    // A question without a reply is content too.
+    for (const order of [
+      [begun, older],
+      [older, begun],
+    ]) {
+      const named = order.map((bytes, at) => [`${folder}session-${at}.jsonl`, bytes] as const);
+      expect(rowsOf(await read(Object.fromEntries(named)))).toEqual(["user: one"]);
+    }
   });
 
   it("of version 0.26 are one JSON object, where responses stand once more in words", async () => {
@@ -361,5 +416,10 @@ describe("the files of a session", () => {
     );
     expect(links).toMatchObject([{ data: { toolCallId: "c1", sessionId: "sub-1" } }]);
     expect(imported.report.findings.map(({ code }) => code)).toEqual(["missingChild"]);
+    // Beside the chat no folder names its parent.
+    const beside = await read({ "tmp/app/chats/session-sub.jsonl": child, [chatPath]: parent });
+    expect(beside.children.map(({ header: { id, parentSession } }) => [id, parentSession])).toEqual([
+      ["sub-1", chatId],
+    ]);
   });
 });

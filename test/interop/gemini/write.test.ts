@@ -102,6 +102,47 @@ describe("a written chat", () => {
     expect(messages[4]).toMatchObject({ thoughts: [{ subject: "", description: "I read it." }] });
   });
 
+  it("has every member of a call, and names the reasoning that it leaves out", async () => {
+    const thinking = (text: string, more: object = {}) => ({ type: "thinking", thinking: text, ...more });
+    const signed = { thinkingSignature: "U0lH" };
+    const { records, report } = await write(
+      chain([
+        said("go"),
+        replied([
+          ...[thinking("I look."), thinking("", signed), { type: "opaque", data: {} }],
+          ...[called("c1", { a: 1 }), called("c2", "text")],
+        ]),
+        resulted("c1", [words("out")]),
+        replied([thinking("Elsewhere.", signed), words("Done.")], anthropic),
+      ]),
+    );
+    const [made] = records.filter(({ type }) => type === "gemini");
+    expect(made.thoughts).toMatchObject([{ subject: "", description: "I look." }]);
+    const always = { name: "look", displayName: "look", description: "", renderOutputAsMarkdown: false };
+    expect(made.toolCalls).toEqual([
+      {
+        ...{ ...always, id: "c1", args: { a: 1 }, status: "success", resultDisplay: "out" },
+        result: [{ functionResponse: { id: "c1", name: "look", response: { output: "out" } } }],
+        timestamp: expect.any(String),
+        sessile: { entry: expect.any(String) },
+      },
+      {
+        ...{ ...always, id: "c2", args: { input: "text" }, status: "cancelled" },
+        result: [{ functionResponse: { id: "c2", name: "look", response: { error: expect.any(String) } } }],
+        resultDisplay: expect.any(String),
+        timestamp: expect.any(String),
+      },
+    ]);
+    expect(report.findings.map(({ code, text }) => `${code} ${text}`).sort()).toEqual([
+      "entry arguments of call c2 that are no object are its argument `input`",
+      expect.stringMatching(/^interrupted /),
+      "opaque a block of a provider",
+      "reasoning reasoning of another maker",
+      "reasoning reasoning without text",
+      "reasoning signatures are left out",
+    ]);
+  });
+
   it("was updated now: the agent deletes older ones", async () => {
     const day = 24 * 60 * 60 * 1000;
     const last = Date.UTC(2026, 10, 20, 9, 0, 13);
@@ -229,9 +270,13 @@ describe("a written chat", () => {
         data: { toolCallId: "c1", sessionId: child.header?.id },
       },
     ]);
-    const { files, imported } = await there(source, { children: [child] });
+    const { files, imported, all } = await there(source, { children: [child] });
     expect(files[1]?.path).toBe(`tmp/work/chats/${source.header?.id}/${child.header?.id}.jsonl`);
     expect(imported.children.map(rowsOf)).toEqual([["user: find it", "assistant: found"]]);
+    expect(all.map(([head]) => [head.kind, head.startTime, head.directories])).toEqual([
+      ["main", "2026-11-20T09:00:00.000Z", undefined],
+      ["subagent", "2026-11-20T09:00:00.000Z", ["/srv/work"]],
+    ]);
     expect(imported.entries.at(-1)).toMatchObject({
       customType: "sessile.subagent",
       data: { toolCallId: "c1", sessionId: child.header?.id },
