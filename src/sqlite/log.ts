@@ -161,7 +161,7 @@ export class SqliteLog implements SessionLog, IndexedLog {
       [
         {
           sql: sql.createCopy,
-          params: [...this.#writer.creation(batch.cwd).params, ...from.key, Number(source.base), end, end],
+          params: [...this.#writer.creation(batch.cwd).params, ...from.key, Number(source.base)],
         },
         ...this.#writer.insertions(batch.rows, 0),
         ...parts,

@@ -58,10 +58,10 @@ export function statementsFor(prefix: string) {
     create: `insert into ${session} ${created}
       values (?, ?, ?, ?, 0, 0, ${now}, 0, 0) on conflict do nothing`,
 
-    /** As create, then partition, id, epoch and base of a source, and twice the end of the copied lines. */
+    /** As create, then partition, id, epoch and base of a source. A base grows, beyond all lines before. */
     createCopy: `insert into ${session} ${created}
       select ?, ?, ?, ?, 0, 0, ${now}, 0, 0 from ${session}
-      where ${same} and base = ? and base < ? and head >= ?
+      where ${same} and base = ?
       on conflict do nothing`,
 
     /** Offset and bytes of each row, then partition, id, epoch, and the head that the session still has. */

@@ -1,6 +1,7 @@
 import { userMessage } from "sessile/content";
 import type { LogPosition, Session, SessionLog } from "sessile/session";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eachLine } from "../../src/session/internal.js";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
 import { type Backend, type Call, engines, storeOf, type Tables } from "./subjects.js";
@@ -202,7 +203,7 @@ describe.each(engines)("an append to $name", ({ start, lostConnection, busy, ful
   });
 });
 
-describe.each(engines)("in $name, a write that another one precedes", ({ start }) => {
+describe.each(engines)("in $name, a write that another one precedes", ({ name: engine, start }) => {
   const at = "2026-01-01T00:00:00.000Z";
   const encode = (...lines: readonly string[]) => lines.map((line) => new TextEncoder().encode(`${line}\n`));
   const header = (id: string) => `{"type":"session","version":3,"id":"${id}","timestamp":"${at}","cwd":"/"}`;
@@ -280,15 +281,104 @@ describe.each(engines)("in $name, a write that another one precedes", ({ start }
       expect(await stateOf(tables)).toEqual(before);
     });
 
+  /** The lines of a log in its order, from its start and from its end. */
+  async function linesOf(log: SessionLog) {
+    const found = { forwards: [] as string[], backwards: [] as string[] };
+    const textsIn = (batch: Parameters<typeof eachLine>[0]) => {
+      const texts: string[] = [];
+      const line = (bytes: Uint8Array, _: number, from: number, to: number) =>
+        texts.push(new TextDecoder().decode(bytes.subarray(from, to)));
+      eachLine(batch, { line, tooLong: () => undefined });
+      return texts;
+    };
+    for await (const batch of log.read(undefined)) found.forwards.push(...textsIn(batch));
+    for await (const batch of log.readBackwards?.(undefined) ?? [])
+      found.backwards.unshift(...textsIn({ ...batch, next: "" as LogPosition }));
+    return found;
+  }
+
   it.each(Object.entries(writes))("without one, %s concerns its own session alone", async (_, write) => {
     const tables = await start({ search: true });
-    await put(tables.direct(), "s", "other");
-    await put(tables.direct(), "t");
-    const before = await stateOf(tables);
-    await write(await put(tables.backend(), "s"));
-    expect(await stateOf(tables)).not.toEqual(before);
+    const before = await put(tables.direct(), "s", "other");
+    const written = await put(tables.backend(), "s");
+    const after = await put(tables.direct(), "t");
+    const bystanders = async () => {
+      const [, , found] = (await stateOf(tables)) as [unknown, unknown, readonly { readonly id: string }[]];
+      const candidates = found.filter(({ id }, index) => id === "t" || index === found.length - 1);
+      return [candidates, await linesOf(before.log), await linesOf(after.log)];
+    };
+    const known = await bystanders();
+    await write(written);
+    expect(await bystanders()).toEqual(known);
     expect(await tables.direct().delete("s", { partition: "" })).toBe(true);
+    expect(await bystanders()).toEqual(known);
+    expect(await tables.rows("select 1 as n from entry")).toHaveLength(10);
+  });
+
+  it.each(Object.entries(writes))(
+    "%s grows the time of its session, also if a clock was set back",
+    async (_, write) => {
+      const modified = async (tables: Tables) => {
+        for await (const { modifiedAt } of tables.direct().list({ partition: "" })) return modifiedAt;
+        return 0;
+      };
+      for (const sign of ["+", "-"]) {
+        const tables = await start({ search: true });
+        const hour = engine === "SQLite" ? "3600000" : "interval '1 hour'";
+        const written = await put(tables.backend(), "s");
+        await tables.rows(`update session set modified_at = modified_at ${sign} ${hour}`);
+        const before = await modified(tables);
+        await write(written);
+        if (sign === "+") expect(await modified(tables)).toBe(before);
+        else expect(await modified(tables)).toBeGreaterThan(before);
+      }
+    },
+  );
+
+  it("reads show the lines in force alone, and none of a session that has the name by now", async () => {
+    const tables = await start();
+    const { log } = await put(tables.direct(), "s");
+    const lines = [header("s"), entry("e0000001"), entry("e0000002", "message", said("first"))];
+    expect(await linesOf(log)).toEqual({ forwards: lines, backwards: lines });
+    const long = entry("e0000003", "custom", `"customType":"x","data":"${"x".repeat(1_100_000)}"`);
+    const append = async (to: SessionLog) => {
+      let end = "" as LogPosition;
+      for await (const { next } of to.read(undefined)) end = next;
+      const { at: places } = await to.append(encode(long, entry("e0000004")), end);
+      return places.map((place, index) => ({ at: place, length: index === 0 ? long.length : 100 }));
+    };
+    const places = await append(log);
+    expect((await log.readAt(places)).map((line) => line?.length)).toEqual([
+      long.length,
+      entry("e0000004").length,
+    ]);
+    await tables.direct().delete("s", { partition: "" });
+    await append((await put(tables.direct(), "s")).log);
+    expect(await log.readAt(places)).toEqual([undefined, undefined]);
+    for (const reading of [log.read(undefined), log.readBackwards?.(undefined) as AsyncIterable<unknown>])
+      await expect(reading[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+        code: "SESSION_NOT_FOUND",
+      });
+  });
+
+  it("a first append finds a session that came first, and a deletion one of the same name", async () => {
+    const tables = await start();
+    const made = { id: "s", partition: "", cwd: "/", timestamp: at };
+    const { log, position } = await tables.backend().create(made);
+    await put(tables.direct(), "s");
+    const before = await stateOf(tables);
+    await expect(log.append(encode(header("s")), position)).rejects.toMatchObject({ code: "SESSION_EXISTS" });
     expect(await stateOf(tables)).toEqual(before);
+    let other: unknown;
+    tables.faults.before = async ({ isDelete }) => {
+      if (!isDelete || other !== undefined) return;
+      other = "under way";
+      await others["a session of the same name and lines"]?.[1](tables.direct());
+      other = await stateOf(tables);
+    };
+    expect(await tables.backend().delete("s", { partition: "" })).toBe(false);
+    expect(other).toHaveLength(3);
+    expect(await stateOf(tables)).toEqual(other);
   });
 
   it("old lines are not said to be removed if they are not", async () => {
@@ -344,6 +434,8 @@ describe.each(engines)("in $name, a write that another one precedes", ({ start }
       if (!isDone) return expect(await stateOf(tables)).toEqual(before);
       const session = await storeOf(tables.direct()).open("copy");
       expect([...session.tree.walk()].map(({ node }) => node.id)).toEqual(["e0000001", "e0000002"]);
+      // No line of the source is where the next one goes.
+      await (await storeOf(tables.direct()).open("copy", { mode: "write" })).appendMessage(say("next"));
     },
   );
 });

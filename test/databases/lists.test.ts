@@ -20,6 +20,14 @@ describe.each(engines)("a list of $name", ({ start }) => {
     await first.appendMessage(userMessage("first"));
     await second.append([{ type: "message", message: userMessage("second") }], { conflict: "branch" });
     expect((await store.latest())?.firstMessage).toBe("first");
+    const [
+      ,
+      {
+        node: { id: upTo },
+      } = { node: { id: "" } },
+    ] = [...first.tree.walk()];
+    await (await store.fork("a", { id: "b", upTo })).close();
+    expect((await store.latest())?.firstMessage).toBe("first");
   });
 
   it("counts entries and messages without opening the session", async () => {
@@ -107,12 +115,13 @@ describe.each(engines)("a list of $name", ({ start }) => {
     await session.append([text("first apple"), text("second")]);
     await session.updateInfo({ title: "late" });
     await session.append([text("last")]);
+    await session.updateInfo({ title: "latest" });
     const ids = [...session.tree.walk()].map(({ node }) => node.id);
     for (const [index, id] of ids.entries()) {
       await (await store.fork("a", { id: `fork${index}`, upTo: id })).close();
       await (await store.fork("a", { id: `erased${index}` })).close();
       await eraseEntries(store, `erased${index}`, [id], { reason: "a request" });
-      const upTo = ids.at(-2) as string;
+      const upTo = ids.at(-3) as string;
       await (await store.fork(`erased${index}`, { id: `both${index}`, upTo })).close();
     }
     // A store in memory reads the lines, instead of what it noted of them.

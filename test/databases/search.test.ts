@@ -30,6 +30,18 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     const indexed = tables.direct({ search: true });
     await indexed.migrate();
     await write(plain, "b", ["an apple", "a plum"]);
+    await write(plain, "late", ["their late apple"], "tenant");
+    expect(await candidates(indexed, "apple")).toEqual({ b: 3, a: 1 });
+    for await (const { id, modifiedAt } of indexed.list({ partition: "" })) {
+      const since = async (time: number) => {
+        const query = { partition: "", anyOf: [["apple"]], since: time };
+        const found: string[] = [];
+        for await (const each of indexed.search?.(query) ?? []) found.push(each.id);
+        return found;
+      };
+      expect(await since(modifiedAt)).toContain(id);
+      expect(await since(modifiedAt + 1)).not.toContain(id);
+    }
     const store = storeOf(indexed);
     await write(store, "b", ["a late apple"]);
     await write(store, "c", ["an apple", "a fig"]);
@@ -39,7 +51,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     expect(await candidates(indexed, "apple")).toEqual({ c: 1, b: 2, a: 1 });
     await write(store, "b", ["one more apple"]);
     expect(await candidates(indexed, "app")).toEqual({ b: 3, c: 1, a: 1 });
-    expect(await find(store, "apple", { partition: "tenant" })).toEqual(["their apple"]);
+    expect(await find(store, "apple", { partition: "tenant" })).toEqual(["their apple", "their late apple"]);
   });
 
   it("reads a session once, also if none of its lines is indexed, and none of another directory", async () => {

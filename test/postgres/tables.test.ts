@@ -97,7 +97,7 @@ describe("list", () => {
     await server.query(
       `insert into ${schema}.session (partition, id, epoch, head, size, modified_at, created_at, cwd, header)
       select 'p' || (n % 3), 'session-' || n, gen_random_uuid(), 1, 100,
-        timestamp '2026-01-01' + n * interval '1 second', now(), '/work/' || (n % 5),
+        timestamp '2026-01-01' + n / 4 * interval '4 seconds', now(), '/work/' || (n % 5),
         convert_to('{"type":"session","version":3,"id":"session-' || n || '","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work/' || (n % 5) || '"}', 'UTF8')
       from generate_series(1, 6000) as n`,
     );
@@ -127,6 +127,10 @@ describe("list", () => {
     const all: string[] = [];
     for await (const { id } of listed.list({ partition: "p1" })) all.push(id);
     expect(new Set(all).size).toBe(2000);
+    const searching = postgresSessionBackend({ db: server, schema, search: true });
+    const found: string[] = [];
+    for await (const { id } of searching.search?.({ partition: "p1", anyOf: [["x"]] }) ?? []) found.push(id);
+    expect(found).toEqual(all);
     const partitions: string[] = [];
     for await (const partition of store.partitions()) partitions.push(partition);
     expect(partitions).toEqual(["p0", "p1", "p2"]);

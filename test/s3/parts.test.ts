@@ -83,6 +83,7 @@ describe("keys", () => {
     expect(keys.blob(ref)).toBe(`p/blake3/ab/${hex}`);
     expect(keys.refOf(keys.blob(ref))).toBe(ref);
     expect(keys.trashedOf(keys.trashed(ref, 1700000000000))).toEqual({ ref, trashedAt: 1700000000000 });
+    expect(keys.quarantined(ref)).toMatch(new RegExp(`^p/quarantine/blake3/ab/${hex}/[0-9a-f]{8}$`));
     // Two collections in one millisecond.
     expect(keys.trashed(ref, 1700000000000)).not.toBe(keys.trashed(ref, 1700000000000));
     for (const key of [
@@ -95,7 +96,17 @@ describe("keys", () => {
     ]) {
       expect(keys.refOf(key)).toBeUndefined();
     }
-    for (const rest of ["", "x", "1", "-1", "1-12345678/2", "1234567890123456-12345678"]) {
+    for (const rest of [
+      "",
+      "x",
+      "1",
+      "-1",
+      "1-",
+      "1-1234567",
+      "1-123456789",
+      "1-12345678/2",
+      "1234567890123456-12345678",
+    ]) {
       expect(keys.trashedOf(`p/trash/blake3/ab/${hex}/${rest}`)).toBeUndefined();
     }
   });

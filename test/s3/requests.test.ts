@@ -530,4 +530,51 @@ describe("a blob", () => {
       isMoved ? [`/${seen.key}`, '"e"'] : ["/trash/x", undefined],
     ]);
   });
+
+  test("that is touched and then deleted while it is moved leaves no copy", async () => {
+    let looks = 0;
+    const server = serverOf(({ method }) => {
+      if (method === "PUT") return xml("CopyObjectResult");
+      if (method !== "HEAD") return undefined;
+      looks++;
+      return looks > 2
+        ? new Response(null, { status: 404 })
+        : headOf({ "x-amz-meta-touched": String(looks) });
+    });
+    const seen = await server.blobs.head(ref);
+    if (seen === undefined) throw new Error("no blob");
+    expect(await server.blobs.move(ref, seen, "trash/x", 9)).toBe(false);
+    expect(server.sent.at(-1)).toMatchObject({ method: "DELETE", target: "/trash/x" });
+  });
+
+  test("that changes again and again is given up after four rounds", async () => {
+    for (const act of [
+      ({ blobs }: ReturnType<typeof serverOf>) => blobs.touch(ref),
+      ({ blobs }: ReturnType<typeof serverOf>) =>
+        blobs.publish(ref, { key: "staging/x", size: 3, etag: '"e"' }),
+      ({ blobs }: ReturnType<typeof serverOf>) => blobs.write(ref, new Uint8Array(4)),
+    ]) {
+      const server = serverOf(({ method, headers }) => {
+        if (method === "HEAD") return headOf();
+        return "x-amz-copy-source" in headers || "if-none-match" in headers
+          ? failing(412, "PreconditionFailed")
+          : undefined;
+      });
+      expect(await codeOf(act(server))).toBe("OperationAborted");
+      expect(server.sent.filter(({ method }) => method === "PUT")).toHaveLength(4);
+    }
+  });
+
+  test("that others put and delete each time is put without a condition at last", async () => {
+    let isPut = false;
+    const server = serverOf(({ method, headers }) => {
+      if (method === "HEAD") return isPut ? headOf() : new Response(null, { status: 404 });
+      if ("if-none-match" in headers) return failing(412, "PreconditionFailed");
+      isPut = true;
+      return undefined;
+    });
+    expect(await server.blobs.write(ref, new Uint8Array(3))).toMatchObject({ size: 3 });
+    const puts = server.sent.filter(({ method }) => method === "PUT");
+    expect(puts.map(({ headers }) => headers["if-none-match"])).toEqual(["*", "*", "*", undefined]);
+  });
 });

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { linesBackwards } from "../../src/sqlite/backwards.js";
 import { planRewriting } from "../../src/sqlite/erasure.js";
 import { LineJoiner } from "../../src/sqlite/lines.js";
-import { migrationsBetween, tablesVersion, versionTable } from "../../src/sqlite/tables.js";
+import { migrationsBetween, tablesVersion, termsTable, versionTable } from "../../src/sqlite/tables.js";
 import { closeDatabases, FaultyDriver, memoryDriver } from "./databases.js";
 
 afterEach(closeDatabases);
@@ -103,7 +103,7 @@ describe("list", () => {
     driver.all(
       `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 2000)
       insert into sessile_session ("partition", id, epoch, base, head, modified_at, cwd, header_at)
-      select 'p' || (n % 2), 'session-' || n, 'e', 0, 200, n * 1000, '/work/' || (n % 5), 0 from numbers`,
+      select 'p' || (n % 2), 'session-' || n, 'e', 0, 200, (n / 4) * 1000, '/work/' || (n % 5), 0 from numbers`,
       [],
     );
     driver.all(
@@ -133,6 +133,11 @@ describe("list", () => {
     const all = new Set<string>();
     for await (const { id } of store.list({ partition: "p1" })) all.add(id);
     expect(all.size).toBe(1000);
+    driver.all(termsTable("sessile_"), []);
+    const searching = sqliteSessionBackend({ driver, search: true });
+    const found: string[] = [];
+    for await (const { id } of searching.search?.({ partition: "p1", anyOf: [["x"]] }) ?? []) found.push(id);
+    expect(found).toEqual([...all]);
   });
 
   it("has partitions in order, in any number", async () => {
@@ -399,6 +404,9 @@ describe("lines", () => {
     const { log } = await backend.create({ ...unnamed, id: "z" });
     await store.delete("a");
     expect(await log.copy?.(source, encode([header])[0] as Uint8Array, to)).toBe(false);
+    const wide = await store.create({ cwd: `/${"w".repeat(1_500_000)}`, id: "wide" });
+    await wide.appendMessage(userMessage("said"));
+    expect((await store.fork("wide")).tree.size).toBe(2);
     const elsewhere = sqliteSessionBackend({ driver: memoryDriver() });
     await elsewhere.migrate();
     const { log: other } = await elsewhere.create({ ...unnamed, id: "x" });
