@@ -47,9 +47,9 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     setupFiles: "test/support/equal-bytes.ts",
     // What hangs is to be found, not what is slow on a machine that has other work.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       // Loading the modules anew for each file would take longer than these tests.
@@ -68,7 +68,10 @@ export default defineConfig({
         extends: true,
         test: { name: "system", include: system, exclude: [slow], isolate: false },
       },
-      { extends: true, test: { name: "harnesses", include: harnesses } },
+      {
+        extends: true,
+        test: { name: "harnesses", include: harnesses, testTimeout: 300_000, hookTimeout: 300_000 },
+      },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
       {

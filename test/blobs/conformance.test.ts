@@ -18,12 +18,11 @@ import {
 } from "sessile/blobs/conformance";
 import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
 import { SessileError } from "sessile/errors";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
 
 // On a machine whose disk has other work to do.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const hashes = [nodeSha256];
 

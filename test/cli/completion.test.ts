@@ -30,7 +30,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 function run(program: string, args: readonly string[]): string {
   const { stdout, stderr, status } = spawnSync(program, args, {
-    ...{ cwd: join(dir, "work"), encoding: "utf8", timeout: 20_000 },
+    ...{ cwd: join(dir, "work"), encoding: "utf8", timeout: 180_000 },
     env: { PATH: `${join(dir, "bin")}:${process.env.PATH}`, HOME: dir, TERM: "dumb", LANG: "C.UTF-8" },
   });
   expect([program, stderr, status]).toEqual([program, "", 0]);

@@ -21,7 +21,7 @@ beforeAll(async () => {
   ({ run, shell } = installed);
   const { dir, program, env } = installed;
   spawned = (...words) => spawn(program, words, { cwd: dir, env, stdio: ["ignore", "pipe", "inherit"] });
-}, 120_000);
+});
 
 afterAll(() => installed?.[Symbol.dispose]());
 

@@ -490,5 +490,5 @@ describe("in generated sessions", () => {
       ),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 });

@@ -37,7 +37,7 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
     for (const what of ["compacted", "nothingToDo", "IRREDUCIBLE", "SUMMARY_FAILED", ...rare]) {
       expect([what, seen.get(what) ?? 0]).toEqual([what, expect.toSatisfy((times: number) => times > 5)]);
     }
-  }, 120_000);
+  });
 });
 
 describe("the file ledger", () => {
@@ -59,7 +59,7 @@ describe("the file ledger", () => {
       { numRuns },
     );
     expect(compactions).toBeGreaterThan(numRuns / 5);
-  }, 60_000);
+  });
 });
 
 /** The strategy's first choice summarises less than a summary needs: the minimum has to be asked for. */

@@ -38,7 +38,7 @@ async function fixtureOn({ start, lostConnection }: Engine, search: boolean): Pr
 // Synchronous drivers of SQLite run the suite on Node 24, Bun and workerd: `npm run test:runtimes`.
 describe.each(engines)("a store in $name, as over a network", (engine) => {
   for (const { name, run } of sessionStoreConformance) {
-    test(name, { timeout: 30_000 }, async ({ skip }) => {
+    test(name, async ({ skip }) => {
       const result = await run(await fixtureOn(engine, false));
       if (result !== undefined) skip(result.skipped);
     });
@@ -49,7 +49,7 @@ describe.each(engines)("a store in $name with an index of words", (engine) => {
   for (const { name, run } of sessionStoreConformance) {
     // The others write with these statements too; those of copies, erasures and migrations are in these.
     if (!/^search|eras|fork up to|whose answer|older version/.test(name)) continue;
-    test(name, { timeout: 30_000 }, async ({ skip }) => {
+    test(name, async ({ skip }) => {
       const result = await run(await fixtureOn(engine, true));
       if (result !== undefined) skip(result.skipped);
     });

@@ -37,7 +37,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(space, "run-"));
   built = await buildPackage();
   installPackage(built.dir, folder);
-}, 60_000);
+});
 afterAll(() => {
   built[Symbol.dispose]();
   rmSync(folder, { recursive: true, force: true });
@@ -94,7 +94,7 @@ describe("docs/guide", () => {
     expect(functions).not.toBe(program);
     const { stdout } = await runPage(functions + stopped, { servers: { anthropic: startAnthropic } }, own);
     expect(stdout).toBe("awaitingReply 2\nawaitingResults [ 'second pending' ]\n");
-  }, 120_000);
+  });
 
   it("has a strategy of one's own that compacts, and leaves pairs and turns whole", async () => {
     const page = markdown.get("compaction.md") ?? "";

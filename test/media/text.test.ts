@@ -74,7 +74,7 @@ describe("isText", () => {
       }
     }
     expect(wrong).toEqual([]);
-  }, 20_000);
+  });
 
   test.each<[string, readonly number[], boolean]>([
     ["nothing", [], true],

@@ -8,7 +8,7 @@ import { nodeNeeds, reachOf } from "../support/chunks.js";
 let built: Built;
 beforeAll(async () => {
   built = await buildPackage();
-}, 60_000);
+});
 afterAll(() => built?.[Symbol.dispose]());
 
 /** The entries of `built`; test/viewer/page has that of a page. */

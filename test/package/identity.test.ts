@@ -8,7 +8,7 @@ import { readFolder } from "../support/sources.js";
 let built: Built;
 beforeAll(async () => {
   built = await buildPackage();
-}, 60_000);
+});
 afterAll(() => built?.[Symbol.dispose]());
 
 const load = <T>(name: string): Promise<T> => import(pathToFileURL(join(built.dir, `${name}.js`)).href);

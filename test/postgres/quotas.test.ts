@@ -23,7 +23,7 @@ async function emptyQuotas(): Promise<{ readonly db: FaultyDriver; readonly quot
 }
 
 describe("quotas in PGlite", () => {
-  it("do what the model does", { timeout: 120_000 }, async () => {
+  it("do what the model does", async () => {
     await holdAgainstModel(async () => (await emptyQuotas()).quotas, rounds(40, 120));
   });
 

@@ -53,7 +53,7 @@ const link: LinkResource = {
   uri: "https://a.example/",
 };
 
-describe.each(checkedTargets)("$name", { timeout: 60_000 }, ({ target, breaches, makers, name }) => {
+describe.each(checkedTargets)("$name", ({ target, breaches, makers, name }) => {
   const [maker = { provider: "p", model: "m" }] = makers;
   const isLatest = target.rules?.history === "latest";
   const says = (text: string) => assistantMessage(maker, text);

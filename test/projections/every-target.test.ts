@@ -19,130 +19,124 @@ async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<Readon
   return found;
 }
 
-describe.each(checkedTargets)(
-  "$name",
-  { timeout: 60_000 },
-  ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
-    const sessions = hazardousSession(30, makers);
+describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
+  const sessions = hazardousSession(30, makers);
 
-    // @covers R18 R30
-    test("takes what any session becomes", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, fc.boolean(), async (session, always) => {
-          const replay = always ? { replay: replayAlways } : {};
-          const { value } = await project(contextAt(session), target, { blobs: session.blobs, ...replay });
-          expect(breaches(value)).toEqual([]);
-        }),
-        { numRuns },
-      );
-    });
+  // @covers R18 R30
+  test("takes what any session becomes", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, fc.boolean(), async (session, always) => {
+        const replay = always ? { replay: replayAlways } : {};
+        const { value } = await project(contextAt(session), target, { blobs: session.blobs, ...replay });
+        expect(breaches(value)).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
 
-    // @covers R22
-    test("leaves nothing out without a loss, and has no loss of what is there", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, async (session) => {
-          const context = contextAt(session);
-          const before = written(context);
-          const projection = await project(context, target, { blobs: session.blobs, replay: replayAlways });
-          const known = await bytesByBlob(session);
-          const bytesOf = (resource: Resource) =>
-            resource.kind === "link" ? undefined : known.get(resource.blob);
-          expect(silentlyAbsent(context, projection, bytesOf)).toEqual([]);
-          expect(falseLosses(context, projection, bytesOf)).toEqual([]);
-          expect(written(context)).toBe(before);
-        }),
-        { numRuns },
-      );
-    });
+  // @covers R22
+  test("leaves nothing out without a loss, and has no loss of what is there", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, async (session) => {
+        const context = contextAt(session);
+        const before = written(context);
+        const projection = await project(context, target, { blobs: session.blobs, replay: replayAlways });
+        const known = await bytesByBlob(session);
+        const bytesOf = (resource: Resource) =>
+          resource.kind === "link" ? undefined : known.get(resource.blob);
+        expect(silentlyAbsent(context, projection, bytesOf)).toEqual([]);
+        expect(falseLosses(context, projection, bytesOf)).toEqual([]);
+        expect(written(context)).toBe(before);
+      }),
+      { numRuns },
+    );
+  });
 
-    // @covers security:boundary
-    test("tells nothing of what a boundary refuses, and has a report and no loss of it", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, fc.nat({ max: 3 }), fc.boolean(), async (session, odd, always) => {
-          const context = contextAt(session);
-          const isRefused = ({ resourceId }: Resource) =>
-            resourceId.charCodeAt(resourceId.length - 1) % 4 === odd;
-          const boundary: LeakageBoundary = (resource) => (isRefused(resource) ? "refuse" : "allow");
-          const replay = always ? { replay: replayAlways } : {};
-          const projection = await project(context, target, { blobs: session.blobs, boundary, ...replay });
-          const text = written(projection.value);
-          const told = new Set(projection.losses.map(({ entryId, block }) => `${entryId} ${block}`));
-          const refused = resourcesIn(context).filter(isRefused);
-          const known = await bytesByBlob(session);
-          for (const resource of refused) {
-            expect(text).not.toContain(resource.resourceId);
-            if (resource.kind === "link") expect(text).not.toContain(resource.uri);
-            else expect(text).not.toContain(known.get(resource.blob) || "\0");
-          }
-          for (const { entryId, block, resourceId, reason, sent } of projection.attachments) {
-            if (reason !== "boundary") continue;
-            expect({ sent, isTold: told.has(`${entryId} ${block}`) }).toEqual({
-              sent: "nothing",
-              isTold: false,
-            });
-            expect(refused.some((one) => one.resourceId === resourceId) || resourceId === undefined).toBe(
-              true,
-            );
-          }
-        }),
-        { numRuns: 40 },
-      );
-    });
+  // @covers security:boundary
+  test("tells nothing of what a boundary refuses, and has a report and no loss of it", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, fc.nat({ max: 3 }), fc.boolean(), async (session, odd, always) => {
+        const context = contextAt(session);
+        const isRefused = ({ resourceId }: Resource) =>
+          resourceId.charCodeAt(resourceId.length - 1) % 4 === odd;
+        const boundary: LeakageBoundary = (resource) => (isRefused(resource) ? "refuse" : "allow");
+        const replay = always ? { replay: replayAlways } : {};
+        const projection = await project(context, target, { blobs: session.blobs, boundary, ...replay });
+        const text = written(projection.value);
+        const told = new Set(projection.losses.map(({ entryId, block }) => `${entryId} ${block}`));
+        const refused = resourcesIn(context).filter(isRefused);
+        const known = await bytesByBlob(session);
+        for (const resource of refused) {
+          expect(text).not.toContain(resource.resourceId);
+          if (resource.kind === "link") expect(text).not.toContain(resource.uri);
+          else expect(text).not.toContain(known.get(resource.blob) || "\0");
+        }
+        for (const { entryId, block, resourceId, reason, sent } of projection.attachments) {
+          if (reason !== "boundary") continue;
+          expect({ sent, isTold: told.has(`${entryId} ${block}`) }).toEqual({
+            sent: "nothing",
+            isTold: false,
+          });
+          expect(refused.some((one) => one.resourceId === resourceId) || resourceId === undefined).toBe(true);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
 
-    test("tells nothing of what summaries say for programs", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, async (session) => {
-          const context = contextAt(session);
-          const details = { readFiles: ["told"], content: "told", resource: "told" };
-          const [told, plain] = [behindSummaries(context, { details }), behindSummaries(context, {})];
-          const first = await project(told, target, { blobs: session.blobs });
-          const second = await project(plain, target, { blobs: session.blobs });
-          expect(written(first.value)).toBe(written(second.value));
-          const options = { version: "1", model: "m" };
-          expect(promptContract(first, options)).toEqual(promptContract(second, options));
-        }),
-        { numRuns: 6 },
-      );
-    });
+  test("tells nothing of what summaries say for programs", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, async (session) => {
+        const context = contextAt(session);
+        const details = { readFiles: ["told"], content: "told", resource: "told" };
+        const [told, plain] = [behindSummaries(context, { details }), behindSummaries(context, {})];
+        const first = await project(told, target, { blobs: session.blobs });
+        const second = await project(plain, target, { blobs: session.blobs });
+        expect(written(first.value)).toBe(written(second.value));
+        const options = { version: "1", model: "m" };
+        expect(promptContract(first, options)).toEqual(promptContract(second, options));
+      }),
+      { numRuns: 6 },
+    );
+  });
 
-    test("gives the same bytes again, and as a body those of JSON.stringify", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, async (session) => {
-          const context = contextAt(session);
-          const first = await project(context, target, { blobs: session.blobs });
-          const second = await project(context, target, { blobs: session.blobs });
-          expect(written(second.value)).toBe(written(first.value));
-          const body = Buffer.concat([...toBody(first, { model: "m" })]).toString();
-          expect(body).toBe(written({ model: "m", ...first.value }));
-        }),
-        { numRuns: 12 },
-      );
-    });
+  test("gives the same bytes again, and as a body those of JSON.stringify", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, async (session) => {
+        const context = contextAt(session);
+        const first = await project(context, target, { blobs: session.blobs });
+        const second = await project(context, target, { blobs: session.blobs });
+        expect(written(second.value)).toBe(written(first.value));
+        const body = Buffer.concat([...toBody(first, { model: "m" })]).toString();
+        expect(body).toBe(written({ model: "m", ...first.value }));
+      }),
+      { numRuns: 12 },
+    );
+  });
 
-    test.runIf(keepsPrefix)("keeps the bytes of what a grown context had", async () => {
-      await fc.assert(
-        fc.asyncProperty(sessions, fc.nat(), async (session, at) => {
-          const cut = 1 + (at % session.entries.length);
-          const [before, after] = [contextAt(session, cut), contextAt(session)];
-          fc.pre(isPrefix(before, after));
-          const options = { blobs: session.blobs, replay: replayAlways };
-          const earlier = await project(before, target, options);
-          const later = await project(after, target, options);
-          // The named exceptions: a pending call got its result, a limit took an item, the instructions changed.
-          fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
-          fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
-          const instructions = ({ request }: typeof later) => written(request.system);
-          fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
-          fc.pre(!newlyLimited(before, earlier.losses, later.losses));
-          const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
-          const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
-          expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
-        }),
-        { numRuns },
-      );
-    });
-  },
-);
+  test.runIf(keepsPrefix)("keeps the bytes of what a grown context had", async () => {
+    await fc.assert(
+      fc.asyncProperty(sessions, fc.nat(), async (session, at) => {
+        const cut = 1 + (at % session.entries.length);
+        const [before, after] = [contextAt(session, cut), contextAt(session)];
+        fc.pre(isPrefix(before, after));
+        const options = { blobs: session.blobs, replay: replayAlways };
+        const earlier = await project(before, target, options);
+        const later = await project(after, target, options);
+        // The named exceptions: a pending call got its result, a limit took an item, the instructions changed.
+        fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
+        fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
+        const instructions = ({ request }: typeof later) => written(request.system);
+        fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
+        fc.pre(!newlyLimited(before, earlier.losses, later.losses));
+        const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
+        const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
+        expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+});
 
 /** The context behind two summaries that say this for programs. */
 function behindSummaries(context: Context, more: { readonly details?: unknown }): Context {

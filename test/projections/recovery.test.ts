@@ -207,7 +207,7 @@ describe("a search for what is refused", () => {
       ),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   test("goes on after restarts, from a session file, whatever was in the middle", async () => {
     await fc.assert(
@@ -278,7 +278,7 @@ describe("a search for what is refused", () => {
       ),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   test("does not try again after a restart what an acceptance proved refused", async () => {
     const files = marks(3);

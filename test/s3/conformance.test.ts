@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, vi } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { signedFetch } from "../support/s3/client.js";
 import { testConformance } from "../support/s3/conformance.js";
 import { type S3Server, startS3Server } from "../support/s3/server.js";
 
 // All cases run at the same time.
-vi.setConfig({ testTimeout: 60_000 });
 
 // Other servers and bounds are in test/faults/s3.
 describe("a store on S3", () => {

@@ -172,7 +172,7 @@ describe("streams", () => {
     const { backend } = open({ partBytes: 5 * mebibyte, prefix: "p/" });
     const abandoned = await backend.create({});
     await abandoned.write(noise(11 * mebibyte));
-    await vi.waitFor(() => expect([...server.uploads.values()][0]?.parts.size).toBe(2), 10_000);
+    await vi.waitFor(() => expect([...server.uploads.values()][0]?.parts.size).toBe(2), 30_000);
     const { backend: other } = open({ prefix: "p/" }).partition("acme");
     const before = Date.now() + 1000;
     expect(await other.removeLeftovers?.(before, { dryRun: false })).toEqual({ count: 0, bytes: 0 });

@@ -193,7 +193,7 @@ describe("handles with any mode of conflict", () => {
       }),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 });
 
 describe("the error of a conflict", () => {

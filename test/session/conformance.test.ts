@@ -103,7 +103,7 @@ describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
     // @covers R153 › list tells archived sessions from active ones
     // @covers R156 › of two writers the second is told, and has written nothing
     // @covers security:session-ids › create refuses ids and partitions that are no names
-    test(name, { timeout: 30_000 }, async ({ skip }) => {
+    test(name, async ({ skip }) => {
       const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);
     });

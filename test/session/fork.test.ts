@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   assistantMessage,
   type StoredResource,
@@ -23,7 +23,6 @@ import { SimulatedDisk } from "../support/simulated-disk.js";
 // everything as it is. What lines give is in copy.test.ts; here the two are held against each other.
 
 // On a machine with other work to do.
-vi.setConfig({ testTimeout: 60_000 });
 
 const path = "/s/x_source.jsonl";
 const identity = <E>(entry: E): E => entry;

@@ -17,6 +17,7 @@ import { firstText } from "../../src/session/store/preview.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
 import { resource } from "../arbitraries/messages.js";
 import { collectGarbage } from "../support/collect-garbage.js";
+import { processorMs } from "../support/processor-time.js";
 
 const place = { id: "a", parentId: null, timestamp: "" };
 let count = 0;
@@ -142,10 +143,10 @@ describe("summaryOf", () => {
   });
 
   it("takes no time for a long text that begins like a descriptor", () => {
-    const start = performance.now();
+    const start = processorMs();
     const text = `[image, ${"/".repeat(200_000)}`;
     expect(summary([said(text)])?.firstMessage).toBe(text.slice(0, 200));
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(processorMs() - start).toBeLessThan(2000);
   });
 
   it("is undefined where no line is a header", () => {

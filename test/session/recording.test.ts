@@ -174,9 +174,9 @@ describe("a session with blobs", () => {
       say("d", saying(image(padded(3000, 2)))),
       say("e", userMessage("e")),
     ];
-    await vi.waitFor(() => expect(held).toHaveLength(2), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(2), 30_000);
     // What stands before an image does not wait for it.
-    await vi.waitFor(() => expect(done).toEqual(["a"]), 10_000);
+    await vi.waitFor(() => expect(done).toEqual(["a"]), 30_000);
     held[1]?.go();
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect(done).toEqual(["a"]);
@@ -200,7 +200,7 @@ describe("a session with blobs", () => {
     const appending = session.appendMessage(saying(image(padded(3000))));
     session.branch(first.id);
     const aside = session.appendMessage(userMessage("aside"));
-    await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(1), 30_000);
     held[0]?.go();
     expect((await appending).parentId).toBe(second.id);
     expect((await aside).parentId).toBe(first.id);
@@ -216,7 +216,7 @@ describe("a session with blobs", () => {
       { type: "message", message: saying(image(padded(3000))) },
     ]);
     const behind = session.appendMessage(userMessage("behind"));
-    await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(1), 30_000);
     held[0]?.fail(new Error("full"));
     await expect(batch).rejects.toThrow("full");
     // As with a write that fails, what was to follow it is not written either.
@@ -242,7 +242,7 @@ describe("a session with blobs", () => {
     const session = await open({ blobs });
     const stop = new AbortController();
     const appending = session.appendMessage(saying(image(padded(3000))), { signal: stop.signal });
-    await vi.waitFor(() => expect(held).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(held).toHaveLength(1), 30_000);
     stop.abort(new Error("enough"));
     held[0]?.go();
     await expect(appending).rejects.toThrow("enough");
@@ -273,7 +273,7 @@ describe("a session with blobs", () => {
     content[1] = text("after");
     content[2] = image(padded(3000, 2));
     for (const at of [0, 1]) {
-      await vi.waitFor(() => expect(held).toHaveLength(at + 1), 10_000);
+      await vi.waitFor(() => expect(held).toHaveLength(at + 1), 30_000);
       held[at]?.go();
     }
     const entry = await appending;

@@ -163,7 +163,7 @@ describe("the builders", () => {
   });
 
   // @covers R48
-  it("refuse what would be too long on the wire, and nothing that is not", { timeout: 60_000 }, () => {
+  it("refuse what would be too long on the wire, and nothing that is not", () => {
     const { maxWireBytes } = tetherLimits;
     const ts = new Date(0);
     const make = (said: string) => assistantDone(session, said, [smallImage], { msgId: "m", ts });

@@ -419,7 +419,7 @@ describe("limits", () => {
   });
 
   // @covers R47
-  it("are those that checkLimits tells of the same images", { timeout: 60_000 }, () => {
+  it("are those that checkLimits tells of the same images", () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 12 * MiB }),
       fc.constantFrom(10 * MiB, 10 * MiB + 1, 5 * MiB, 5 * MiB + 1),

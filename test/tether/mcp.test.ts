@@ -161,7 +161,7 @@ describe("tether_send", () => {
 });
 
 test("tether_send refuses what would be too long on the wire, and nothing that is not", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, () => {
   const { maxWireBytes } = tetherLimits;
   const bytesOfFrame = (words: string) => {

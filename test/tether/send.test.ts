@@ -363,7 +363,7 @@ describe("finishTurn", () => {
   });
 
   test("leaves images out that would be too long for the wire beside the text", {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const large: StoredResource[] = await Promise.all(
       [1, 2].map((grey) => ingest({ bytes: pngOf(10 * 2 ** 20, grey) }, { blobs, source: "tool" })),
@@ -388,7 +388,7 @@ describe("finishTurn", () => {
   });
 
   test("counts what a conversation is called: an answer is not lost for an image beside a long name", {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
     const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
@@ -398,7 +398,7 @@ describe("finishTurn", () => {
     expect(frame.payload).toEqual({ text: "Here." });
   });
 
-  test("is never too long for the wire beside its images, to the byte", { timeout: 60_000 }, async () => {
+  test("is never too long for the wire beside its images, to the byte", async () => {
     const options = { blobs, images: [chart], msgId: "m" };
     const bytesOf = (frame: object) => Buffer.byteLength(JSON.stringify(frame));
     const withText = (length: number) =>
@@ -411,7 +411,7 @@ describe("finishTurn", () => {
   });
 
   test("refuses a text that is too long for the wire by itself, before it reads an image", {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const read: string[] = [];
     const get: typeof blobs.get = (ref) => {

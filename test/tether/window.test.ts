@@ -243,7 +243,7 @@ describe("windowContext", () => {
 
   test.each(checkedPlain.slice(0, 1).concat(checkedAnthropic.slice(0, 1)))(
     "any window of any session is a valid request of $name",
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async ({ target, makers, breaches }) => {
       await fc.assert(
         fc.asyncProperty(hazardousSession(30, makers), fc.nat({ max: 3000 }), async (session, max) => {

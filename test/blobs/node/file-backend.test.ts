@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { collectGarbage } from "../../../src/blobs/collect.js";
 import { digest as digestBy } from "../../../src/blobs/hash.js";
 import { memoryBlobStore } from "../../../src/blobs/memory.js";
@@ -36,7 +36,6 @@ async function* streamOf(source: Uint8Array): AsyncGenerator<Uint8Array, void> {
 }
 
 // On a machine whose disk has other work to do.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** A store that waits for no disk, to look at what another has done. */
 function plain(dir: string): BlobStore {

@@ -6,13 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { DefaultChatTransport, type FileUIPart, generateId, type UIMessage } from "ai";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openChat, PlainChat, textOf } from "../../../examples/apps/ai-sdk-chat/client.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { root } from "../../../scripts/entries.mjs";
 
 // Each takes a second or two on an idle machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 let dir: string;
 let server: ServerProcess;
@@ -46,7 +45,7 @@ async function kill({ child }: ServerProcess, signal: NodeJS.Signals): Promise<v
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "sessile-ai-sdk-chat-"));
   server = await startServer();
-}, 60_000);
+});
 
 afterAll(async () => {
   await kill(server, "SIGTERM");
@@ -93,7 +92,7 @@ const post = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   });
 
 describe("the demo", () => {
-  it("ends well, with every check, and leaves nothing behind", { timeout: 60_000 }, async () => {
+  it("ends well, with every check, and leaves nothing behind", async () => {
     const run = await new Promise<{ code: number | null; stdout: string; stderr: string }>((done) => {
       const child = execFile(
         process.execPath,
@@ -255,7 +254,7 @@ describe("a process that is killed in the middle of a turn", () => {
     await tab.sendMessage({ text: "Never mind." });
     expect(texts(tab).at(-1)).toBe("You said 2 things; I see no images.");
     expect(texts(await open("killedtab")).slice(0, 2)).toEqual(["Tell me a story.", "Never mind."]);
-  }, 60_000);
+  });
 });
 
 describe("versions and deletion", () => {

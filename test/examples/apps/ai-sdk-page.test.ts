@@ -6,7 +6,7 @@ import type { BlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
 import type { SessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundlePage } from "../../../examples/apps/ai-sdk-chat/page/bundle.js";
 import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/script.js";
 import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
@@ -14,7 +14,6 @@ import { makePng } from "../../../examples/apps/support/make-media.js";
 import { startChatStoreServer } from "../../support/chat-store-server.js";
 import { startChromium, withoutChromium } from "../../support/chromium.js";
 
-vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
 // The page is bundled once.
@@ -24,7 +23,7 @@ const page = () => (bundled ??= bundlePage());
 let browser: Browser;
 beforeAll(async () => {
   if (withoutChromium === undefined) [browser] = await Promise.all([startChromium(), page()]);
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
 });
@@ -54,7 +53,7 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       const blobs = fileBlobStore({ dir: join(dir, "blobs") });
       const sessions = fileSessionStore({ dir: join(dir, "sessions"), blobs });
       server = await start({ sessions, blobs, dir });
-    }, 60_000);
+    });
 
     afterAll(async () => {
       await server?.[Symbol.asyncDispose]();

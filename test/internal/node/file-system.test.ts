@@ -462,7 +462,7 @@ describe("process identity", () => {
     const pid = await new Promise<number>((resolve) => {
       parent.stdout?.once("data", (data) => resolve(Number(String(data))));
     });
-    const poll = { timeout: 5000, interval: 5 };
+    const poll = { timeout: 30_000, interval: 5 };
     await vi.waitFor(() => expect(readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n"), poll);
     expect(isAlive({ ...ownIdentity(), pid, startTime: "" })).toBe(true);
     process.kill(pid, "SIGKILL");

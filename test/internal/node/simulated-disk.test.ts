@@ -135,7 +135,7 @@ describe.each<[string, () => { disk: FileSystem; dir: string }]>([
     let seen = 0;
     const stop = disk.watch(path, () => seen++);
     file.append(bytes("x"));
-    await vi.waitFor(() => expect(seen).toBeGreaterThan(0), { timeout: 5000, interval: 5 });
+    await vi.waitFor(() => expect(seen).toBeGreaterThan(0), { timeout: 30_000, interval: 5 });
     stop();
     file.close();
     expect(() => disk.watch(join(dir, "none"), () => undefined)()).not.toThrow();

@@ -41,7 +41,7 @@ describe("the scripted model, read by the official clients", () => {
   });
 
   it("speaks OpenAI's Responses and Chat Completions", async () => {
-    const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "none", timeout: 5000 });
+    const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "none" });
     const events = await client.responses.create({ model: "gpt-5", input: "hello", stream: true });
     const types: string[] = [];
     let last: unknown;

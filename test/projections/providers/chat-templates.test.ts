@@ -175,7 +175,7 @@ const said = (text: string): AssistantMessage => ({
 describe.each(agents)("the chat template of $model", ({ model, dialect, ...agent }) => {
   const template = chatTemplate(model);
 
-  test("takes what any session becomes and shows all of it in order", { timeout: 60_000 }, async () => {
+  test("takes what any session becomes and shows all of it in order", async () => {
     await fc.assert(
       fc.asyncProperty(sessions, async (session) => {
         const context = contextAt(session);
@@ -220,7 +220,7 @@ const allTake = (dialect: OpenaiChatDialect) =>
   });
 
 describe("the chat templates of all open models that the package carries", () => {
-  test("take what is said in any session and show all of it in order", { timeout: 120_000 }, async () => {
+  test("take what is said in any session and show all of it in order", async () => {
     expect(talkers.length).toBeGreaterThan(90);
     await fc.assert(allTake(talk), { numRuns: 20 });
   });

@@ -28,7 +28,6 @@ import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 // On a machine with other work to do.
-vi.setConfig({ testTimeout: 60_000 });
 
 afterEach(() => {
   vi.useRealTimers();
@@ -604,7 +603,7 @@ describe("a session that is open", () => {
     expect(session.tree.size).toBe(1);
     await session.close();
     await vi.waitFor(() => expect(readdirSync(dirname(session.location ?? ""))).toEqual([]), {
-      timeout: 2000,
+      timeout: 30_000,
     });
   });
 
@@ -677,7 +676,7 @@ describe("a session that is open", () => {
     await session.appendMessage(userMessage("x"));
     const lock = `${session.location}.lock`;
     expect(existsSync(lock)).toBe(true);
-    await vi.waitFor(() => expect(existsSync(lock)).toBe(false), { timeout: 2000, interval: 5 });
+    await vi.waitFor(() => expect(existsSync(lock)).toBe(false), { timeout: 30_000, interval: 5 });
     await session.appendMessage(userMessage("y"));
     expect(existsSync(lock)).toBe(true);
     await session.close();

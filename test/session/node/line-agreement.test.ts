@@ -18,12 +18,10 @@ import {
   readEntriesBackwards,
   salvageSession,
 } from "sessile/session/node";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** Every reader of a session file takes its lines from one decoder: what is an entry to one is an entry to all. */
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const bom = "\u00ef\u00bb\u00bf";
 const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");

@@ -41,7 +41,7 @@ function withCalls(disk: SimulatedDisk, calls: Partial<FileSystem>): FileSystem 
   });
 }
 
-const poll = { timeout: 5000, interval: 2 };
+const poll = { timeout: 30_000, interval: 2 };
 
 describe("a lock file that cannot be removed at once", () => {
   /** What fails is the read-back, or the removal of a claim; and the removal each time as long as `refuses`. */
@@ -185,7 +185,7 @@ describe("a lock that another holds", () => {
     await expect(second.with(() => undefined, 0)).rejects.toMatchObject({ code: "SESSION_LOCKED" });
     // Nothing is left of the wait, and the lock is its holder's still.
     expect(readdirSync(join(path, ".."))).toEqual(["log.jsonl.lock"]);
-    const waiting = lockAt(path, { waitMs: 5000 }).with(() => "mine");
+    const waiting = lockAt(path, { waitMs: 30_000 }).with(() => "mine");
     end();
     await holding;
     expect(await waiting).toBe("mine");
@@ -193,7 +193,7 @@ describe("a lock that another holds", () => {
 
   test("goes round: one that never rests does not starve another", async () => {
     const path = newPath();
-    const busy = lockAt(path, { waitMs: 5000 });
+    const busy = lockAt(path, { waitMs: 30_000 });
     let stop = false;
     let uses = 0;
     const looping = (async () => {
@@ -202,7 +202,7 @@ describe("a lock that another holds", () => {
         uses++;
       }
     })();
-    const other = lockAt(path, { waitMs: 5000 });
+    const other = lockAt(path, { waitMs: 30_000 });
     for (let at = 0; at < 3; at++) {
       expect(await other.with(() => "had it")).toBe("had it");
       other.release();

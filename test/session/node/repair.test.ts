@@ -25,7 +25,7 @@ import {
 } from "sessile/session";
 import { openSessionFile, type SalvageReport } from "sessile/session/node";
 import { diagnoseSession } from "sessile/session/repair";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../../src/internal/node/process-identity.js";
@@ -357,7 +357,7 @@ describe("salvageSession", () => {
       expect(report).toMatchObject({ placed: 0, lost: { lines: 1, bytes: bad.length } });
     });
 
-    test("reads any number of lines that were joined to one", { timeout: 60_000 }, async () => {
+    test("reads any number of lines that were joined to one", async () => {
       const count = 215_000;
       const joined = Array.from(
         { length: count },
@@ -599,7 +599,6 @@ describe("salvageSession", () => {
 
 describe("salvageSession of any damage", () => {
   // On a machine with other work to do.
-  vi.setConfig({ testTimeout: 60_000 });
 
   const encoder = new TextEncoder();
 

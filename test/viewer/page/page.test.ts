@@ -17,7 +17,6 @@ import { axeFindings, startChromium, withoutChromium } from "../../support/chrom
 import { Entries } from "../session.js";
 import { familyEntries, hostileChild, hostileEntries, longEntries, richEntries } from "./samples.js";
 
-vi.setConfig({ testTimeout: 60_000 });
 if (withoutChromium !== undefined) console.log(`skipped: ${withoutChromium}`);
 
 const sizes = [
@@ -39,7 +38,7 @@ beforeAll(async () => {
   if (withoutChromium !== undefined) return;
   dir = mkdtempSync(join(tmpdir(), "sessile-viewer-"));
   [browser, template] = await Promise.all([startChromium(), buildViewer()]);
-}, 60_000);
+});
 afterAll(async () => {
   await browser?.close();
   if (dir !== undefined) rmSync(dir, { recursive: true, force: true });

@@ -25,7 +25,7 @@ import {
 const png = makePng(320, 200);
 
 /** Each takes less than a second on an idle machine. */
-const timeout = 120_000;
+const timeout = 180_000;
 
 describe("when Telegram does not answer well", { timeout }, () => {
   it("waits as long as a 429 says, and sends once", async () => {
@@ -177,7 +177,7 @@ describe("from Telegram to the agent", () => {
   const png = makePng(320, 200);
 
   /** Each takes less than a second on an idle machine. */
-  const timeout = 120_000;
+  const timeout = 180_000;
 
   describe("what comes in", { timeout }, () => {
     it("is a frame with the text, who wrote it, and a session for the chat", async () => {
@@ -327,7 +327,7 @@ describe("from the agent to Telegram", () => {
   const refused = badRequest("IMAGE_PROCESS_FAILED").facts;
 
   /** Each takes less than a second on an idle machine. */
-  const timeout = 120_000;
+  const timeout = 180_000;
 
   describe("what goes out", { timeout }, () => {
     async function answered(answer: Said, prepare?: (telegram: LocalBotApi) => void) {

@@ -26,7 +26,7 @@ async function fileMethods(dir: string): Promise<FileHandle> {
 }
 
 /** Each takes less than a second on an idle machine. */
-const timeout = 60_000;
+const timeout = 180_000;
 
 describe("openInbox", { timeout }, () => {
   it("has after a restart what was taken and not done, oldest first", async () => {

@@ -33,7 +33,7 @@ const descriptionOf = async (answer: Promise<{ readonly description?: string }>)
   (await answer).description;
 
 /** Each takes less than a second on an idle machine. */
-const timeout = 60_000;
+const timeout = 180_000;
 
 describe("getUpdates", { timeout }, () => {
   it("repeats updates until an offset confirms them", async () => {

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => place[Symbol.asyncDispose]());
 
 /** Starting a process takes a second on an idle machine. */
-const timeout = 30_000;
+const timeout = 180_000;
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((done) => setTimeout(done, 10));

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage } from "sessile/content";
-import { vi } from "vitest";
 import type { Model } from "../../../../examples/apps/support/claude.js";
 import { claude } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
@@ -17,9 +16,6 @@ import {
   type TurnServerOptions,
 } from "../../../../examples/apps/turn-endpoint/server.js";
 import { viewingToolDeclarations } from "../../../../examples/apps/turn-endpoint/turn.js";
-
-// Each test takes a fraction of a second on an idle machine.
-vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 export const maker = { provider: "anthropic", model: "claude-opus-5-5" };
 
