@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -102,8 +103,8 @@ describe("the installed program", () => {
     const child = spawned("serve", "latest", "--json");
     const ended = once(child, "close");
     try {
-      const [line] = await once(child.stdout, "data");
-      const { url } = JSON.parse(String(line));
+      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const { url } = JSON.parse(line);
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
       const page = await (await fetch(url)).text();
       expect(page).toContain("Nothing is readable.");

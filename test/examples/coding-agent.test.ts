@@ -122,7 +122,7 @@ describe("npm run demo", () => {
 });
 
 describe("the coding agent", () => {
-  const slow = "echo begun >> audit.log; sleep 30; echo done >> audit.log";
+  const slow = "echo begun >> audit.log; sleep 600; echo done >> audit.log";
 
   // @covers R25
   it("loses nothing when it is killed, and finishes the turn when it is started again", {

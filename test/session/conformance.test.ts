@@ -67,7 +67,7 @@ afterEach(() => {
 function fileFixture(durability: "disk" | "os"): ConformanceFixture {
   const dir = mkdtempSync(join(tmpdir(), "sessile-"));
   folders.push(dir);
-  const open = (): SessionStore => fileSessionStore({ dir, durability, maxLineBytes });
+  const open = (): SessionStore => fileSessionStore({ dir, durability, maxLineBytes, lockWaitMs: 60_000 });
   return {
     open,
     maxLineBytes,

@@ -100,6 +100,8 @@ export async function startChatStoreServer(options: {
       response.end(String(error));
     });
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

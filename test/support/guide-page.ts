@@ -78,7 +78,7 @@ const environmentOf = (url: (provider: GuideProvider) => string | undefined): Re
   };
 };
 
-const timeoutMs = 90_000;
+const timeoutMs = 240_000;
 
 /** Installs the built package in a folder's node_modules, as its user has it: pages import no sources. */
 export function installPackage(built: string, folder: string): void {

@@ -86,7 +86,7 @@ function reply(prompt: Prompt): Reply {
   return `You said ${said.length} things; I see ${images.length === 0 ? "no images" : images.join(", ")}.`;
 }
 
-const story = Array.from({ length: 300 }, (_, day) => `On day ${day + 1} the limpet stayed. `).join("");
+const story = Array.from({ length: 3000 }, (_, day) => `On day ${day + 1} the limpet stayed. `).join("");
 
 function sizeOf(data: unknown): string {
   const bytes = typeof data === "string" ? Buffer.from(data, "base64") : data;

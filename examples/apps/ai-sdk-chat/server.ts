@@ -73,7 +73,7 @@ export interface ChatServer extends AsyncDisposable {
 
 /** A request with all messages, whose files are data URLs in the tab that sent them. */
 const maxBodyBytes = 32 * 2 ** 20;
-const limits = { lingerBytes: 2 ** 26, lingerMs: 2_000 };
+const limits = { lingerBytes: 2 ** 26, lingerMs: 10_000 };
 const maxConnections = 128;
 
 /** Starts the server on 127.0.0.1. */
@@ -216,6 +216,8 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
       })
       .catch(() => response.destroy());
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   const accept = boundConnections(server, maxConnections);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");

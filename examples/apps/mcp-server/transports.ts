@@ -87,6 +87,8 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   // A slow client holds a connection, but not for ever.
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   const accept = boundConnections(server, 8 * maxSessions);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");

@@ -34,6 +34,8 @@ export async function startBalancer(): Promise<Balancer> {
     if (ports.size === 0) badGateway(response);
     else forward(request, response);
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {

@@ -20,6 +20,8 @@ const server = createServer(async (request, response) => {
     response.writeHead(400).end(serialize({ message, code }));
   }
 });
+// Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+server.keepAliveTimeout = 65_000;
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
 console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

@@ -21,7 +21,7 @@ export const limits = {
   heartbeatMs: 15_000,
   /** Bytes and time of a refused body that are read so that the client reads the answer. */
   lingerBytes: 2 ** 24,
-  lingerMs: 2_000,
+  lingerMs: 10_000,
   headersMs: 10_000,
   requestMs: 120_000,
 } as const;

@@ -80,7 +80,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   const { headersMs: headersTimeout, requestMs: requestTimeout } = limits;
-  const server = createServer({ headersTimeout, requestTimeout }, (request, response) => {
+  const keepAliveTimeout = 65_000;
+  const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout }, (request, response) => {
     response.on("error", () => {});
     running.add(response);
     response.once("close", () => {

@@ -15,6 +15,7 @@ export const commonHeaders: Readonly<Record<string, string>> = {
 /** How much of a refused body is read and discarded, so that the client reads the answer. */
 export interface LingerLimits {
   readonly lingerBytes: number;
+  /** Milliseconds without a byte of it. */
   readonly lingerMs: number;
 }
 
@@ -70,6 +71,7 @@ function drain(request: IncomingMessage, { lingerBytes, lingerMs }: LingerLimits
     const timer = setTimeout(done, lingerMs);
     request.on("data", (chunk: Uint8Array) => {
       left -= chunk.length;
+      timer.refresh();
       if (left < 0) done();
     });
     request.once("end", done).once("close", done).once("error", done);

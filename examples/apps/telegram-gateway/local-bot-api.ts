@@ -157,6 +157,8 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
       answer(outgoing, facts.error_code, { ok: false, ...facts });
     });
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const api: LocalBotApi = {

@@ -17,7 +17,7 @@ export interface TurnLimits {
   readonly heartbeatMs: number;
   /** Bytes of a refused body to discard, so that the client can read the response. Default 16 MiB. */
   readonly lingerBytes: number;
-  /** Default 2 s. */
+  /** Time without a byte of it. Default 10 s. */
   readonly lingerMs: number;
   /** Time for all headers. Default 10 s. */
   readonly headersMs: number;
@@ -42,7 +42,7 @@ export const turnLimits: TurnLimits = {
   unsentBytes: 4 * 2 ** 20,
   heartbeatMs: 15_000,
   lingerBytes: 2 ** 24,
-  lingerMs: 2_000,
+  lingerMs: 10_000,
   headersMs: 10_000,
   requestMs: 60_000,
   idleMs: 60_000,

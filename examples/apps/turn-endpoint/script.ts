@@ -30,7 +30,7 @@ export function followTurnScript({ messages }: Anthropic.MessageCreateParams): r
 }
 
 const story = Array.from(
-  { length: 200 },
+  { length: 2000 },
   (_, at) => `And then, on day ${at + 1}, the limpet stayed where it was. `,
 ).join("");
 

@@ -104,6 +104,8 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   );
   const accept = boundConnections(server, connections);
   server.setTimeout(idleMs);
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = idleMs;
   try {
     server.listen(options.port ?? 0, "127.0.0.1");
     await once(server, "listening");

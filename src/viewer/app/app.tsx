@@ -1,6 +1,6 @@
 /** The page: the bar, the outline, the conversation, the panel of a context, and the keys. */
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { ContextPanelView } from "./context-panel.js";
 import { Conversation } from "./conversation.js";
 import { Dialog, LargeImage } from "./dialog.js";
@@ -12,7 +12,8 @@ import type { ViewerState } from "./viewer-state.js";
 
 export function App({ state }: { readonly state: ViewerState }) {
   useChanges(state);
-  useEffect(() => {
+  // With the first row: a key that comes before the first paint counts too.
+  useLayoutEffect(() => {
     const listener = (event: KeyboardEvent) => handleKey(event, state);
     addEventListener("keydown", listener);
     return () => removeEventListener("keydown", listener);

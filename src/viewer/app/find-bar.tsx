@@ -25,6 +25,8 @@ export function FindBar({ find }: { readonly find: FindState }) {
         for (const entryId of found) hits.push({ session, entryId });
         if (abort.signal.aborted) return;
       }
+      // Effects are cleaned up after the next paint: other words may be typed, or the field closed, by now.
+      if (state.view.find?.words !== find.words) return;
       show(state, find.words, hits);
     }, typingMs);
     return () => {

@@ -64,7 +64,7 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
     async function tab(id: string, loadMs = 0): Promise<Page> {
       const page = await browser.newPage();
       page.on("pageerror", (error) => errors.push(String(error)));
-      page.setDefaultTimeout(20_000);
+      page.setDefaultTimeout(60_000);
       await page.route(`**/api/chat/${id}`, async (route) => {
         if (route.request().method() === "GET") await new Promise((resolve) => setTimeout(resolve, loadMs));
         await route.continue();
@@ -75,6 +75,8 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
 
     const status = (page: Page, wanted: string) => page.locator(`body[data-status="${wanted}"]`).waitFor();
     const ready = (page: Page) => status(page, "ready");
+    /** Nothing is drawn any more, so that a button stays under the pointer. */
+    const idle = (page: Page) => page.locator('body[aria-busy="false"]').waitFor();
     const article = (page: Page, at: number) => page.locator("article").nth(at);
 
     async function texts(page: Page): Promise<string[]> {
@@ -101,6 +103,7 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
           document.body.dataset.status === "ready" && document.querySelectorAll("article").length === wanted,
         count,
       );
+      await idle(page);
     }
 
     it("streams into two tabs, and goes on after a reload in the middle of a reply", async () => {
@@ -117,10 +120,11 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       const [, id] = await ids(one);
       await one.getByRole("button", { name: "Stop" }).click();
       await Promise.all([ready(one), ready(joined)]);
+      await Promise.all([idle(one), idle(joined)]);
       expect(await texts(joined)).toEqual(await texts(one));
       const before = await texts(one);
       await one.reload();
-      await ready(one);
+      await idle(one);
       expect(await texts(one)).toEqual(before);
       // The same message, streamed, resumed and loaded.
       expect((await ids(one))[1]).toBe(id);
@@ -134,22 +138,27 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       const [question, first] = await ids(page);
       await page.getByRole("button", { name: "Regenerate" }).click();
       await article(page, 1).getByText("2/2").waitFor();
+      await idle(page);
       expect((await ids(page))[0]).toBe(question);
       expect((await ids(page))[1]).not.toBe(first);
       await article(page, 1).getByLabel("Earlier version").click();
       await article(page, 1).getByText("1/2").waitFor();
+      await idle(page);
       expect(await ids(page)).toEqual([question, first]);
 
       page.once("dialog", (dialog) => void dialog.accept("Hello, you."));
       await article(page, 0).getByRole("button", { name: "Edit" }).click();
       await article(page, 0).getByText("2/2").waitFor();
+      await idle(page);
       expect((await texts(page))[0]).toBe("Hello, you.");
       expect((await ids(page))[0]).toBe(question);
       await article(page, 0).getByLabel("Earlier version").click();
       await article(page, 0).getByText("1/2").waitFor();
+      await idle(page);
       expect((await texts(page))[0]).toBe("Hello.");
       await page.reload();
       await article(page, 0).getByText("1/2").waitFor();
+      await idle(page);
       expect((await texts(page))[0]).toBe("Hello.");
       await say(page, "And again.");
       await answered(page, 4);
@@ -170,10 +179,12 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
         /^\/api\/chat\/files\/files\/(res_[0-9a-f]{16}|sha256:[0-9a-f]{64})$/,
       );
       await page.waitForFunction(() => document.querySelector("img")?.naturalWidth === 64);
+      await idle(page);
       // An edit keeps the file, which the page names by its address.
       page.once("dialog", (dialog) => void dialog.accept("When was this?"));
       await article(page, 0).getByRole("button", { name: "Edit" }).click();
       await article(page, 0).getByText("2/2").waitFor();
+      await idle(page);
       expect((await texts(page))[1]).toBe("You said 1 things; I see 64 x 48.");
 
       const chats = page.getByLabel("Chats");
@@ -181,8 +192,8 @@ describe.skipIf(withoutChromium !== undefined).each(servers)(
       expect(await chats.textContent()).not.toContain("res_");
       await chats.getByRole("button", { name: "Delete Where was this?" }).click();
       await page.waitForFunction(() => location.hash !== "#files");
-      await ready(page);
       await chats.getByRole("button", { name: "New chat" }).waitFor();
+      await idle(page);
       expect(await chats.getByRole("button", { name: "Where was this?", exact: true }).count()).toBe(0);
     });
 

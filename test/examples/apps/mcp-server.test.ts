@@ -200,7 +200,8 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(textSent()).toMatch(
       /\[image, image\/png, \d+ B, res_\w+\] \(not shown: its bytes are no longer stored\)/,
     );
-    expect(host.errors()).toMatch(/^missing: /m);
+    // Standard error comes by a pipe of its own.
+    await expect.poll(() => host.errors()).toMatch(/^missing: /m);
     const { done } = await ask(host.client, { text: "Show 1, 2 as a chart." }, session);
     expect(done.payload.images).toEqual([{ _mcp_index: 0 }]);
   });

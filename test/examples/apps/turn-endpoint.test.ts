@@ -79,7 +79,7 @@ describe("the server of the turn endpoint", { timeout }, () => {
     const first = await serve(dir);
     expect((await first.client.turn("Hello.")).at(-1)?.event).toBe("done");
     const { id } = await first.client.session();
-    // A story takes seconds.
+    // A story takes minutes.
     const story = first.client.turn("Tell me a story.").catch(() => "cut off");
     await first.client.until(({ entries }) => entries.length === 3);
     expect(await first.stop("SIGKILL")).toBeNull();

@@ -54,6 +54,8 @@ export async function startProvider(behaviour: ProviderBehaviour): Promise<Provi
     outgoing.writeHead(status, { "content-type": "application/json", ...answer.headers });
     outgoing.end(answer.text ?? JSON.stringify(answer.json));
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

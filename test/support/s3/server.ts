@@ -380,6 +380,8 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     if (running.intercept?.(request, response)) return;
     answer(request, response).catch((error) => response.destroy(error));
   });
+  // Node ends an idle connection after 5 s, perhaps just when a client sends its next request.
+  server.keepAliveTimeout = 65_000;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const running: S3Server = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${bucket}`,

@@ -22,6 +22,8 @@ const api = `/api/chat/${id}`;
 let chat: PlainChat;
 /** Until the chat is loaded, and its running reply is resumed, a message would meet that reply. */
 let isOpen = false;
+/** Actions whose outcome is not wholly shown. The page draws its buttons anew at the end of each. */
+let acting = 1;
 const versions = new Map<string, readonly Version[]>();
 
 function element(name: string, text: string, attributes: Readonly<Record<string, string>> = {}): HTMLElement {
@@ -41,6 +43,7 @@ function render(): void {
   const isIdle = isOpen && (chat.status === "ready" || chat.status === "error");
   section.replaceChildren(...chat.messages.map((message, at) => shown(message, at, isIdle)));
   document.body.dataset.status = chat.status;
+  document.body.setAttribute("aria-busy", String(acting > 0));
   alert.textContent = chat.error?.message ?? "";
   field<HTMLButtonElement>("send").disabled = !isIdle;
   field<HTMLButtonElement>("stop").disabled = isIdle;
@@ -64,7 +67,7 @@ function shown(message: UIMessage, at: number, isIdle: boolean): HTMLElement {
   }
   if (message.role === "user") article.append(button("Edit", () => edit(message)));
   else if (at === chat.messages.length - 1)
-    article.append(button("Regenerate", () => chat.regenerate().then(refresh)));
+    article.append(button("Regenerate", () => during(chat.regenerate())));
   return article;
 }
 
@@ -72,15 +75,24 @@ async function edit(message: UIMessage): Promise<void> {
   const text = prompt("Message", textOf(message));
   if (text === null) return;
   const files = message.parts.filter((part) => part.type === "file");
-  await chat.sendMessage({ text, files, messageId: message.id });
-  await refresh();
+  await during(chat.sendMessage({ text, files, messageId: message.id }));
 }
 
-async function show(leafId: string): Promise<void> {
+const show = (leafId: string) => during(moveTo(leafId));
+
+async function moveTo(leafId: string): Promise<void> {
   const headers = { "content-type": "application/json" };
   await fetch(`${api}/leaf`, { method: "POST", headers, body: JSON.stringify({ leafId }) });
   chat.messages = (await (await fetch(api)).json()) as UIMessage[];
+}
+
+/** Shows all that an action changed. */
+async function during(action: Promise<unknown>): Promise<void> {
+  acting++;
+  await action;
   await refresh();
+  acting--;
+  render();
 }
 
 /** The list of chats, and the versions of each message. */
@@ -115,10 +127,9 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const [text, files] = [field<HTMLInputElement>("text"), field<HTMLInputElement>("files")];
   const said = { text: text.value, ...(files.files?.length ? { files: files.files } : {}) };
-  const sent = chat.sendMessage(said);
+  const sent = during(chat.sendMessage(said));
   form.reset();
   await sent;
-  await refresh();
 });
 field("stop").addEventListener("click", () => void fetch(`${api}/stream`, { method: "DELETE" }));
 
@@ -129,3 +140,5 @@ await chat.resumeStream();
 isOpen = true;
 render();
 await refresh();
+acting--;
+render();

@@ -74,6 +74,7 @@ function draw() {
     isDrawn = true;
     conversation.show();
     tree.show(session);
+    tree.setBusy(isTreeOld);
     byId("name", HTMLHeadingElement).textContent = session.name || "Sessile";
     showBranchHint();
   });
@@ -120,8 +121,11 @@ async function restore() {
 async function restoreTree() {
   const changesThen = changes;
   isTreeOld = true;
+  tree.setBusy(true);
   const summary = await api.session();
-  if (isFollowing || changes !== changesThen) return;
+  if (isFollowing) return;
+  // Somebody has chosen an entry meanwhile.
+  if (changes !== changesThen) return restoreTree();
   isTreeOld = false;
   session.restore(summary);
   draw();

@@ -50,6 +50,11 @@ export class Tree {
     this.#scroller.addEventListener("keydown", (event) => this.#onKey(event));
   }
 
+  /** @param {boolean} isBusy whether entries may be missing */
+  setBusy(isBusy) {
+    this.#scroller.setAttribute("aria-busy", String(isBusy));
+  }
+
   /** @param {Session} session */
   show(session) {
     const chosen = this.#rows[this.#active]?.entry?.id ?? null;

@@ -90,7 +90,7 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
       // A test that failed may have left a turn behind.
       await server.call("DELETE", "turn");
       const move = async () => (await server.call("POST", "leaf", { entryId: null })).status;
-      await expect.poll(move, { timeout: 10_000 }).toBe(200);
+      await expect.poll(move).toBe(200);
       return openAgain(screen);
     },
     storedBytes(bytes) {
@@ -119,12 +119,12 @@ async function prepareViewer(): Promise<void> {
   renameSync(whole, join(folder, "index.js"));
 }
 
-/** Repeats the question. "At length" makes a reply of more than ten seconds, to be stopped. */
+/** Repeats the question. "At length" makes a reply of more than three minutes, to be stopped. */
 function script({ messages }: Anthropic.MessageCreateParams): readonly string[] {
   const { content = [] } = messages.at(-1) ?? {};
   const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
   const asked = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  const words = asked.includes("at length") ? 1000 : asked.includes("in some words") ? 40 : 0;
+  const words = asked.includes("at length") ? 20_000 : asked.includes("in some words") ? 40 : 0;
   if (words === 0) return [`I read: ${asked}`];
-  return [Array.from({ length: words }, (_, at) => `word-${at + 1}`).join(" ")];
+  return [`${Array.from({ length: words }, (_, at) => `word-${at + 1}`).join(" ")}.`];
 }

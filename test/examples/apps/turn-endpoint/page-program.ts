@@ -55,7 +55,7 @@ export interface OpenedPage extends AsyncDisposable {
   readonly problems: readonly string[];
 }
 
-/** Opens the page in a browser profile of its own, and waits until it has the session. */
+/** Opens the page in a browser profile of its own, and waits until it has the session and its tree. */
 export async function openPage(
   browser: Browser,
   url: string,
@@ -71,6 +71,7 @@ export async function openPage(
   });
   await page.goto(url);
   await page.locator("#state:is(.ready, .running)").waitFor();
+  await wholeTree(page);
   return { page, context, problems, [Symbol.asyncDispose]: () => context.close() };
 }
 
@@ -152,6 +153,11 @@ export async function holdAnswer(page: Page, address: string): Promise<HeldAnswe
 /** Resolves when no reply is being written. */
 export async function rest(page: Page): Promise<void> {
   await page.locator("#state.ready").waitFor();
+}
+
+/** Resolves when the tree has every entry: it comes after the conversation. */
+export async function wholeTree(page: Page): Promise<void> {
+  await page.locator("#tree[aria-busy=false]").waitFor({ state: "attached" });
 }
 
 /** The attachments of the next message. */
