@@ -107,9 +107,11 @@ describe("tetherMcpServer", () => {
     const options = { signal: taken.signal };
     const wait = vi.spyOn(ring, "wait");
     const waiting = client.callTool({ name: "tether_read", arguments: args }, undefined, options);
-    setTimeout(() => taken.abort(), 20);
-    await expect(waiting).rejects.toThrow();
-    await vi.waitFor(() => expect(wait.mock.settledResults).toMatchObject([{ type: "rejected" }]), 10_000);
+    const refused = expect(waiting).rejects.toThrow();
+    await vi.waitFor(() => expect(wait).toHaveBeenCalled(), 30_000);
+    taken.abort();
+    await refused;
+    await vi.waitFor(() => expect(wait.mock.settledResults).toMatchObject([{ type: "rejected" }]), 30_000);
     const next = call(client, "tether_read", { wait_ms: 30_000 });
     ring.append(assistantDone(to, "Here."));
     expect(jsonOf(await next).frames).toHaveLength(1);

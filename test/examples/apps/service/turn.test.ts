@@ -30,6 +30,8 @@ const roles = async () => {
     entry.type === "message" && "role" in entry.message ? [entry.message.role] : [],
   );
 };
+/** Until a question is in the log, and nothing else. */
+const untilAsked = () => expect.poll(roles, { interval: 2 }).toEqual(["user"]);
 const failure = (status: number, code: string) =>
   expect.objectContaining({ status, body: expect.objectContaining({ code }) });
 
@@ -44,22 +46,26 @@ describe("a turn", () => {
 
   it("is finished by another process if the first one died after the question", async () => {
     void run(session, question("one"), never);
-    await setTimeout(10);
-    expect(await roles()).toEqual(["user"]);
+    await untilAsked();
     expect((await run(await other(), question("one"))).answer).toBe("1: one");
     expect(await roles()).toEqual(["user", "assistant"]);
   });
 
   it("has one answer if two processes finish it: the first that is appended", async () => {
+    let goOn = () => {};
+    const isAnswered = new Promise<void>((done) => {
+      goOn = done;
+    });
     const slow: Model = {
       async generate() {
-        await setTimeout(50);
+        await isAnswered;
         return assistantMessage({ provider: "p", model: "m" }, "late");
       },
     };
     const late = run(session, question("one"), slow);
-    await setTimeout(10);
+    await untilAsked();
     const early = await run(await other(), question("one"));
+    goOn();
     expect(await late).toEqual(early);
     expect(await roles()).toEqual(["user", "assistant"]);
   });
@@ -78,8 +84,9 @@ describe("a turn", () => {
 
   it("refuses a question while another waits for its answer, until that one's time is over", async () => {
     void run(session, question("one"), never);
-    await setTimeout(10);
+    await untilAsked();
     await expect(run(await other(), question("two"))).rejects.toEqual(failure(409, "TURN_RUNNING"));
+    await setTimeout(10);
     expect((await run(await other(), question("two"), scriptedModel(0), 5)).answer).toBe("2: two");
     // Its answer would be behind another turn.
     await expect(run(await other(), question("one"))).rejects.toEqual(failure(409, "TURN_OVERTAKEN"));
