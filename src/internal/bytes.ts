@@ -8,13 +8,6 @@ export function encodeUtf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Encodes text into `space` if it is large enough: short texts need no allocation. */
-export function encodeInto(space: Uint8Array, text: string): Uint8Array {
-  // A UTF-16 code unit has at most three bytes.
-  if (3 * text.length > space.length) return encodeUtf8(text);
-  return space.subarray(0, encoder.encodeInto(text, space).written);
-}
-
 /** Decodes UTF-8 strictly. Returns undefined for invalid bytes. Keeps a byte order mark. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {

@@ -1,11 +1,11 @@
-/** The entries of one imported session: ids by digest, parents that exist, times that go on. */
+/** The entries of one imported session: ids by hash, parents that exist, times that go on. */
 
 import { isName } from "../internal/ids.js";
 import { copyJson } from "../internal/json.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../session/internal.js";
-import { Digester, digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
-import { stateOf } from "./shared/state.js";
+import { EntryHash } from "./shared/entry-hash.js";
+import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
 import { millisecondsOf, textOf } from "./shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignFormatName, ImportFindingCode } from "./types.js";
 
@@ -26,10 +26,10 @@ export interface BuilderInit {
 export class SessionEntries implements EntryBuilder {
   readonly sessionId: string;
   readonly #init: BuilderInit;
-  /** The id as the agent has it, which the digests are of. */
+  /** The id as the agent has it, which the hashes are of. */
   readonly #foreignId: string;
   readonly #entries: SessionEntry[] = [];
-  readonly #digester: Digester;
+  readonly #hash: EntryHash;
   /** Entry ids by record id, of entries without a part. */
   readonly #byRecord = new Map<string, string>();
   /** Entry ids by record id and part. */
@@ -45,7 +45,7 @@ export class SessionEntries implements EntryBuilder {
   constructor(init: BuilderInit) {
     this.#init = init;
     this.#foreignId = textOf(init.id) ?? "";
-    this.#digester = new Digester(init.format, this.#foreignId);
+    this.#hash = new EntryHash(init.format, this.#foreignId);
     this.sessionId = sessionIdOf(init.format, this.#foreignId);
     this.#created = millisecondsOf(init.timestamp);
   }
@@ -78,7 +78,7 @@ export class SessionEntries implements EntryBuilder {
     // A later import of a grown file gives other ids to the changed entries and all after them.
     const id = this.#isFree(place.id)
       ? place.id
-      : this.#digestId(recordId, String(part), parentId ?? "", contentOf(draft));
+      : this.#newId([recordId, String(part), parentId ?? ""], contentOf(draft));
     this.#register(id, recordId, part);
     const entry = this.#placed(draft, id, parentId, place.timestamp);
     this.#entries.push(entry);
@@ -90,7 +90,7 @@ export class SessionEntries implements EntryBuilder {
   addLine(data: { readonly file: string; readonly line: number; readonly text: string }): void {
     const recordId = `${data.file}\0${data.line}`;
     if (this.idOf(recordId, "line") !== undefined) return;
-    const id = this.#digestId(recordId, "line");
+    const id = this.#newId([recordId, "line"]);
     this.#register(id, recordId, "line");
     const draft: DraftEntry = { type: "custom", customType: "sessile.foreign_line", data };
     const time = this.#time;
@@ -101,7 +101,7 @@ export class SessionEntries implements EntryBuilder {
 
   /** The entry that names the files, with an id of its own for each state of them. A root of its own. */
   addForeign(data: unknown, digests: readonly string[]): void {
-    const id = this.#digestId("sessile.foreign", digests.join(" "));
+    const id = this.#newId(["sessile.foreign", digests.join(" ")]);
     const timestamp = new Date(this.#created ?? this.#time ?? 0).toISOString();
     this.#entries.unshift({
       type: "custom",
@@ -145,11 +145,11 @@ export class SessionEntries implements EntryBuilder {
     return isName(id) && !this.#ids.has(id);
   }
 
-  #digestId(...texts: readonly string[]): string {
-    let id = this.#digester.digitsOf(...texts);
+  #newId(texts: readonly string[], content?: DraftEntry): string {
+    let id = this.#hash.idOf(texts, content);
     if (!this.#ids.has(id)) return id;
     // A record may carry the id that another one would get.
-    let next = digestOf(this.#init.format, this.#foreignId, ...texts);
+    let next = digestOf(this.#init.format, this.#foreignId, ...texts, id);
     for (; this.#ids.has(id); next = digestOf(next)) id = uuidOfDigest(next);
     return id;
   }
@@ -181,10 +181,10 @@ export class SessionEntries implements EntryBuilder {
   }
 }
 
-/** The state of a draft. The opening of a harness may be another text after each resume. */
-function contentOf(draft: DraftEntry): string {
+/** The draft of an entry, if it counts: the opening of a harness may be another text after each resume. */
+function contentOf(draft: DraftEntry): DraftEntry | undefined {
   const isOpening = draft.type === "custom_message" && draft.customType === "sessile.initial_context";
-  return isOpening ? "" : stateOf(draft);
+  return isOpening ? undefined : draft;
 }
 
 /** The draft of a compaction that keeps nothing, with its own id. */

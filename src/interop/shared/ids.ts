@@ -1,35 +1,12 @@
 /** Ids and file names that follow from foreign ids by a digest, so that equal input has equal names. */
 
 import { sha256 } from "@noble/hashes/sha2.js";
-import { encodeInto, encodeUtf8, toHex } from "../../internal/bytes.js";
+import { encodeUtf8, toHex } from "../../internal/bytes.js";
 import { isName } from "../../internal/ids.js";
 
 /** The 64 hexadecimal digits of SHA-256 over texts, with a NUL between them. */
 export function digestOf(...texts: readonly string[]): string {
   return toHex(sha256(encodeUtf8(texts.join("\0"))));
-}
-
-const space = new Uint8Array(4096);
-
-/** {@link digestOf} of texts behind the same first ones: half the time, 1.4 of 2.6 µs a text (Node 20). */
-export class Digester {
-  readonly #first: ReturnType<typeof sha256.create>;
-  readonly #work = sha256.create();
-  readonly #digest = new Uint8Array(32);
-
-  constructor(...first: readonly string[]) {
-    this.#first = sha256.create().update(encodeUtf8(first.join("\0")));
-  }
-
-  /** The first 8 hexadecimal digits. */
-  digitsOf(...texts: readonly string[]): string {
-    let text = "";
-    for (const each of texts) text += `\0${each}`;
-    this.#first._cloneInto(this.#work);
-    this.#work.update(encodeInto(space, text));
-    this.#work.digestInto(this.#digest);
-    return toHex(this.#digest.subarray(0, 4));
-  }
 }
 
 /** The first 128 bits of a digest as a UUID of version 4: validators of agents may refuse later versions. */
