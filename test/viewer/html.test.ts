@@ -109,6 +109,35 @@ it("separates inline images, and leaves out the largest of those over the budget
   expect(readBack(all.parts.join("")).images).toHaveLength(2);
 });
 
+it("separates inline images wherever an entry has blocks, and says if a session is a part", async () => {
+  const data = Buffer.from(png(2, 2)).toString("base64");
+  const image = { type: "image", mimeType: "image/png", data } as const;
+  const message = { role: "user", content: [image], timestamp: 1 } as const;
+  const entry = (id: string, fields: object) =>
+    ({ id, parentId: null, timestamp: "2026-01-05T09:00:00.000Z", ...fields }) as unknown as PageEntry;
+  const all = [
+    entry("a", { type: "message", message }),
+    entry("b", { type: "message_update", targetId: "a", message }),
+    entry("c", { type: "custom_message", customType: "x", content: [image], display: true }),
+    entry("d", { type: "context_edit", targetId: "a", replacement: { content: [image] } }),
+    entry("e", { type: "context_edit", targetId: "a", replacement: null }),
+    entry("f", { type: "part_update", targetId: "a", part: image }),
+  ];
+  const read = async (more: object) => {
+    const source = { ...new Entries().source, entries: all, leafId: "f", ...more };
+    return readBack((await viewerHtml(source, { template })).parts.join(""));
+  };
+  const page = await read({ isPart: true });
+  expect(JSON.stringify(page.entries)).not.toContain(data);
+  expect(page.images.map(({ attributes }) => /data-key="([^"]*)"/.exec(attributes)?.[1])).toEqual(
+    ["a", "b", "c", "d", "f"].map((id) => `session-1/${id}/0`),
+  );
+  expect(page.entries.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+  expect(page.data.sessions[0]?.isPart).toBe(true);
+  for (const more of [{}, { isPart: false }])
+    expect("isPart" in ((await read(more)).data.sessions[0] ?? {})).toBe(false);
+});
+
 it("takes stored images from the blob store, and names those that it does not have", async () => {
   const blobs = memoryBlobStore();
   const bytes = png(3, 3);

@@ -19,6 +19,7 @@ import {
   visibleText,
 } from "../../src/viewer/model/text.js";
 import { timelineColumns, timelineOf } from "../../src/viewer/model/timeline.js";
+import type { PageEntry } from "../../src/viewer/page-data.js";
 import { entryTree } from "../arbitraries/entries.js";
 import { Entries } from "./session.js";
 
@@ -255,6 +256,24 @@ describe("as sent to a target", () => {
     expect(request.losses.map(({ code, entryId }) => [code, entryId])).toContainEqual(["reasoning", "e1"]);
   });
 
+  it("shows the size of long base64, and any other text as it is", async () => {
+    const entries = new Entries();
+    const [base64, words] = ["QUJD".repeat(60), "long words ".repeat(40)];
+    const mixed = `${base64} and words`;
+    const args = { base64, url: `data:image/png;base64,${base64}`, words, mixed, short: "QUJD" };
+    entries.user("go");
+    entries.reply([entries.call("put", args, "c1")]);
+    entries.result("c1", "put", "done");
+    entries.user("and?");
+    const seen = seenContext(entries.model(), "e3");
+    const { body } = await sentRequest(seen, "anthropic", "claude-opus-5-5", noImages);
+    const call = JSON.parse(body).messages[1].content[0];
+    expect(call.input).toEqual({
+      ...{ base64: "[180 bytes]", url: "data:image/png;base64,[196 bytes]" },
+      ...{ words, mixed, short: "QUJD" },
+    });
+  });
+
   it("takes the model in force if it is the target's", () => {
     const { context } = seenContext(branched().model(), "a5");
     expect(modelFor("anthropic", context.model)).toBe("claude-opus-5-5");
@@ -295,6 +314,20 @@ describe("the timeline", () => {
 });
 
 describe("the search", () => {
+  it("finds numbers and any member of what other programs wrote, but no usage and no ids", () => {
+    const data = { exitCode: 127, id: "inner", ok: true, list: [{ type: "kind" }] };
+    const entry = { type: "custom", customType: "x", id: "outer", parentId: null, timestamp: "then", data };
+    expect([...textsOf(entry as unknown as PageEntry)]).toEqual(["x", "127", "inner", "kind"]);
+    const message = {
+      role: "assistant",
+      content: [{ type: "text", text: "so" }],
+      usage: { input: 5 },
+      count: 7,
+    };
+    const said = { ...entry, type: "message", customType: undefined, data: undefined, message };
+    expect([...textsOf(said as unknown as PageEntry)]).toEqual(["so"]);
+  });
+
   const find = (entries: Entries, words: string) =>
     searchEntries(entries.all, words, {
       pause: async () => {},
@@ -354,6 +387,11 @@ describe("the facts of a session", () => {
     expect(facts).toMatchObject({ title: "first question", models: ["claude-opus-5-5"], messages: 10 });
     expect(facts).toMatchObject({ toolCalls: 1, failures: 0 });
     expect((facts.last ?? 0) - (facts.first ?? 0)).toBe(12_000);
+    const failed = new Entries();
+    failed.result("c1", "read", "no", true);
+    expect(failed.model().facts).toMatchObject({ failures: 1, messages: 1, toolCalls: 0 });
+    const { first, last } = new Entries().model().facts;
+    expect([first, last]).toEqual([undefined, undefined]);
     entries.add({ type: "session_info", title: "Named" });
     expect(entries.model().facts.title).toBe("Named");
     const pictured = new Entries();
