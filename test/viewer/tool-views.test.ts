@@ -114,9 +114,17 @@ describe("a tool call", () => {
     expect(toolView(call("read", { path: "n.md" }))).toEqual({
       ...{ summary: "n.md", body: { kind: "none" }, resultPath: "n.md" },
     });
-    expect(toolView(call("grep", { pattern: "x", limit: 3 })).body).toEqual({
-      ...{ kind: "arguments", json: '{\n  "pattern": "x",\n  "limit": 3\n}' },
+    expect(toolView(call("read", { path: "n.md", offset: 3 }))).toEqual({
+      summary: "n.md",
+      body: { kind: "arguments", json: '{\n  "path": "n.md",\n  "offset": 3\n}' },
+      resultPath: "n.md",
     });
+    expect(toolView(call("grep", { limit: 3, empty: "", pattern: "x", path: "" }))).toEqual({
+      summary: "x",
+      body: { kind: "arguments", json: expect.stringContaining('"limit": 3') },
+    });
+    expect(toolView(call("x", "bare")).body).toEqual({ kind: "arguments", json: "bare" });
+    expect(toolView(call("x", {}))).toEqual({ summary: "", body: { kind: "none" } });
   });
 
   it("takes any arguments and details", () => {

@@ -197,6 +197,26 @@ describe.each(storesOf())("on %s", (_, open) => {
     await own.close();
   });
 
+  it("keeps subagents of one name apart by their session and project", async () => {
+    const own = storeOn(await open());
+    const keys = ["one", "two"].flatMap((sessionId) =>
+      [projectKey, `${projectKey}-other`].map((project) => ({
+        ...{ projectKey: project, sessionId, subpath: "subagents/a" },
+      })),
+    );
+    for (const key of keys) {
+      const { subpath: _, ...main } = key;
+      await own.append(main, [{ type: "user", uuid: `main ${JSON.stringify(key)}` }]);
+      await own.append(key, [{ type: "user", uuid: JSON.stringify(key) }]);
+    }
+    const loaded = async () =>
+      Promise.all(keys.map(async (key) => (await own.load(key))?.map(({ uuid }) => uuid)));
+    expect(await loaded()).toEqual(keys.map((key) => [JSON.stringify(key)]));
+    await own.delete({ projectKey, sessionId: "one" });
+    expect(await loaded()).toEqual(keys.map((key, at) => (at === 0 ? undefined : [JSON.stringify(key)])));
+    await own.close();
+  });
+
   it("gives back any entries of any keys", async () => {
     const stores = await open();
     const key = fc.record({
