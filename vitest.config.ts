@@ -73,15 +73,18 @@ export default defineConfig({
         test: { name: "harnesses", include: harnesses, testTimeout: 300_000, hookTimeout: 300_000 },
       },
       // Processes that are killed, many times over: they take as long as half of all the rest.
-      { extends: true, test: { name: "faults", include: [faults] } },
+      {
+        extends: true,
+        test: { name: "faults", include: [faults], testTimeout: 300_000, hookTimeout: 300_000 },
+      },
       {
         extends: true,
         test: {
           name: "adapters",
           include: [frameworks],
           globals: true,
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       // One agent at a time; the first run of a version installs it.
@@ -102,7 +105,8 @@ export default defineConfig({
           include: properties,
           isolate: false,
           env: { SESSILE_FAULT_ROUNDS: process.env.SESSILE_FAULT_ROUNDS ?? "10000" },
-          testTimeout: 120_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       // Timings want the processor to themselves: one file at a time.

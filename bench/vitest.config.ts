@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { sourceAliases } from "../scripts/aliases.mjs";
 
@@ -7,6 +8,9 @@ export default defineConfig({
     name: "peers",
     include: ["peers/**/*.test.ts"],
     setupFiles: ["peers/setup.ts"],
-    testTimeout: 60_000,
+    // What hangs is to be found, not what is slow on a machine that has other work.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    maxWorkers: availableParallelism(),
   },
 });

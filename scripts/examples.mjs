@@ -16,7 +16,7 @@ const names = [
 
 let failed = 0;
 await together(names, async (name) => {
-  const { ok, output, seconds } = await run(["tsx", `examples/${name}`], 60_000);
+  const { ok, output, seconds } = await run(["tsx", `examples/${name}`], 300_000);
   console.log(`${ok ? "ok  " : "fail"} ${seconds.padStart(5)} s ${name}`);
   if (ok) return;
   failed += 1;

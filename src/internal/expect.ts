@@ -51,7 +51,7 @@ async function errorOf(act: () => unknown, expected: string, subject: string): P
 }
 
 /** Fails if the promise takes longer than `ms`. */
-export async function within<T>(promise: Promise<T>, subject: string, ms = 10_000): Promise<T> {
+export async function within<T>(promise: Promise<T>, subject: string, ms = 60_000): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Failure(`${subject}: expected within ${ms} ms, got nothing`)), ms);

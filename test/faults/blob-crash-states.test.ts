@@ -8,7 +8,7 @@ import { seeded } from "./mutants.js";
 
 /** More of each by hand, by SESSILE_FAULT_ROUNDS. */
 const rounds = Number(process.env.SESSILE_FAULT_ROUNDS ?? 1);
-vi.setConfig({ testTimeout: 60_000 * rounds });
+vi.setConfig({ testTimeout: 300_000 * rounds });
 
 const dir = "/home/agent/blobs";
 const dayMs = 86_400_000;

@@ -18,7 +18,7 @@ import { soakRoles } from "./soak-worker.js";
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Takes a lock and keeps it until it is killed. */
   async hold(path = "") {
-    const lock = new FileLock(nodeFileSystem, path, { waitMs: 5000, idleMs: 20, remoteLeaseMs: 30_000 });
+    const lock = new FileLock(nodeFileSystem, path, { waitMs: 120_000, idleMs: 20, remoteLeaseMs: 30_000 });
     await lock.with(() => {
       say("held");
       return new Promise<void>((resolve) => {
@@ -31,13 +31,13 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   },
   /** Appends messages, each a deliberate branch where another writer came first, and says each id that was acknowledged. */
   async append(dir = "", id = "", name = "", count = "0") {
-    const session = await fileSessionStore({ dir, lockWaitMs: 20_000 }).open(id, { mode: "write" });
+    const session = await fileSessionStore({ dir, lockWaitMs: 120_000 }).open(id, { mode: "write" });
     for (let at = 0; at < Number(count); at++) say(await appended(session, `${name} ${at}`));
     await session.close();
   },
   /** Appends until it is killed, one at a time or several, and says each id that was acknowledged. */
   async forever(dir = "", id = "") {
-    const session = await fileSessionStore({ dir }).open(id, { mode: "write" });
+    const session = await fileSessionStore({ dir, lockWaitMs: 120_000 }).open(id, { mode: "write" });
     for (let at = 0; ; at++) {
       const texts = at % 3 === 0 ? ["a", "b".repeat(at % 5000), "c"] : [`${at}`];
       const entries = await session.append(
@@ -62,7 +62,7 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   },
   /** Renames a session again and again while another process appends to it. */
   async rename(dir = "", id = "", count = "0") {
-    const store = fileSessionStore({ dir, lockWaitMs: 20_000 });
+    const store = fileSessionStore({ dir, lockWaitMs: 120_000 });
     for (let at = 0; at < Number(count); at++) {
       const session = await store.open(id, { mode: "write" });
       await session.updateInfo({ title: `title ${at}` });
@@ -90,33 +90,52 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
       say((await blobs.put(at % 4 === 3 ? inPieces(bytes) : bytes)).ref);
     }
   },
-  /** Puts or touches some of a few thousand blobs again and again, and fails where one is not there right after. */
-  async renewSome(dir = "", ms = "0") {
+  /**
+   * Puts or touches some of a few thousand blobs until a line comes on the standard input, and counts those that
+   * are not there within their lease.
+   */
+  async renewSome(dir = "", graceMs = "0") {
+    const stopped = stopLine();
     const blobs = fileBlobStore({ dir, durability: "os" });
+    // The clock of the file system may be some milliseconds behind.
+    const leaseMs = Number(graceMs) - 50;
     let missed = 0;
-    for (const end = Date.now() + Number(ms); Date.now() < end; ) {
+    let renewed = 0;
+    say("begins");
+    for (; !(await stopped()); renewed++) {
       const bytes = blobBytes(`some ${Math.floor(Math.random() * 6000)}`, 100);
+      const putAt = Date.now();
       const { ref } = await blobs.put(bytes);
       const got = await blobs.get(ref);
-      if (got === undefined || Buffer.compare(got, bytes) !== 0) missed++;
-      if (Math.random() < 0.2) {
-        const touched = await blobs.touch(ref);
-        if (touched === undefined || (await blobs.get(ref)) === undefined) missed++;
-      }
+      const isThere = got !== undefined && Buffer.compare(got, bytes) === 0;
+      if (!isThere && Date.now() - putAt < leaseMs) missed++;
+      if (Math.random() >= 0.2) continue;
+      const touchedAt = Date.now();
+      const touched = await blobs.touch(ref);
+      if (touched === undefined && Date.now() - putAt < leaseMs) missed++;
+      if (touched === undefined) continue;
+      if ((await blobs.get(ref)) === undefined && Date.now() - touchedAt < leaseMs) missed++;
     }
     say(`missed ${missed}`);
+    say(`renewed ${renewed}`);
+    process.stdin.destroy();
   },
-  /** Collects a store that nothing names anything of, again and again, and says how much it took. */
-  async collect(dir = "", graceMs = "0", ms = "0") {
+  /**
+   * Collects a store that nothing names anything of, again and again until a line comes on the standard input,
+   * and says each time how much it took in all.
+   */
+  async collect(dir = "", graceMs = "0") {
+    const stopped = stopLine();
     const blobs = fileBlobStore({ dir, durability: "os" });
     const taken = { trashed: 0, deleted: 0 };
-    for (const end = Date.now() + Number(ms); Date.now() < end; ) {
+    while (!(await stopped())) {
       const marks = [{ root: "nothing", refs: [], complete: true }];
       const report = await collectGarbage(blobs, { marks, graceMs: Number(graceMs) });
       taken.trashed += report.trashed.count;
       taken.deleted += report.deleted.count;
+      say(JSON.stringify(taken));
     }
-    say(JSON.stringify(taken));
+    process.stdin.destroy();
   },
   /** Collects: says that it is about to move a blob into the trash, waits for a file, moves the blob, and is killed. */
   async collectAndDie(dir = "", graceMs = "0", go = "") {
@@ -135,6 +154,18 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
     await collectGarbage(fileBlobStoreOn(mortal, { dir }), { marks, graceMs: Number(graceMs), trashMs: 0 });
   },
 };
+
+/** Whether a line came on the standard input, which is read while this is asked. */
+function stopLine(): () => Promise<boolean> {
+  let isStopped = false;
+  process.stdin.once("data", () => {
+    isStopped = true;
+  });
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    return isStopped;
+  };
+}
 
 async function appended(session: Session, text: string): Promise<string> {
   for (;;) {

@@ -10,14 +10,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobRef } from "../../src/content/index.js";
 import { sessionBlobRoots } from "../../src/session/index.js";
-
-// On a machine with other work to do.
-vi.setConfig({ testTimeout: 60_000 });
 
 let dir = "";
 let blobs: BlobStore;

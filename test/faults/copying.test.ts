@@ -28,7 +28,7 @@ beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "sessile-copying-"));
   server = await PGlite.create();
   await postgresSessionStore({ db: server }).migrate();
-}, 60_000);
+});
 afterAll(async () => {
   await server.close();
   rmSync(dir, { recursive: true, force: true });
@@ -96,7 +96,7 @@ const filesIn = (folder: string) =>
 
 describe("a process that copies a store is killed, and another one continues", () => {
   // @covers durability:copies
-  test("files to PostgreSQL and back are the same bytes, with every blob", { timeout: 120_000 }, async () => {
+  test("files to PostgreSQL and back are the same bytes, with every blob", async () => {
     await writeSource();
     mkdirSync(at("back"));
     const to = ["to", at("source"), at("blobs"), at("blobs-of-rows")];

@@ -14,7 +14,7 @@ import { seeded } from "./mutants.js";
 
 /** More of each by hand: SESSILE_FAULT_ROUNDS=20 takes some minutes. */
 const rounds = Number(process.env.SESSILE_FAULT_ROUNDS ?? 1);
-vi.setConfig({ testTimeout: 60_000 * rounds });
+vi.setConfig({ testTimeout: 300_000 * rounds });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ number: 0 }));

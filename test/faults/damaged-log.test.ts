@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
 import type { Session } from "../../src/session/api/session.js";
 import { parseSession } from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
-
-// On a machine with other work to do.
-vi.setConfig({ testTimeout: 90_000 });
 
 const path = "/sessions/2026-01-01T00-00-00-000Z_damaged.jsonl";
 let whole: Uint8Array = new Uint8Array();

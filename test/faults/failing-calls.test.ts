@@ -1,13 +1,11 @@
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, useActors } from "./acting.js";
 import { needs } from "./needs.js";
 import { trace } from "./strace.js";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const startActor = useActors();
 let base = "";

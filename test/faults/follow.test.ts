@@ -16,8 +16,6 @@ import { userMessage } from "../../src/content/index.js";
 import type { Session } from "../../src/session/api/session.js";
 import { type Child, useChildren } from "./start-child.js";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const startChild = useChildren();
 let dir = "";
 beforeAll(() => {
@@ -25,7 +23,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const poll = { timeout: 30_000, interval: 2 };
+const poll = { timeout: 120_000, interval: 2 };
 /** So long that whoever waits for it has missed something. */
 const neverMs = "1000000";
 
@@ -77,8 +75,6 @@ describe("row 22: a reader in another process that follows", () => {
   test("sees each entry without waiting for its next poll", async () => {
     const { reader, append, session } = await followed("prompt", neverMs);
     const ids: string[] = [];
-    // The directory is told of the watch after `begins` is said.
-    await new Promise((resolve) => setTimeout(resolve, 300));
     for (let at = 0; at < 40; at++) {
       ids.push(await append());
       if (at % 4 === 0) ids.push(await append());
@@ -145,20 +141,17 @@ describe("row 22: a reader in another process that follows", () => {
 
   // @covers durability:follow
   test("is told of changes to the file that took the place, too, without waiting for its next poll", async () => {
-    const { path, reader, append, session } = await followed("watched", "300");
+    const { path, reader, append, session } = await followed("watched", neverMs);
     const ids = [await append("one")];
     await sees(reader, ids);
     writeFileSync(`${path}.new`, readFileSync(path));
     renameSync(`${path}.new`, path);
     await reader.saying("diagnostic LOG_REPLACED");
     const again = await fileSessionStore({ dir }).open("watched", { mode: "write" });
-    const start = Date.now();
     for (let at = 0; at < 20; at++) {
       ids.push((await again.appendMessage(userMessage("after"))).id);
       await sees(reader, ids);
     }
-    // By polls alone it is six seconds.
-    expect(Date.now() - start).toBeLessThan(4000);
     await again.close();
     await session.close();
   });
@@ -216,7 +209,7 @@ describe("row 22: a reader in another process that follows", () => {
     const { path, reader, append, session } = await followed(how.slice(3, 10).trim(), "100");
     const ids = [await append()];
     await sees(reader, ids);
-    reader.kill("SIGSTOP");
+    await reader.stop();
     for (let at = 0; at < 5; at++) ids.push(await append());
     remove(path);
     reader.kill("SIGCONT");

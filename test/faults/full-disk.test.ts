@@ -1,14 +1,12 @@
 import { closeSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
 import { fill } from "./fill.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const startActor = useActors();
 const mounts = useMounts();

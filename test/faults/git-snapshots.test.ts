@@ -169,14 +169,15 @@ describe("a process that is killed with its git", () => {
   const program = useProgram(new URL("./git-snapshots-child.ts", import.meta.url));
 
   /**
-   * Runs the program. Program and git are killed before the first command of git that matches, or `seconds`
-   * after it began.
+   * Runs the program. Program and git are killed before the first command of git that matches, `seconds` after
+   * it began, or at its end.
    */
   const run = async (args: readonly string[], kill?: readonly [command: string, seconds: string]) => {
     const bin = mkdtempSync(join(scratch, "bin-"));
     const real = `"${join(git(scratch, "--exec-path").trim(), "git")}" "$@"`;
     const [command, seconds] = kill ?? ["none", ""];
-    const death = seconds === "" ? "kill -9 0" : `${real} <&0 & sleep ${seconds}; kill -9 0`;
+    const during = seconds === "end" ? `${real};` : `${real} <&0 & sleep ${seconds};`;
+    const death = seconds === "" ? "kill -9 0" : `${during} kill -9 0`;
     write(bin, { git: `#!/bin/sh\ncase "$*" in *"${command}"*) ${death};; esac\nexec ${real}\n` });
     chmodSync(join(bin, "git"), 0o755);
     const child = spawn(process.execPath, [program(), ...args], {
@@ -234,7 +235,7 @@ describe("a process that is killed with its git", () => {
     ["read-tree -m -u", "0.003"],
     ["check-ignore", ""],
     ["commit-tree", ""],
-    ["read-tree -m -u", "0.3"],
+    ["read-tree -m -u", "end"],
     ["read-tree -m -u", ""],
     ["write-tree", ""],
     // It may leave a lock, which is removed after five seconds.

@@ -57,11 +57,13 @@ const backend: Pick<BlobBackend, "list" | "now" | "trash"> = {
 
 for (let call = 0; call < 2; call++) {
   const before = process.memoryUsage().rss;
-  const start = performance.now();
+  const start = process.cpuUsage();
   const marks = postgresBlobMarks({ db });
   const { kept, trashed, missing } = await collectGarbage({ backend: backend as BlobBackend }, { marks });
   const grown = Math.round((process.memoryUsage().rss - before) / 1_000_000);
-  const ms = Math.round(performance.now() - start);
+  // Of the processor, and not of the clock: others work too.
+  const { user, system } = process.cpuUsage(start);
+  const ms = Math.round((user + system) / 1000);
   console.log(
     JSON.stringify({ kept: kept.count, trashed: trashed.count, missing: missing.count, grown, ms }),
   );

@@ -18,7 +18,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
    */
   async exclude(path = "") {
     const lock = new FileLock(slow(nodeFileSystem), path, {
-      waitMs: 60_000,
+      waitMs: 120_000,
       idleMs: 0,
       remoteLeaseMs: 30_000,
     });
@@ -39,15 +39,19 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
    * again. Says each id that was acknowledged, and how often it tried again.
    */
   async appendAtLeaf(dir = "", id = "", name = "", count = "0") {
-    const session = await fileSessionStore({ dir, lockWaitMs: 60_000 }).open(id, { mode: "write" });
+    const session = await fileSessionStore({ dir, lockWaitMs: 120_000 }).open(id, { mode: "write" });
     let newest = session.leafId;
     session.on("entry", ({ entry }) => {
       newest = entry.id;
     });
     let again = 0;
+    // All begin behind the same entry, so that one of them comes first and the others have a conflict.
+    say("begins");
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    process.stdin.destroy();
     for (let at = 0; at < Number(count); ) {
       try {
-        await session.refresh();
+        if (at > 0 || again > 0) await session.refresh();
         if (session.leafId !== newest) session.branch(newest);
         say((await session.appendMessage(userMessage(`${name} ${at}`), { after: newest })).id);
         at++;
@@ -61,7 +65,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
   },
   /** Appends messages that follow whatever another writer wrote first, never trying again, and says each id. */
   async appendFollowing(dir = "", id = "", name = "", count = "0") {
-    const session = await fileSessionStore({ dir, lockWaitMs: 60_000 }).open(id, { mode: "write" });
+    const session = await fileSessionStore({ dir, lockWaitMs: 120_000 }).open(id, { mode: "write" });
     for (let at = 0; at < Number(count); at++)
       say((await session.appendMessage(userMessage(`${name} ${at}`), { conflict: "follow" })).id);
     await session.close();

@@ -25,7 +25,7 @@ describe.each(["disk", "os"] as const)(
     test.each(["deleted", "replaced by a copy", "moved away"])(
       "and is %s: what is acknowledged later is not lost",
       {
-        timeout: 30_000 + times * 5000,
+        timeout: 300_000 + times * 5000,
       },
       async (how) => {
         for (let at = 0; at < times; at++) {

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
 /** File systems of a test file's own. */
@@ -31,11 +31,11 @@ export function useMounts(): Mounts {
     for (const at of mounted.splice(0).reverse()) {
       if (spawnSync("umount", [at]).status !== 0) spawnSync("umount", ["-l", at]);
     }
-    rmSync(dir, { recursive: true, force: true });
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   });
   const mount = (args: readonly string[], at = join(dir, `mount-${++count}`)) => {
     mkdirSync(at, { recursive: true });
-    execFileSync("mount", [...args, at], { stdio: "pipe" });
+    patiently(() => execFileSync("mount", [...args, at], { stdio: "pipe" }));
     mounted.push(at);
     return at;
   };
@@ -51,8 +51,53 @@ export function useMounts(): Mounts {
     },
     image: (file, options = "loop", type = "ext4") => mount(["-t", type, "-o", options, file]),
     unmount(at) {
-      execFileSync("umount", [at]);
+      patiently(() => execFileSync("umount", [at], { stdio: "pipe" }));
       mounted.splice(mounted.indexOf(at), 1);
     },
   };
+}
+
+/** Does what fails while something else has the loop device or the mount for a moment. */
+function patiently(act: () => unknown): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      act();
+      return;
+    } catch (error) {
+      if (attempt === 20) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    }
+  }
+}
+
+/**
+ * What the device has at one moment, as if the power went then: a copy of the file that it lies in, made while it is
+ * mounted and nothing synced it for the copy. Made again where a block was written meanwhile, since no device stops at
+ * two moments.
+ */
+export async function cutPower(image: string, copy: string): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    const before = written(image);
+    copyFileSync(image, copy);
+    if (before.inFlight === 0 && written(image).text === before.text) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error("the device was written to all the time");
+}
+
+/** What the kernel says was written to the loop device of a file. See Documentation/block/stat.rst, read 2026-11-22. */
+function written(image: string): { readonly text: string; readonly inFlight: number } {
+  for (const device of readdirSync("/sys/block").filter((name) => name.startsWith("loop"))) {
+    const loop = join("/sys/block", device);
+    try {
+      if (basename(readFileSync(join(loop, "loop/backing_file"), "utf8").trim()) !== basename(image))
+        continue;
+    } catch {
+      continue;
+    }
+    const fields = readFileSync(join(loop, "stat"), "utf8").trim().split(/\s+/);
+    const [, , , , writes = "", , sectors = "", , inFlight = ""] = fields;
+    return { text: `${writes} ${sectors}`, inFlight: Number(inFlight) };
+  }
+  throw new Error(`no loop device has ${image}`);
 }

@@ -15,18 +15,18 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("row 12: four processes that each append behind what is newest, and read on and try again after a conflict", () => {
   // @covers R156 durability:many-writers
-  test("write one history: no entry is lost or doubled, and nothing branches", {
-    timeout: 90_000,
-  }, async () => {
+  test("write one history: no entry is lost or doubled, and nothing branches", async () => {
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "chain" });
     await session.appendMessage(userMessage("first"));
     await session.close();
     const children = ["a", "b", "c", "d"].map((name) => startChild("appendAtLeaf", dir, "chain", name, "40"));
+    for (const child of children) await child.saying("begins");
+    for (const child of children) child.process.stdin?.write("\n");
     for (const child of children) expect(await child.ended).toBe(0);
-    const acknowledged = children.flatMap(({ said }) => said.slice(0, -1));
+    const acknowledged = children.flatMap(({ said }) => said.slice(1, -1));
     expect(acknowledged.length).toBe(160);
     const again = children.map(({ said }) => Number(said.at(-1)?.split(" ")[1]));
-    expect(again.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+    expect(again.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(children.length - 1);
 
     const lines = readFileSync(session.location ?? "", "utf8")
       .trimEnd()
@@ -49,9 +49,7 @@ describe("row 12: four processes that each append behind what is newest, and rea
 
 describe("row 12: four processes that each append with conflict follow", () => {
   // @covers durability:many-writers
-  test("write one history without trying again: every entry is there once, and nothing branches", {
-    timeout: 90_000,
-  }, async () => {
+  test("write one history without trying again: every entry is there once, and nothing branches", async () => {
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "follow" });
     await session.appendMessage(userMessage("first"));
     await session.close();

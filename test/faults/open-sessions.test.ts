@@ -17,9 +17,6 @@ const descriptors = (dir: string) =>
 // @covers durability:closed-file
 test.runIf(process.platform === "linux")(
   "a thousand open sessions of any number of stores need 256 descriptors",
-  {
-    timeout: 120_000,
-  },
   async () => {
     const dir = temporaryDirectory();
     const header = (id: string) =>

@@ -24,7 +24,7 @@ beforeAll(async () => {
   const pool = new Pool({ connectionString: server.url });
   await postgresSessionBackend({ db: pool, search: true }).migrate();
   await pool.end();
-}, 60_000);
+});
 afterAll(async () => {
   await bouncer?.[Symbol.asyncDispose]();
   await server?.[Symbol.asyncDispose]();
@@ -81,7 +81,7 @@ describe.each([
   afterAll(() => pool?.end());
 
   for (const { name, run } of sessionStoreConformance) {
-    test(name, { timeout: 30_000 }, async ({ skip }) => {
+    test(name, async ({ skip }) => {
       if (without !== undefined) skip(without);
       await pool.query("truncate sessile.session cascade");
       const result = await run(fixtureOn(pool));
@@ -89,7 +89,7 @@ describe.each([
     });
     // The others write with these statements too; those of copies, erasures and migrations are in these.
     if (!/^search|eras|fork up to|handle from before|older version/.test(name)) continue;
-    test(`${name}, with an index of words`, { timeout: 30_000 }, async ({ skip }) => {
+    test(`${name}, with an index of words`, async ({ skip }) => {
       if (without !== undefined) skip(without);
       await pool.query("truncate sessile.session cascade");
       const result = await run(fixtureOn(pool, true));

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await postgresSessionStore({ db: client }).migrate();
   driver = explaining(client);
   store = postgresSessionStore({ db: driver });
-}, 60_000);
+});
 afterAll(async () => {
   await client?.end();
   await server?.[Symbol.asyncDispose]();
@@ -121,9 +121,7 @@ describe("the cost of sessions in tables that grow", () => {
   });
 
   // @covers durability:postgres-growth
-  test("a search reads lines by the index of words, and an erasure or a deletion of a tenant by keys", {
-    timeout: 60_000,
-  }, async () => {
+  test("a search reads lines by the index of words, and an erasure or a deletion of a tenant by keys", async () => {
     const indexed = postgresSessionStore({ db: client, search: true });
     // Terms as of lines that were written with the index: a word of one line in a thousand, and one of all.
     await client.query(

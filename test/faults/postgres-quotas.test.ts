@@ -17,7 +17,7 @@ function pool(): Pool {
 
 beforeAll(async () => {
   if (withoutPostgres === undefined) server = await startPostgres();
-}, 60_000);
+});
 afterEach(async () => {
   for (const made of pools.splice(0)) await made.end();
 });

@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import { beforeEach, expect } from "vitest";
+import { beforeEach, expect, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { type PostgresQuery, postgresSessionStore } from "../../src/postgres/index.js";
 import { countOf } from "./acknowledged.js";
@@ -34,6 +34,21 @@ export function saidBy(
     }
   }
   return said;
+}
+
+/** Waits until a follower has shown all entries of these sessions, in whatever order. */
+export async function hasSeen(
+  follower: Child,
+  kept: ReadonlyMap<string, readonly string[]>,
+  sessions: readonly string[],
+): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const seen = saidBy([follower], "saw");
+      for (const id of sessions) expect(new Set(seen.get(id))).toEqual(new Set(kept.get(id)));
+    },
+    { timeout: 120_000, interval: 50 },
+  );
 }
 
 /** Creates sessions with one entry each, so that any process can open them. */

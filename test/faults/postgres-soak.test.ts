@@ -7,6 +7,7 @@ import { type Cut, type PostgresProxy, startPostgresProxy } from "../support/pos
 import {
   createSessions,
   expectKept,
+  hasSeen,
   linesInTable,
   saidBy,
   skipWith,
@@ -16,7 +17,7 @@ import { numbers } from "./postgres-work.js";
 import type { Child } from "./start-child.js";
 
 /** By hand two minutes and more. */
-const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 20);
+const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 12);
 /** The order of disturbances and the work of each process; only the clock differs between two runs. */
 const seed = Number(process.env.SESSILE_SOAK_SEED ?? 1);
 const workers = 4;
@@ -35,7 +36,7 @@ beforeAll(async () => {
   pool = new Pool({ connectionString: server.url, max: 4 });
   pool.on("error", () => undefined);
   await postgresSessionBackend({ db: pool }).migrate();
-}, 60_000);
+});
 afterAll(async () => {
   await pool?.end();
   await proxy?.[Symbol.asyncDispose]();
@@ -44,7 +45,7 @@ afterAll(async () => {
 
 // @covers durability:postgres-any-order
 test(`soak: what ${workers} processes were told is there, is there, with PostgreSQL and its clients killed (${seconds} s)`, {
-  timeout: seconds * 1000 + 120_000,
+  timeout: seconds * 1000 + 300_000,
 }, async () => {
   const random = numbers(seed);
   const store = postgresSessionStore({ db: pool });
@@ -86,7 +87,7 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
       38,
       async () => {
         const child = children[random(workers)] as Child;
-        child.kill("SIGSTOP");
+        await child.stop();
         await pause(random(400));
         child.kill("SIGCONT");
         counts.stopped++;
@@ -146,7 +147,15 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
     return kept;
   };
   let lastCheck = Date.now();
-  for (const end = lastCheck + seconds * 1000; Date.now() < end; ) {
+  const end = lastCheck + seconds * 1000;
+  /** So long, and longer on a machine with other work to do: until each thing has happened. */
+  const isOver = () =>
+    Date.now() >= end &&
+    [...saidBy(everyone).values()].flat().length > 5 * seconds &&
+    [counts.killed, counts.terminated, counts.checked, counts.crashed, counts.forked].every(
+      (count) => count > 0,
+    );
+  while (!isOver()) {
     await pause(20 + random(250));
     const at = random(100);
     await disturbances.find(([below]) => at < below)?.[1]();
@@ -159,15 +168,11 @@ test(`soak: what ${workers} processes were told is there, is there, with Postgre
   for (const child of children) expect(await child.ended).toBe(0);
   const kept = await checked();
   const acknowledged = saidBy(everyone);
-  await pause(300);
+  await hasSeen(follower, kept, sessions);
   follower.process.stdin?.write("\n");
   expect(await follower.ended).toBe(0);
   const seen = saidBy([follower], "saw");
   for (const id of sessions) expect(seen.get(id)).toEqual(kept.get(id));
   const entries = [...acknowledged.values()].flat().length;
   console.log(`soak: seed ${seed}, ${entries} entries, ${proxy.cuts} cuts,`, counts);
-  // Few on a machine with other work to do, and never none.
-  expect(entries).toBeGreaterThan(5 * seconds);
-  for (const count of [counts.killed, counts.terminated, counts.checked, counts.crashed + counts.forked])
-    expect(count).toBeGreaterThan(0);
 });

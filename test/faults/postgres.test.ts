@@ -15,6 +15,7 @@ import { needs } from "./needs.js";
 import {
   createSessions,
   expectKept,
+  hasSeen,
   linesInTable,
   saidBy,
   skipWith,
@@ -22,7 +23,6 @@ import {
 } from "./postgres-sessions.js";
 import { numbers, textOf } from "./postgres-work.js";
 
-vi.setConfig({ testTimeout: 60_000 });
 skipWith(withoutPostgres);
 
 const startWorker = useWorkers();
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const db = pool();
   await postgresSessionBackend({ db }).migrate();
   await endPools();
-}, 60_000);
+});
 afterAll(() => server?.[Symbol.asyncDispose]());
 afterEach(endPools);
 
@@ -90,6 +90,7 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     expect(session.tree.size).toBe(kept.get("shared")?.length);
     expect([...session.tree.walk()].map(({ node }) => node.id)).toEqual(kept.get("shared"));
     await session.close();
+    await hasSeen(follower, kept, ["shared", "many0"]);
     follower.process.stdin?.write("\n");
     expect(await follower.ended).toBe(0);
     const seen = saidBy([follower], "saw");
@@ -117,7 +118,7 @@ describe("row 21: sessions on a PostgreSQL server", () => {
   const kills = rounds(5, 100);
   // @covers durability:postgres-killed-client
   test("a client that is killed by kill -9 while it appends loses nothing that was acknowledged", {
-    timeout: 30_000 + kills * 3000,
+    timeout: 300_000 + kills * 3000,
   }, async () => {
     const sessions = named("killed", 3);
     await createSessions(pool(), sessions);
@@ -146,13 +147,15 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     await createSessions(pool(), sessions);
     const { url } = server;
     const writers = ["t1", "t2"].map((name, at) =>
-      startWorker({ role: "write", url, name, sessions, count: 60, seed: at + 11 }),
+      startWorker({ role: "write", url, name, sessions, seed: at + 11 }),
     );
     const admin = pool();
     let terminated = 0;
-    let running = writers.length;
-    for (const writer of writers) void writer.ended.then(() => running--);
-    for (let at = 0; running > 0; at++) {
+    const heard = () => writers.reduce((sum, { said }) => sum + said.length, 0);
+    for (let at = 0; terminated < 40 || heard() < 300; at++) {
+      // Nobody is ended again and again without coming any further, however slow the machine is.
+      const before = heard();
+      await vi.waitFor(() => expect(heard()).toBeGreaterThan(before + 3), { timeout: 120_000, interval: 2 });
       // Only those at work: an idle connection is replaced by the pool.
       const { rows } = await admin.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name in ('t1', 't2') and state = 'active' limit $1",
@@ -161,9 +164,11 @@ describe("row 21: sessions on a PostgreSQL server", () => {
       terminated += rows.length;
       await pause(5 + (at % 7));
     }
-    for (const writer of writers) expect(await writer.ended).toBe(0);
+    for (const writer of writers) {
+      writer.process.stdin?.write("\n");
+      expect(await writer.ended).toBe(0);
+    }
     const acknowledged = saidBy(writers);
-    expect(terminated).toBeGreaterThan(5);
     await expectKept(pool(), acknowledged);
     // A lost connection is the library's to repair.
     expect(writers.flatMap(({ said }) => said.filter((line) => line.startsWith("again ")))).toEqual([]);
@@ -184,7 +189,7 @@ describe("row 21: sessions on a PostgreSQL server", () => {
           for (const [at, { said }] of writers.entries())
             expect(said.length).toBeGreaterThan((before[at] ?? 0) + 25);
         },
-        { timeout: 20_000, interval: 5 },
+        { timeout: 120_000, interval: 5 },
       );
       await server.crash();
       await server.start();
@@ -194,13 +199,7 @@ describe("row 21: sessions on a PostgreSQL server", () => {
       expect(await writer.ended).toBe(0);
     }
     const kept = await expectKept(pool(), saidBy(writers));
-    await vi.waitFor(
-      () => {
-        const seen = saidBy([follower], "saw");
-        for (const id of sessions) expect(new Set(seen.get(id))).toEqual(new Set(kept.get(id)));
-      },
-      { timeout: 10_000, interval: 50 },
-    );
+    await hasSeen(follower, kept, sessions);
   });
 
   // @covers durability:postgres-asynchronous
@@ -213,21 +212,31 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     expect(await store.durability()).toBe("os");
     expect(await postgresSessionStore({ db: pool() }).durability()).toBe("disk");
     await createSessions(db, ["careless"]);
-    // All before this is on the disk.
-    await db.query("checkpoint");
     const session = await store.open("careless", { mode: "write" });
-    const entries: string[] = [];
-    for (let at = 0; at < 20; at++) entries.push((await session.appendMessage(userMessage(`${at}`))).id);
-    await careless.crash();
-    await careless.start();
-    const kept = (await linesInTable(db, "careless")).slice(2).map((line) => line.id);
-    expect(kept.length).toBeLessThan(entries.length);
-    expect(kept).toEqual(entries.slice(0, kept.length));
+    let lost = false;
+    let before: readonly string[] = [];
+    // The writer of the log wakes every ten seconds: if that was between the last entry and the crash, once more.
+    for (let attempt = 0; !lost && attempt < 10; attempt++) {
+      before = (await linesInTable(db, "careless")).map((line) => line.id);
+      // All before this is on the disk.
+      await db.query("checkpoint");
+      const entries: string[] = [];
+      for (let at = 0; at < 20; at++) entries.push((await session.appendMessage(userMessage(`${at}`))).id);
+      await careless.crash();
+      await careless.start();
+      const ids = (await linesInTable(db, "careless")).map((line) => line.id);
+      expect(ids.slice(0, before.length)).toEqual(before);
+      const kept = ids.slice(before.length);
+      expect(kept).toEqual(entries.slice(0, kept.length));
+      lost = kept.length < entries.length;
+      before = ids;
+    }
+    expect(lost).toBe(true);
     // The open handle has entries that are lost: nothing is appended behind them.
     await expect(session.appendMessage(userMessage("behind"))).rejects.toMatchObject({
       code: "CONCURRENT_WRITER",
     });
-    expect((await linesInTable(db, "careless")).length).toBe(2 + kept.length);
+    expect((await linesInTable(db, "careless")).map((line) => line.id)).toEqual(before);
     await session.close();
     const again = await store.open("careless", { mode: "write" });
     await again.appendMessage(userMessage("next"));
@@ -301,7 +310,7 @@ describe("row 21: a connection that is cut, so that the commit is unknown", () =
       if (other !== undefined || !/insert/i.test(statements)) return undefined;
       // After the answer, the server has the entry before the other writer begins.
       const start =
-        cut === "after" ? vi.waitFor(() => expect(proxy.cuts).toBe(1), { timeout: 20_000 }) : pause(10);
+        cut === "after" ? vi.waitFor(() => expect(proxy.cuts).toBe(1), { timeout: 120_000 }) : pause(10);
       other = start
         .then(() => theirs.appendMessage(userMessage("theirs")))
         .catch((error) => expect(error).toMatchObject({ code: "CONCURRENT_WRITER" }));
@@ -417,20 +426,20 @@ describe("row 21: a server whose disk is full", () => {
         startWorker({ role: "write", url: small.url, name, sessions, writers: 2, seed: 3 }),
       );
       const heard = () => writers.reduce((sum, { said }) => sum + said.length, 0);
-      await vi.waitFor(() => expect(heard()).toBeGreaterThan(200), { timeout: 20_000 });
+      await vi.waitFor(() => expect(heard()).toBeGreaterThan(200), { timeout: 120_000 });
       const empty = fill(dir, 2);
       await vi.waitFor(
         () =>
           expect(
             writers.some(({ said }) => said.some((line) => line.startsWith("again STORAGE_FAILED"))),
           ).toBe(true),
-        { timeout: 30_000 },
+        { timeout: 120_000 },
       );
       await small.crash();
       empty();
       await small.start();
       const before = heard();
-      await vi.waitFor(() => expect(heard()).toBeGreaterThan(before + 100), { timeout: 20_000 });
+      await vi.waitFor(() => expect(heard()).toBeGreaterThan(before + 100), { timeout: 120_000 });
       for (const writer of writers) {
         writer.process.stdin?.write("\n");
         expect(await writer.ended).toBe(0);

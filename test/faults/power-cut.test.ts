@@ -1,64 +1,17 @@
-import { copyFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobRef } from "../../src/content/index.js";
 import { rounds } from "../support/rounds.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, useActors } from "./acting.js";
-import { useMounts } from "./mounts.js";
+import { cutPower, useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const startActor = useActors();
 const mounts = useMounts();
 const megabytes = 24;
-
-/**
- * What the device has at one moment, as if the power went then: a copy of the file that it lies in, made while it is
- * mounted and nothing synced it for the copy. Made again where a block was written meanwhile, since no device stops at
- * two moments.
- */
-async function cutPower(image: string, copy: string): Promise<void> {
-  for (let tries = 0; tries < 50; tries++) {
-    const before = written(image);
-    copyFileSync(image, copy);
-    if (before.inFlight === 0 && written(image).text === before.text) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error("the device was written to all the time");
-}
-
-/** What the kernel says was written to the loop device of a file. See Documentation/block/stat.rst, read 2026-11-22. */
-function written(image: string): { readonly text: string; readonly inFlight: number } {
-  for (const device of readdirSync("/sys/block").filter((name) => name.startsWith("loop"))) {
-    const loop = join("/sys/block", device);
-    try {
-      if (basename(readFileSync(join(loop, "loop/backing_file"), "utf8").trim()) !== basename(image))
-        continue;
-    } catch {
-      continue;
-    }
-    const fields = readFileSync(join(loop, "stat"), "utf8").trim().split(/\s+/);
-    const [, , , , writes = "", , sectors = "", , inFlight = ""] = fields;
-    return { text: `${writes} ${sectors}`, inFlight: Number(inFlight) };
-  }
-  throw new Error(`no loop device has ${image}`);
-}
-
-/** Resolves when every thread of a process that was stopped has stopped, those too that waited for the device. */
-async function isStopped(pid: number): Promise<void> {
-  await vi.waitFor(
-    () => {
-      for (const thread of readdirSync(`/proc/${pid}/task`)) {
-        const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
-        expect(stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3)).toBe("T");
-      }
-    },
-    { timeout: 10_000, interval: 1 },
-  );
-}
 
 /** Steps that keep an actor at work until it is stopped: lines, long lines, and blobs of all sizes. */
 function work(round: number): string[] {
@@ -84,8 +37,7 @@ async function cutAtWork(
   const wanted = 5 + ((round * 17) % 90);
   void actor.act("create s", ...work(round));
   await actor.sayingSoMany(wanted);
-  actor.kill("SIGSTOP");
-  await isStopped(actor.pid);
+  await actor.stop();
   await cutPower(image, copy);
   actor.kill("SIGKILL");
   await actor.ended;
@@ -115,20 +67,26 @@ describe("row 3: a file system of which the power is cut", () => {
 
   // @covers durability:os-power-cut
   test("may lose what was acknowledged with durability os", async () => {
-    const { actor, left } = await cutAtWork(7, "os");
-    const files = readdirSync(left, { recursive: true, withFileTypes: true }).filter((entry) =>
-      entry.isFile(),
-    );
-    const text = files
-      .filter(({ name }) => name.endsWith(".jsonl"))
-      .map(({ name, parentPath }) => readFileSync(join(parentPath, name), "utf8"))
-      .join("");
-    const lost = actor.entries.filter((id) => !text.includes(`"id":"${id}"`));
-    const refs = actor.blobs as readonly BlobRef[];
-    const { missing, corrupt } = await fileBlobStore({ dir: join(left, "store", "blobs") }).verify({ refs });
+    // The system may write by itself, on a machine that is slow or at another program's request: then once more.
+    let lost = 0;
+    let missing = 0;
+    for (let attempt = 0; attempt < 6 && (lost === 0 || missing === 0); attempt++) {
+      const { actor, left } = await cutAtWork(7 + attempt, "os");
+      const files = readdirSync(left, { recursive: true, withFileTypes: true }).filter((entry) =>
+        entry.isFile(),
+      );
+      const text = files
+        .filter(({ name }) => name.endsWith(".jsonl"))
+        .map(({ name, parentPath }) => readFileSync(join(parentPath, name), "utf8"))
+        .join("");
+      lost = actor.entries.filter((id) => !text.includes(`"id":"${id}"`)).length;
+      const refs = actor.blobs as readonly BlobRef[];
+      const report = await fileBlobStore({ dir: join(left, "store", "blobs") }).verify({ refs });
+      missing = report.missing.length + report.corrupt.length;
+      mounts.unmount(left);
+    }
     // Were nothing lost here, the test above could not fail.
-    expect(lost.length).toBeGreaterThan(0);
-    expect(missing.length + corrupt.length).toBeGreaterThan(0);
-    mounts.unmount(left);
+    expect(lost).toBeGreaterThan(0);
+    expect(missing).toBeGreaterThan(0);
   });
 });

@@ -1,13 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, type ActorOptions, useActors } from "./acting.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const startActor = useActors();
 const mounts = useMounts();

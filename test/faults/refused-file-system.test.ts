@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userMessage } from "sessile/content";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
 import type { FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
@@ -15,7 +15,6 @@ import { salvageSessionOn } from "../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 
 // On a machine whose disk has other work to do.
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Node has no name for the last two. */
 const errors: Readonly<Record<string, () => Error>> = {

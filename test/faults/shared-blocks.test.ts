@@ -1,16 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import type { Session } from "../../src/session/api/session.js";
 import type { SessionStore } from "../../src/session/api/store.js";
-import { useMounts } from "./mounts.js";
+import { cutPower, useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const mounts = useMounts();
 const cwd = "/work";
@@ -129,7 +127,7 @@ describe("a fork on a file system that shares blocks", () => {
     const fork = await store.fork("kept", { id: "kept-fork" });
     const location = (fork.location ?? "").slice(at.length);
     const copy = `${image()}-copy`;
-    copyFileSync(image(), copy);
+    await cutPower(image(), copy);
     await fork.close();
     const left = mounts.image(copy, "loop,nouuid", "xfs");
     const again = await openSessionFile(join(left, location));

@@ -7,9 +7,6 @@ import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 
-// On a machine with other work to do.
-vi.setConfig({ testTimeout: 60_000 });
-
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ id: "first" }));
 vi.mock("../../src/internal/node/process-identity.js", async (original) => {

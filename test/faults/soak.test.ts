@@ -9,7 +9,7 @@ import { soakSessions } from "./soak-worker.js";
 import { type Child, useChildren } from "./start-child.js";
 
 /** By hand two minutes and more. */
-const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 15);
+const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 8);
 const workers = 4;
 
 const startChild = useChildren();
@@ -23,7 +23,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // @covers durability:any-order
 test(`soak: what ${workers} processes were told is there, is there, whoever is killed or stopped (${seconds} s)`, {
-  timeout: seconds * 1000 + 120_000,
+  timeout: seconds * 1000 + 300_000,
 }, async () => {
   const store = fileSessionStore({ dir: join(dir, "sessions") });
   for (const id of soakSessions) {
@@ -41,14 +41,22 @@ test(`soak: what ${workers} processes were told is there, is there, whoever is k
   const children = await Promise.all(Array.from({ length: workers }, start));
   const end = Date.now() + seconds * 1000;
   const counts = { killed: 0, stopped: 0, checked: 0 };
+  /** So long, and longer on a machine with other work to do: until each thing has happened. */
+  const isOver = () =>
+    Date.now() >= end &&
+    model.acknowledged > 10 * seconds &&
+    model.named.size > seconds &&
+    model.forks.size > 0 &&
+    counts.killed > seconds / 10 &&
+    counts.checked > 1;
 
   const disturb = async (): Promise<void> => {
-    while (Date.now() < end) {
+    while (!isOver()) {
       await pause(50 + Math.random() * 800);
       const at = Math.floor(Math.random() * workers);
       const child = children[at] as Child;
       if (Math.random() < 0.4) {
-        child.kill("SIGSTOP");
+        await child.stop();
         await pause(Math.random() * 600);
         child.kill("SIGCONT");
         counts.stopped++;
@@ -62,7 +70,7 @@ test(`soak: what ${workers} processes were told is there, is there, whoever is k
     }
   };
   const check = async (): Promise<void> => {
-    while (Date.now() < end) {
+    while (!isOver()) {
       await pause(1000);
       for (const child of children) model.hear(child);
       await checkSoak(model, dir);
@@ -81,9 +89,4 @@ test(`soak: what ${workers} processes were told is there, is there, whoever is k
     `soak: ${model.acknowledged} entries, ${model.named.size} blobs, ${model.forks.size} forks, ${model.archived.length} archivings, ${model.collected} collected,`,
     counts,
   );
-  expect(model.acknowledged).toBeGreaterThan(10 * seconds);
-  expect(model.named.size).toBeGreaterThan(seconds);
-  expect(model.forks.size).toBeGreaterThan(0);
-  expect(counts.killed).toBeGreaterThan(seconds / 10);
-  expect(counts.checked).toBeGreaterThan(0);
 });

@@ -83,9 +83,7 @@ const after = { ...whole, erased: texts.map((_, at) => at === 1 || at === 3), fo
 
 describe("SQLite in a file", () => {
   // @covers durability:database-erasure
-  test("kill -9 at each statement of an erasure: it is there whole, or not at all", {
-    timeout: 60_000,
-  }, async () => {
+  test("kill -9 at each statement of an erasure: it is there whole, or not at all", async () => {
     let count = 1;
     let rolledBack = 0;
     const all = rounds(4, 100);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,6 +19,8 @@ export interface Child {
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
   kill(signal: NodeJS.Signals): void;
+  /** Stops it; resolves when each of its threads has stopped, those too that waited for the disk. */
+  stop(): Promise<void>;
 }
 
 /** Starts a role of child.ts. */
@@ -58,7 +60,7 @@ export function useProgram(source: URL): () => string {
       silent: true,
       dts: false,
     });
-  }, 30_000);
+  });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
   return () => join(dir, "child.mjs");
 }
@@ -98,6 +100,11 @@ export function startProcess(
     said,
     ended,
     kill: (signal) => void child.kill(signal),
+    async stop() {
+      child.kill("SIGSTOP");
+      while (child.exitCode === null && child.signalCode === null && !isStopped(child.pid ?? 0))
+        await new Promise((resolve) => setTimeout(resolve, 1));
+    },
     sayingSoMany: (count) =>
       new Promise((resolve) => {
         const check = () => {
@@ -121,4 +128,12 @@ export function startProcess(
         check();
       }),
   };
+}
+
+/** Whether each thread of a process is stopped, by /proc. */
+function isStopped(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+    return stat.startsWith("T", stat.lastIndexOf(")") + 2);
+  });
 }

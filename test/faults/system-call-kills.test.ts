@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import { eraseEntries } from "../../src/session/index.js";
@@ -11,8 +11,6 @@ import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
 import { needs } from "./needs.js";
 import { changingCalls, fileCalls, type Threads, trace } from "./strace.js";
-
-vi.setConfig({ testTimeout: 240_000 });
 
 const startActor = useActors();
 let base = "";
@@ -98,8 +96,8 @@ async function callsMade(scenario: Scenario, threads: Threads): Promise<Map<stri
 
 /**
  * Runs the steps three times to see which calls they make, then once for each call, with a kill as it is made. The number
- * of calls in a thread differs from run to run. So a run without a kill is shown to have made fewer calls, and is repeated
- * once. Gives how many calls the three runs made, and at how many of them a process was killed; and the same of the calls
+ * of calls in a thread differs from run to run. So a run without a kill is shown to have made fewer calls, and is repeated,
+ * at most three times. Gives how many calls the three runs made, and at how many of them a process was killed; and the same of the calls
  * that each of the three made.
  */
 async function killAtEach(scenario: Scenario, threads: Threads): Promise<Record<"any" | "common", Kills>> {
@@ -111,7 +109,7 @@ async function killAtEach(scenario: Scenario, threads: Threads): Promise<Record<
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const [key, { call, when }] = next;
-      for (let attempt = 0; attempt < 2 && !killed.has(key); attempt++) {
+      for (let attempt = 0; attempt < 4 && !killed.has(key); attempt++) {
         const after = await run(scenario, threads, { call, when });
         if (after.killed) killed.add(key);
         else {

@@ -6,7 +6,7 @@ import { entriesOn, type Model, message, programs, type Real } from "./tree-mode
 
 /** More programs by hand, by SESSILE_FAULT_ROUNDS. */
 const rounds = Number(process.env.SESSILE_FAULT_ROUNDS ?? 1);
-vi.setConfig({ testTimeout: 120_000 * rounds });
+vi.setConfig({ testTimeout: 300_000 * rounds });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ number: 0 }));

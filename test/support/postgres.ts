@@ -1,10 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "./free-port.js";
 
 /**
  * Real PostgreSQL servers for tests and benchmarks: the programs of Debian's packages `postgresql` and
@@ -73,12 +72,16 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     max_connections: "200",
     ...options.settings,
   };
-  let port = await freePort();
-  let child = await startServer(bin, data, port, settings);
+  let port = 0;
+  let child: Program | undefined;
   // Another program may have taken the port in between.
-  for (let attempt = 0; child === undefined && attempt < 3; attempt++) {
+  for (let attempt = 1; child === undefined; attempt++) {
     port = await freePort();
-    child = await startServer(bin, data, port, settings);
+    child = await startServer(bin, data, port, settings, 0).catch((error: unknown) => {
+      if (attempt < attempts) return undefined;
+      rmSync(dir, removal);
+      throw error;
+    });
   }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const ending = child;
@@ -93,20 +96,16 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     data,
     async start() {
       await child?.ended;
-      child = await startServer(bin, data, port, settings);
-      if (child === undefined) throw new Error(`postgres did not start on its old port ${port}`);
+      // After an immediate shutdown a last process may still hold the shared memory.
+      child = await startServer(bin, data, port, settings, patienceMs);
     },
     stop: () => end("SIGINT"),
     crash: () => end("SIGQUIT"),
     async [Symbol.asyncDispose]() {
       await end("SIGQUIT");
-      rmSync(dir, { recursive: true, force: true });
+      rmSync(dir, removal);
     },
   };
-  if (child === undefined) {
-    await server[Symbol.asyncDispose]();
-    throw new Error("postgres did not start");
-  }
   return server;
 }
 
@@ -120,47 +119,59 @@ export interface Bouncer {
 export async function startPgBouncer(server: PostgresServer, connections = 4): Promise<Bouncer> {
   if (bouncer === undefined) throw new Error("no PgBouncer, and CI needs one: apt-get install pgbouncer");
   const dir = ownDirectory("sessile-pgbouncer-");
-  const port = await freePort();
-  const lines = [
-    "[databases]",
-    `* = host=127.0.0.1 port=${server.port} user=postgres`,
-    "[pgbouncer]",
-    "listen_addr = 127.0.0.1",
-    `listen_port = ${port}`,
-    "unix_socket_dir =",
-    "auth_type = any",
-    "pool_mode = transaction",
-    "max_client_conn = 500",
-    `default_pool_size = ${connections}`,
-    "ignore_startup_parameters = extra_float_digits",
-  ];
   const config = join(dir, "pgbouncer.ini");
-  writeFileSync(config, `${lines.join("\n")}\n`);
-  const child = spawnAs(bouncer, [config], /process up/);
-  if (!(await child.ready)) throw new Error("pgbouncer did not start");
-  return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    async [Symbol.asyncDispose]() {
-      child.process.kill("SIGTERM");
-      await child.ended;
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    const lines = [
+      "[databases]",
+      `* = host=127.0.0.1 port=${server.port} user=postgres`,
+      "[pgbouncer]",
+      "listen_addr = 127.0.0.1",
+      `listen_port = ${port}`,
+      "unix_socket_dir =",
+      "auth_type = any",
+      "pool_mode = transaction",
+      "max_client_conn = 500",
+      `default_pool_size = ${connections}`,
+      "ignore_startup_parameters = extra_float_digits",
+    ];
+    writeFileSync(config, `${lines.join("\n")}\n`);
+    const child = spawnAs(bouncer, [config], /process up/);
+    if (await child.ready) {
+      return {
+        url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+        async [Symbol.asyncDispose]() {
+          child.process.kill("SIGTERM");
+          await child.ended;
+          rmSync(dir, removal);
+        },
+      };
+    }
+    if (attempt < attempts) continue;
+    rmSync(dir, removal);
+    throw new Error(`pgbouncer did not start:\n${child.log()}`);
+  }
 }
 
+/**
+ * Starts a server, and waits until it accepts connections. One that ends before is started again for so long;
+ * the error has what the last one wrote.
+ */
 async function startServer(
   programs: string,
   data: string,
   port: number,
   settings: Readonly<Record<string, string>>,
-): Promise<Program | undefined> {
+  forMs: number,
+): Promise<Program> {
   const args = ["-D", data, "-p", String(port)];
   for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`);
-  for (let attempt = 0; ; attempt++) {
+  const giveUp = performance.now() + forMs;
+  for (;;) {
     const child = spawnAs(join(programs, "postgres"), args, /ready to accept connections/);
     if (await child.ready) return child;
-    // After an immediate shutdown a last process may still hold the shared memory.
-    if (attempt === 20) return undefined;
+    if (performance.now() >= giveUp)
+      throw new Error(`postgres did not start on port ${port}:\n${child.log()}`);
     await pause(100);
   }
 }
@@ -171,26 +182,32 @@ interface Program {
   /** Whether it wrote the line that it is ready, or ended before. */
   readonly ready: Promise<boolean>;
   readonly ended: Promise<void>;
+  /** The last lines that it wrote. */
+  log(): string;
 }
 
 function spawnAs(program: string, args: readonly string[], readyLine: RegExp): Program {
   const [command = "", ...rest] = asPostgres("--pdeathsig=QUIT", program, ...args);
   const env = { ...process.env, LC_ALL: "C" };
   const child = spawn(command, rest, { cwd: "/", stdio: ["ignore", "ignore", "pipe"], env });
+  let text = "";
   const ended = new Promise<void>((resolve) => {
+    child.once("error", (error) => {
+      text += error.message;
+      resolve();
+    });
     child.once("close", () => resolve());
   });
   const ready = new Promise<boolean>((resolve) => {
-    let text = "";
     child.stderr.setEncoding("utf8").on("data", (data: string) => {
       // By hand, to see why a server refuses to start.
       if (process.env.SESSILE_POSTGRES_LOG !== undefined) process.stderr.write(data);
-      if (text.length < 1 << 16) text += data;
+      text = (text + data).slice(-(1 << 14));
       if (readyLine.test(text)) resolve(true);
     });
     void ended.then(() => resolve(false));
   });
-  return { process: child, ready, ended };
+  return { process: child, ready, ended, log: () => text };
 }
 
 /** PostgreSQL refuses to run as root. */
@@ -200,6 +217,13 @@ function asPostgres(option: string, ...command: readonly string[]): readonly str
 }
 
 const isRoot = process.getuid?.() === 0;
+
+/** How often a first start is tried, each time on another port, and how long one on an old port. */
+const attempts = 4;
+const patienceMs = 60_000;
+
+/** A process that was killed may write a last file while its directory is removed. */
+const removal = { recursive: true, force: true, maxRetries: 5 } as const;
 
 function run(program: string, args: readonly string[]): void {
   const [command = "", ...rest] = asPostgres("--pdeathsig=KILL", program, ...args);
@@ -216,14 +240,4 @@ function ownDirectory(prefix: string): string {
 
 function own(dir: string): void {
   if (isRoot) execFileSync("chown", ["postgres:", dir], { stdio: "pipe" });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  return address.port;
 }

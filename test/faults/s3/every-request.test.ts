@@ -1,13 +1,11 @@
 import { type BlobStore, blobStore, collectGarbage, digest } from "sessile/blobs";
 import type { BlobRef } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import { s3BlobBackendWith } from "../../../src/s3/backend.js";
 import { type Fault, type FaultProxy, startFaultProxy } from "../../support/s3/fault-proxy.js";
 import { type S3Server, startS3Server } from "../../support/s3/server.js";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const kibibyte = 1024;
 let server: S3Server;

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, vi } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { signedFetch } from "../../support/s3/client.js";
 import { testConformance } from "../../support/s3/conformance.js";
 import { type S3Server, startS3Server } from "../../support/s3/server.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const kibibyte = 1024;
 

@@ -42,6 +42,8 @@ export interface FaultProxy {
   ignoresConditions: boolean;
   /** Requests that arrived. */
   readonly seen: readonly ProxiedRequest[];
+  /** Resolves when no request is under way, those too whose client has gone. */
+  idle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -100,8 +102,12 @@ export async function startFaultProxy(server: string): Promise<FaultProxy> {
     response.end(method === "HEAD" ? undefined : bytes);
   };
 
+  const answers = new Set<Promise<void>>();
   const http = createServer((request, response) => {
-    answer(request, response).catch((error) => response.destroy(error));
+    const answered = answer(request, response)
+      .catch((error) => void response.destroy(error))
+      .finally(() => answers.delete(answered));
+    answers.add(answered);
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   const proxy: FaultProxy = {
@@ -109,6 +115,9 @@ export async function startFaultProxy(server: string): Promise<FaultProxy> {
     fault: () => undefined,
     ignoresConditions: false,
     seen,
+    async idle() {
+      while (answers.size > 0) await Promise.all(answers);
+    },
     close: () =>
       new Promise((resolve) => {
         http.close(() => resolve());

@@ -9,10 +9,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { freePort } from "../free-port.js";
+import { signedFetch } from "./client.js";
 import { testKeys } from "./signature.js";
 
 /**
@@ -40,15 +42,8 @@ export interface Radosgw {
 
 const run = promisify(execFile);
 
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
+/** Only what hangs takes as long. */
+const patienceMs = 90_000;
 
 /**
  * Starts a program that ends with this process, however this process ends: its guard then reads an end of input and
@@ -63,18 +58,34 @@ function daemon(program: string, args: readonly string[], log: string): ChildPro
   });
 }
 
-async function answers(port: number, forMs: number): Promise<void> {
-  const end = performance.now() + forMs;
-  for (;;) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => resolve(true));
-      socket.on("error", () => resolve(false));
-      socket.on("close", () => undefined);
-      setTimeout(() => socket.destroy(), 1000).unref();
-    });
-    if (isOpen) return;
-    if (performance.now() > end) throw new Error(`nothing listens on port ${port} after ${forMs} ms`);
+/** Waits until a probe succeeds. */
+async function until(what: string, probe: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + patienceMs;
+  while (!(await probe())) {
+    if (performance.now() > end) throw new Error(`${what} for ${patienceMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.setTimeout(5000, () => socket.destroy());
+    socket.on("error", () => resolve(false));
+    socket.on("close", () => resolve(false));
+  });
+}
+
+/** Whether it lists the buckets of the user of the tests: another server on the port does not. */
+async function isServing(endpoint: string): Promise<boolean> {
+  try {
+    const reply = await signedFetch()(endpoint, { signal: AbortSignal.timeout(20_000) });
+    return (await reply.text()).includes("ListAllMyBucketsResult");
+  } catch {
+    return false;
   }
 }
 
@@ -158,15 +169,15 @@ rgw dns name = localhost
       await exit;
     });
     await Promise.all(ended);
-    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(dir, { recursive: true, force: true, maxRetries: 20 });
   };
-  const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: 90_000 });
+  const act = (program: string, ...args: string[]) => run(program, args, { env, timeout: patienceMs });
   try {
     const map = join(dir, "monmap");
     await act("monmaptool", "--create", "--addv", "a", `[v1:127.0.0.1:${monitorPort}]`, "--fsid", fsid, map);
     await act("ceph-mon", "-c", conf, "--mkfs", "-i", "a", "--monmap", map);
     start("ceph-mon", "-i", "a");
-    await answers(monitorPort, 30_000);
+    await until("no monitor listens", () => isListening(monitorPort));
     const osd = randomUUID();
     await act("ceph", "-c", conf, "osd", "create", osd, "0");
     await act("ceph-osd", "-c", conf, "-i", "0", "--mkfs", "--osd-uuid", osd);
@@ -174,13 +185,11 @@ rgw dns name = localhost
     start("radosgw", "-n", "client.rgw");
     const { accessKeyId, secretAccessKey } = testKeys;
     const keys = [`--access-key=${accessKeyId}`, `--secret-key=${secretAccessKey}`];
-    await Promise.all([
-      act("radosgw-admin", "-c", conf, "user", "create", "--uid=test", "--display-name=test", ...keys),
-      answers(port, 60_000),
-    ]);
+    await act("radosgw-admin", "-c", conf, "user", "create", "--uid=test", "--display-name=test", ...keys);
+    await until("no radosgw answers", () => isServing(`http://127.0.0.1:${port}/`));
   } catch (error) {
     const text = logs(dir);
-    await stop();
+    await stop().catch(() => undefined);
     throw new Error(`radosgw does not start: ${(error as Error).message}\n${text}`, { cause: error });
   }
   return { endpoint: `http://127.0.0.1:${port}`, stop };
