@@ -12,5 +12,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     maxWorkers: availableParallelism(),
+    // Loading pi anew for each file would take as long as these tests.
+    isolate: false,
   },
 });

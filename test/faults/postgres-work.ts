@@ -14,6 +14,8 @@ export interface Work {
   readonly seed?: number;
   /** The most milliseconds between two appends. @default 0 */
   readonly pauseMs?: number;
+  /** How long a lost connection is the library's to repair. @default the library's */
+  readonly retryMs?: number;
   /** Connections. @default 10 */
   readonly connections?: number;
 }

@@ -23,7 +23,8 @@ function stores(work: Work): () => ReturnType<typeof postgresSessionStore> {
   } as never);
   // An idle connection that is lost is no error of an append.
   pool.on("error", () => undefined);
-  return () => postgresSessionStore({ db: pool });
+  const { retryMs } = work;
+  return () => postgresSessionStore({ db: pool, ...(retryMs === undefined ? {} : { retryMs }) });
 }
 
 async function write(work: Work): Promise<void> {

@@ -147,7 +147,7 @@ describe("row 21: sessions on a PostgreSQL server", () => {
     await createSessions(pool(), sessions);
     const { url } = server;
     const writers = ["t1", "t2"].map((name, at) =>
-      startWorker({ role: "write", url, name, sessions, seed: at + 11 }),
+      startWorker({ role: "write", url, name, sessions, seed: at + 11, retryMs: 120_000 }),
     );
     const admin = pool();
     let terminated = 0;
@@ -251,7 +251,7 @@ describe("row 21: a connection that is cut, so that the commit is unknown", () =
   // @covers durability:postgres-lost-answer
   test.each(cuts)("%s the server: an append, a batch and a new session are there once", async (cut) => {
     await using proxy = await startPostgresProxy(server.url);
-    const store = postgresSessionStore({ db: pool(proxy.url, 2) });
+    const store = postgresSessionStore({ db: pool(proxy.url, 2), retryMs: 120_000 });
     for (const times of [1, 2]) {
       let left = 0;
       proxy.decide = (statements) => (/insert/i.test(statements) && left-- > 0 ? cut : undefined);
@@ -281,7 +281,7 @@ describe("row 21: a connection that is cut, so that the commit is unknown", () =
     await using proxy = await startPostgresProxy(server.url);
     const id = `cut-fork-${cut}`;
     await createSessions(pool(), [id]);
-    const store = postgresSessionStore({ db: pool(proxy.url, 2) });
+    const store = postgresSessionStore({ db: pool(proxy.url, 2), retryMs: 120_000 });
     let left = 1;
     proxy.decide = (statements) => (/insert|delete from/i.test(statements) && left-- > 0 ? cut : undefined);
     const fork = await store.fork(id, { id: `${id}-copy` });
