@@ -105,7 +105,7 @@ export default defineConfig({
           include: properties,
           isolate: false,
           env: { SESSILE_FAULT_ROUNDS: process.env.SESSILE_FAULT_ROUNDS ?? "10000" },
-          testTimeout: 300_000,
+          testTimeout: 900_000,
           hookTimeout: 300_000,
         },
       },

@@ -29,7 +29,7 @@ try {
   const build = await run(["tsup", "--no-dts", "--out-dir", built], 300_000);
   if (!build.ok) throw new Error(`the build failed: ${build.output}`);
   await together(runtimes, async ({ name, command, suites = "suites.mjs" }) => {
-    const { output, seconds } = await run([...command, join(here, suites), built], 600_000);
+    const { output, seconds } = await run([...command, join(here, suites), built], 1_800_000);
     const counts = /^\{"passed":(\d+),"failed":(\d+)\}$/m.exec(output);
     // A runtime that did not come to its end has failed once more.
     const [ok, wrong] = counts === null ? [0, 1] : [Number(counts[1]), Number(counts[2])];
