@@ -196,7 +196,14 @@ export function codeOf(error: unknown): string {
   return code ?? name ?? "Error";
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made when a text needs it: that takes a tenth of the start of a command. */
+function segments(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
+
 /** East Asian wide and full-width characters, and emoji: two columns in a terminal. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|\ufe0f/u;
@@ -209,7 +216,7 @@ const narrow =
 export function widthOf(text: string): number {
   if (narrow.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segmenter.segment(text))
+  for (const { segment } of segments(text))
     width += /^\p{M}+$/u.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
   return width;
 }
@@ -224,7 +231,7 @@ export function truncated(text: string, columns: number): string {
   let width = 0;
   let kept = "";
   let read = "";
-  for (const { segment } of segmenter.segment(text)) {
+  for (const { segment } of segments(text)) {
     width += widthOf(segment);
     if (width > columns) return columns < 1 ? "" : `${kept}…`;
     read += segment;

@@ -34,7 +34,7 @@ export type FilesTest = (paths: readonly string[], signal: AbortSignal) => Promi
 export function filesTest(text: string, added: readonly string[] = []): FilesTest {
   const words = parseQuery(text).flatMap((phrase) => phrase.words.map((word) => word.text));
   const known = added.map(foldCase);
-  // JSON writes letters and digits of ASCII as they are, but for escapes that nobody needs. Files without a
+  // JSON writes letters and digits of ASCII as they are, but for escapes that are not needed. Files without a
   // letter are rare.
   const plain = words.filter(
     (word) => /^[a-z0-9]{2,}$/.test(word) && !known.some((each) => each.includes(word)),

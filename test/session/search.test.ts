@@ -284,6 +284,14 @@ describe("store.search", () => {
     expect(hit?.snippet.length).toBeLessThan(210);
   });
 
+  test("finds a short line after a long one without the words", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("hay ".repeat(500)));
+    await session.appendMessage(userMessage("a reef"));
+    expect(await find(store, { text: "reef" })).toHaveLength(1);
+  });
+
   test("finds nothing without words, and refuses options that are none", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/work" });
