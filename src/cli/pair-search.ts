@@ -20,12 +20,16 @@ const pageBytes = 64 * 1024;
 /** The search reads beyond the end: a block, and the byte after it. */
 const spareBytes = 17;
 
+/** Compiled once for all memories. */
+let compiled: WebAssembly.Module | undefined;
+
 /** Memory of this size; undefined if the process or its processor does not have the instructions. */
 export function pairSearch(size: number): PairSearch | undefined {
   const pages = Math.ceil((size + spareBytes) / pageBytes);
   try {
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(program()), { m: { m: memory } });
+    compiled ??= new WebAssembly.Module(program());
+    const { exports } = new WebAssembly.Instance(compiled, { m: { m: memory } });
     return { bytes: Buffer.from(memory.buffer, 0, size), next: exports.f as PairSearch["next"] };
   } catch {
     return undefined;
