@@ -53,14 +53,17 @@ export async function* searchTerms(
     const page = await database.query(operation, sql.search, values);
     for (const row of page) {
       last = { modifiedAt: Number(row.modified_at), id: String(row.id) };
-      yield { ...last, at: [...numbersOf(row.at), ...numbersOf(row.unread)] };
+      const [found, unread] = [numbersOf(row.at), numbersOf(row.unread)];
+      const isBounded = found !== undefined && unread !== undefined;
+      yield isBounded ? { ...last, at: [...found, ...unread] } : last;
     }
     if (page.length < limit) return;
   }
 }
 
-/** Numbers that SQLite has joined by commas. */
-function numbersOf(text: unknown): readonly number[] {
+/** Numbers that SQLite has joined by commas; undefined if there are too many. */
+function numbersOf(text: unknown): readonly number[] | undefined {
+  if (text === "*") return undefined;
   return text === null ? [] : String(text).split(",").map(Number);
 }
 

@@ -11,6 +11,14 @@ export type Statements = ReturnType<typeof statementsFor>;
 /** Rows of one insert. A Durable Object takes 100 values a statement. */
 export const maxInsertRows = 40;
 
+/**
+ * Offsets in one text at most: 600 kB. A row of a search has two. A Durable Object takes 2 MB a text or row.
+ */
+export const maxPlaces = 50_000;
+
+/** The bits of an offset within a part of a log, 128 KiB: it has at most 65,536 lines. */
+const partBits = 17;
+
 /** Milliseconds since 1970 by the database's clock, also before SQLite 3.42. */
 const now = "cast((julianday('now') - 2440587.5) * 86400000.0 + 0.5 as integer)";
 
@@ -188,16 +196,25 @@ export function statementsFor(prefix: string) {
 
     /**
      * query, partition, directory or null, time at least, time and id of the session before, the number at
-     * most: sessions with lines that match, or that are not in the index, and the offsets of both. One
-     * statement, so that no erasure moves lines between two.
+     * most: sessions with lines that match, or that are not in the index, and the offsets of both, or `*` for
+     * too many. One statement, so that no erasure moves lines between two. Offsets are joined in parts of a
+     * log: a part has too few lines to exceed the limit of a text.
      */
-    search: `with found (no, at) as materialized (
-        select rowid >> ${offsetBits}, group_concat(${offsetOf("rowid")}) from ${terms}
+    search: `with part (part, places, at) as (
+        select rowid >> ${partBits}, count(*), group_concat(${offsetOf("rowid")}) from ${terms}
         where ${terms} match ? group by 1
+      ), upto (no, places, at) as (
+        select part >> ${offsetBits - partBits},
+          sum(places) over (partition by part >> ${offsetBits - partBits} order by part), at from part
+      ), found (no, at) as materialized (
+        select no, iif(max(places) > ${maxPlaces}, '*', group_concat(at) filter (where places <= ${maxPlaces}))
+        from upto group by no
       )
       select s.id, s.modified_at, found.at, case when s.terms_at < s.head then (
-          select group_concat(${offsetOf("e.key")}) from ${entry} as e
-          where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
+          select iif(count(*) > ${maxPlaces}, '*', group_concat(at)) from (
+            select ${offsetOf("e.key")} as at from ${entry} as e
+            where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
+            limit ${maxPlaces} + 1)
         ) end as unread
       from ${session} as s left join found on found.no = s.no
       where s."partition" = ? and s.cwd = coalesce(?, s.cwd) and s.modified_at >= ?

@@ -226,7 +226,7 @@ describe.each(engines)("in $name, a write that another one precedes", ({ name: e
     const found: unknown[] = [];
     for (const partition of ["", "other"])
       for await (const each of tables.direct().search?.({ partition, anyOf: [["apple"]] }) ?? [])
-        found.push({ ...each, at: [...each.at].sort() });
+        found.push({ ...each, at: [...(each.at ?? [])].sort() });
     const rows = [await tables.rows("select * from session"), await tables.rows("select * from entry")];
     return [...rows.map((some) => some.map((row) => JSON.stringify(row, bigints)).sort()), found];
   }

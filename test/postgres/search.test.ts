@@ -80,7 +80,7 @@ it("only sessions with candidates are opened, and pages reach all of them", asyn
     from ${schema}.entry, generate_series(1, 999) n where id = 's0'`);
   const found: { readonly id: string; readonly modifiedAt: number; readonly at: readonly number[] }[] = [];
   const query = { partition: "", anyOf: [["common", "re"], ["shoal"]] };
-  for await (const each of store.backend.search?.(query) ?? []) found.push(each);
+  for await (const { at = [], ...each } of store.backend.search?.(query) ?? []) found.push({ ...each, at });
   expect(new Set(found.map(({ id }) => id)).size).toBe(1000);
   expect(found.every(({ at }) => at.toSorted().join() === "1,2")).toBe(true);
   const before = (a: (typeof found)[0], b: (typeof found)[0]) =>

@@ -212,9 +212,9 @@ export interface SearchIndexQuery {
 export interface SearchCandidates extends Pick<StoredSession, "id" | "modifiedAt" | "location"> {
   /**
    * The numbers of the lines, as in {@link LinePlace.at}, in any order. If the log is replaced or erased
-   * meanwhile, its lines have greater numbers than all of these.
+   * meanwhile, its lines have greater numbers than all of these. Absent if there are many: all lines are read.
    */
-  readonly at: readonly number[];
+  readonly at?: readonly number[];
 }
 
 /** The storage of sessions: four methods, and the log. */

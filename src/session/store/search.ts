@@ -30,7 +30,7 @@ export interface SearchSource {
 }
 
 /** A session that is searched; without candidates its lines are scanned. */
-export type Searched = Pick<SearchCandidates, "id" | "modifiedAt" | "location"> & Partial<SearchCandidates>;
+export type Searched = SearchCandidates;
 
 /** The parts of a backend that {@link searchSessions} uses. */
 export interface SearchBackend extends Pick<SessionBackend, "open" | "search"> {
