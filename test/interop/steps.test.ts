@@ -105,6 +105,79 @@ describe("stepsOf", () => {
     expect(step).toMatchObject({ kind: "reply", results: [{ interrupted: true }] });
   });
 
+  it("has every member of a message, and names that the agent accepts", () => {
+    const place = (id: string, parentId: string | null, second: number) => ({
+      ...{ id, parentId, timestamp: new Date(second * 1000).toISOString() },
+    });
+    const text = (value: string) => ({ type: "text", text: value });
+    const image = { type: "image", data: "AA==", mimeType: "image/png" };
+    const call = (id: string, name: string) => ({ type: "toolCall", id, name, arguments: {} });
+    const reply = {
+      role: "assistant",
+      content: [call("c.1", "fs/read"), call("c2", "")],
+      provider: "p",
+      model: "m",
+    };
+    const result = {
+      role: "toolResult",
+      toolCallId: "c.1",
+      toolName: "fs/read",
+      isError: true,
+      details: { a: 1 },
+    };
+    const entries = [
+      { type: "message", ...place("u", null, 1), message: { role: "user", content: "hi", name: "Ann" } },
+      { type: "message", ...place("v", "u", 2), message: { role: "user", content: [image], name: "Ann" } },
+      { type: "branch_summary", ...place("b", "v", 3), summary: "They tried.", fromId: "u" },
+      { type: "custom_message", ...place("n", "b", 4), customType: "acme", content: "note", display: false },
+      { type: "message", ...place("a", "n", 5), message: reply },
+      { type: "message", ...place("r", "a", 6), message: { ...result, content: [text("no")] } },
+      { type: "model_change", ...place("m", "r", 7), provider: "p", modelId: "m2" },
+      { type: "branch_summary", ...place("e", "m", 8), summary: "", fromId: "u" },
+    ] as unknown as readonly SessionEntry[];
+    const source = sourceOf(entries);
+    const [user, picture, branch, note, asked, other, ...more] = stepsOf(source);
+    expect(more).toEqual([]);
+    expect(user).toEqual({
+      kind: "user",
+      entryId: "u",
+      time: 1000,
+      content: [text("[Ann]: hi")],
+      display: true,
+    });
+    expect(picture).toMatchObject({ content: [text("[Ann]:"), image] });
+    expect(branch).toEqual({
+      ...{ kind: "user", entryId: "b", time: 3000, customType: "branch_summary", display: true },
+      content: [text(expect.stringContaining("They tried.") as never)],
+    });
+    expect(note).toEqual({
+      ...{ kind: "user", entryId: "n", time: 4000, customType: "acme", display: false },
+      content: [text("note")],
+    });
+    const [one, two] = asked?.kind === "reply" ? asked.message.content : [];
+    expect([one, two]).toMatchObject([{ name: "fs_read" }, { id: "c2", name: "unnamed" }]);
+    const callId = one?.type === "toolCall" ? one.id : "";
+    expect(callId).toMatch(/^[A-Za-z0-9_-]+$/);
+    expect(asked).toMatchObject({ kind: "reply", entryId: "a", time: 5000 });
+    expect(asked?.kind === "reply" && asked.results).toEqual([
+      {
+        ...{ entryId: "r", time: 6000, callId, toolName: "fs_read", isError: true, details: { a: 1 } },
+        content: [text("no")],
+      },
+      {
+        ...{ entryId: "a", time: 5000, callId: "c2", toolName: "unnamed", isError: true, interrupted: true },
+        content: [text(expect.stringContaining("interrupted") as never)],
+      },
+    ]);
+    expect(other).toMatchObject({ kind: "other", entryId: "m", entry: { modelId: "m2" } });
+    expect(source.findings.map(({ code, entryId, text: found }) => [code, entryId, found])).toEqual([
+      ["callId", "a", `call c.1 has the id ${callId}`],
+      ["toolName", "a", "tool fs/read has the name fs_read"],
+      ["toolName", "a", "tool  has the name unnamed"],
+      ["interrupted", "a", "call c2 has no result"],
+    ]);
+  });
+
   it("repeats what many compactions keep for the last ones alone", () => {
     const entries: SessionEntry[] = [];
     for (let at = 0; at < 200; at++) {

@@ -336,6 +336,12 @@ describe("a session that was imported", () => {
       await goOn(session);
       const { files: back, report } = await go();
       expect(report.exact).toBe(true);
+      // Only what was added is written.
+      const outputs = (of: readonly { readonly bytes: unknown }[]) =>
+        of
+          .flatMap((file) => linesOf(file as { readonly bytes: Uint8Array }))
+          .filter((line) => /"type":"\w+_output"/.test(JSON.stringify(line))).length;
+      expect(outputs(back)).toBe(outputs(files) + 1);
       const again = await read(back as readonly ForeignFile[], { blobs });
       const projected = async (context: Parameters<typeof project>[0]) =>
         reduceRequest((await project(context, openaiResponses(own), { blobs, replay: replayAlways })).value);

@@ -265,11 +265,10 @@ describe("opencode", () => {
         say("later"),
         { type: "compaction", summary: "sum", firstKeptEntryId: "kept", tokensBefore: 1, retain: ["old"] },
       ]);
-      const bytes = new TextEncoder().encode(
-        new TextDecoder()
-          .decode(files[0]?.bytes as Uint8Array)
-          .replace('"retain":["old"]', '"retain":["old","gone",7]'),
-      );
+      const stored = new TextDecoder().decode(files[0]?.bytes as Uint8Array);
+      const spoiled = stored.replace(/("retain":\s*\[\s*"old")/, '$1, "gone", 7');
+      expect(spoiled).not.toBe(stored);
+      const bytes = new TextEncoder().encode(spoiled);
       const { imported } = await adopted([{ path: files[0]?.path ?? "", bytes }]);
       expect(imported.entries.find(({ type }) => type === "compaction")).toMatchObject({
         ...{ summary: "sum", firstKeptEntryId: "kept", tokensBefore: 1, retain: ["old"] },
