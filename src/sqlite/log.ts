@@ -144,7 +144,7 @@ export class SqliteLog implements SessionLog, IndexedLog {
     const operation = this.#reader.operation("copy to");
     const [source] = await database.query(operation, sql.source, [end, end, ...from.key]);
     if (source === undefined || Number(source.base) >= end || Number(source.head) < end) return false;
-    const batch = batchOf([first], 0, { head: true });
+    const batch = batchOf([first], 0, { head: false });
     const shift = batch.end - Number(source.rest_at);
     const moved = (offset: unknown) => (offset === null ? null : Number(offset) + shift);
     const hasPreview = source.preview_at !== null && Number(source.preview_at) < end;

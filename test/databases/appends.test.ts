@@ -1,7 +1,7 @@
 import { userMessage } from "sessile/content";
 import type { LogPosition, Session, SessionLog } from "sessile/session";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { eachLine } from "../../src/session/internal.js";
+import { checkBatchBytes, cwdKey, eachLine, termKey } from "../../src/session/internal.js";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
 import { type Backend, type Call, engines, storeOf, type Tables } from "./subjects.js";
@@ -57,6 +57,8 @@ describe.each(engines)("an append to $name", ({ start, lostConnection, busy, ful
     expect(calls).toHaveLength(1);
     await session.appendMessage(say("two"));
     expect(calls).toHaveLength(2);
+    // A list shows the first message alone.
+    expect(calls.map(({ texts }) => texts.join().includes("preview"))).toEqual([true, false]);
     await Promise.all(Array.from({ length: 20 }, (_, index) => session.appendMessage(say(`${index}`))));
     expect(calls).toHaveLength(3);
     await session.updateInfo({ title: "title" });
@@ -361,6 +363,16 @@ describe.each(engines)("in $name, a write that another one precedes", ({ name: e
       });
   });
 
+  it("a position of another session is of a deleted one", async () => {
+    const tables = await start();
+    const [{ log }, other] = [await put(tables.direct(), "s"), await put(tables.direct(), "t")];
+    for (const act of [
+      () => log.append(encode(entry("e0000003")), other.position),
+      () => log.read(other.position)[Symbol.asyncIterator]().next(),
+    ])
+      await expect(act()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
   it("a first append finds a session that came first, and a deletion one of the same name", async () => {
     const tables = await start();
     const made = { id: "s", partition: "", cwd: "/", timestamp: at };
@@ -379,6 +391,13 @@ describe.each(engines)("in $name, a write that another one precedes", ({ name: e
     expect(await tables.backend().delete("s", { partition: "" })).toBe(false);
     expect(other).toHaveLength(3);
     expect(await stateOf(tables)).toEqual(other);
+  });
+
+  it("an erasure tells of the lines from before a replacement, which it removes too", async () => {
+    const tables = await start();
+    const erased = await writes["an erasure"]?.(await put(tables.direct(), "s"));
+    expect(erased).toMatchObject({ removed: [expect.stringMatching(/ from before a replacement$/)] });
+    expect(await tables.rows("select 1 as n from entry")).toHaveLength(3);
   });
 
   it("old lines are not said to be removed if they are not", async () => {
@@ -438,4 +457,11 @@ describe.each(engines)("in $name, a write that another one precedes", ({ name: e
       await (await storeOf(tables.direct()).open("copy", { mode: "write" })).appendMessage(say("next"));
     },
   );
+});
+
+it("an append has at most 256 MiB, a directory is known by its start, and a partition by a checksum", () => {
+  expect(() => checkBatchBytes(2 ** 28)).not.toThrow();
+  expect(() => checkBatchBytes(2 ** 28 + 1)).toThrow(/an append of 268435457 bytes, at most 268435456/);
+  expect(cwdKey(`/a\0${"b".repeat(600)}`)).toBe(`/a\ufffd${"b".repeat(497)}`);
+  expect([termKey(""), termKey("acme")]).toEqual(["", expect.stringMatching(/^[0-9a-f]{8}$/)]);
 });

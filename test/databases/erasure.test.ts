@@ -137,6 +137,19 @@ describe("in SQLite", () => {
     expect(found).toEqual(["a pear"]);
   });
 
+  it("an erasure fails if the terms of such an index stay", async () => {
+    const tables = await sqliteEngine.start();
+    const store = storeOf(tables.backend({ retryMs: 0 }));
+    const session = await store.create({ cwd: "/", id: "s" });
+    const [first] = await session.append(drafts("unspeakable"));
+    tables.faults.before = async ({ isWrite, texts }) => {
+      if (isWrite) await tables.direct({ search: true }).migrate();
+      else if (texts.join().includes("'optimize'")) throw sqliteEngine.full();
+    };
+    const erasure = eraseEntries(store, "s", [first?.id ?? ""], { reason });
+    await expect(erasure).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+  });
+
   it("an index of another spelling of the prefix is found", async () => {
     const tables = await sqliteEngine.start({ search: true });
     const session = await storeOf(tables.direct()).create({ cwd: "/", id: "s" });

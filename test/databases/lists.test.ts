@@ -118,7 +118,7 @@ describe.each(engines)("a list of $name", ({ start }) => {
     await session.updateInfo({ title: "latest" });
     const ids = [...session.tree.walk()].map(({ node }) => node.id);
     for (const [index, id] of ids.entries()) {
-      await (await store.fork("a", { id: `fork${index}`, upTo: id })).close();
+      await (await store.fork("a", { id: `fork${index}`, upTo: id })).append([text("own")]);
       await (await store.fork("a", { id: `erased${index}` })).close();
       await eraseEntries(store, `erased${index}`, [id], { reason: "a request" });
       const upTo = ids.at(-3) as string;

@@ -385,6 +385,10 @@ describe("lines", () => {
       });
     }
     const shown: Record<string, unknown> = {};
+    // The directory is that of the header.
+    expect(rowsOf("select distinct cwd from sessile_session where \"partition\" = 'p'")).toEqual([
+      { cwd: "/" },
+    ]);
     for await (const stored of backend.list({ partition: "p" })) shown[stored.id] = stored.counts;
     expect(shown).toEqual({ part: undefined, whole: { entries: all.length - 1, messages: 1 } });
     const summaries: unknown[] = [];

@@ -83,7 +83,6 @@ export class DatabaseLog {
     let isWriting = false;
     let isLost = false;
     const attempt = async (): Promise<boolean> => {
-      isWriting = false;
       // A lost write that is still running is seen below: the next one waits for it.
       if (isLost && (await isWritten())) return true;
       isWriting = true;
