@@ -165,10 +165,15 @@ describe("copySessions", () => {
     const ahead = [header, entry("00000001", null), entry("00000002", "00000001"), ""].join("\n");
     await put(target, "s", ahead);
     expect(await copySessions(source, target)).toMatchObject({ sessions: 1, changed: 0, skipped: [] });
-    const other = memoryStore();
-    await put(other, "s", [header, entry("00000009", null), ""].join("\n"));
-    const { skipped } = await copySessions(source, other);
-    expect(skipped).toMatchObject([{ partition: "", id: "s", error: { code: "SESSION_EXISTS" } }]);
+    for (const line of [entry("00000009", null), `${entry("00000001", null)} `]) {
+      const other = memoryStore();
+      await put(other, "s", [header, line, ""].join("\n"));
+      const { skipped } = await copySessions(source, other);
+      expect(skipped).toMatchObject([{ partition: "", id: "s", error: { code: "SESSION_EXISTS" } }]);
+    }
+    await put(source, "no", "no header\n");
+    const { skipped } = await copySessions(source, memoryStore(), { partitions: [""], ids: ["no"] });
+    expect(skipped).toMatchObject([{ id: "no", error: { code: "NO_HEADER" } }]);
     expect(await textOf(target, "s")).toBe(ahead);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
+import { SessileError } from "../../src/errors/index.js";
 import {
   eraseEntries,
   parseSession,
@@ -47,6 +48,33 @@ describe("a sync with tombstones", () => {
       expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], differing: [], changed: 0 });
     },
   );
+
+  test("of one entry is made again after another writer, and ends with any other failure", async () => {
+    const { a, b } = await twoStores();
+    await eraseEntries(a, "s", ["e0000002"], { reason });
+    const failures = [
+      new SessileError("STORAGE_FAILED", "full", { details: { operation: "x", path: "s", errno: "ENOSPC" } }),
+      new SessileError("LOG_CHANGED", "changed", { details: { id: "s" } }),
+    ];
+    let erasures = 0;
+    const open = b.backend.open.bind(b.backend);
+    b.backend.open = async (...given) => {
+      const log = await open(...given);
+      const erase = log?.erase?.bind(log);
+      if (log === undefined || erase === undefined) return log;
+      return Object.assign(log, {
+        erase: (...changes: Parameters<typeof erase>) => {
+          const failure = failures[erasures++];
+          return failure === undefined ? erase(...changes) : Promise.reject(failure);
+        },
+      });
+    };
+    await expect(syncSessions(a, b)).rejects.toBe(failures[0]);
+    expect(erasures).toBe(1);
+    const report = await syncSessions(a, b);
+    expect(report).toMatchObject({ changed: 1, erased: [{ entryId: "e0000002" }], differing: [] });
+    expect(erasures).toBe(3);
+  });
 
   test("brings no edit, label or title back that the other store wrote before it knew", async () => {
     const { a, b, inB } = await twoStores();

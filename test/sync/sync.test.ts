@@ -195,10 +195,20 @@ describe("syncSessions", () => {
     );
     expect(await syncSessions(old, current)).toMatchObject({ entries: 1, skipped: [] });
     expect(viewOf(await bytesOf(old, "s"))).toEqual(viewOf(await bytesOf(current, "s")));
-    const [one, newer] = await lines(header(3) + line, header(4) + line);
-    expect((await syncSessions(one, newer)).skipped).toMatchObject([
-      { error: { code: "SESSION_READ_ONLY" } },
-    ]);
+    const extended = header(3).replace("}", ',"sessile":99}');
+    for (const [known, unknown] of [
+      [header(3), header(4)],
+      [extended, extended],
+    ] as const) {
+      const [one, newer] = await lines(
+        known + line,
+        unknown + line + line.replace('"00000001"', '"00000002"'),
+      );
+      expect((await syncSessions(one, newer)).skipped).toMatchObject([
+        { error: { code: "SESSION_READ_ONLY" } },
+      ]);
+      expect(await textOf(one, "s")).toBe(known + line);
+    }
     const [first, second] = await lines(header(3) + line, header(3, "2020-01-01T00:00:00.000Z") + line);
     expect((await syncSessions(first, second)).skipped).toMatchObject([
       { error: { code: "SESSION_MISMATCH" } },
