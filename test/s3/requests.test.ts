@@ -4,6 +4,7 @@ import { S3Client, S3Failure } from "../../src/s3/client.js";
 import { S3Uploads } from "../../src/s3/multipart.js";
 import { S3Objects } from "../../src/s3/objects.js";
 import { StoredBlobs, touchedAtOf } from "../../src/s3/stored-blobs.js";
+import { S3Trash } from "../../src/s3/trash.js";
 
 /** A request as the server gets it. */
 interface Sent {
@@ -576,5 +577,88 @@ describe("a blob", () => {
     expect(await server.blobs.write(ref, new Uint8Array(3))).toMatchObject({ size: 3 });
     const puts = server.sent.filter(({ method }) => method === "PUT");
     expect(puts.map(({ headers }) => headers["if-none-match"])).toEqual(["*", "*", "*", undefined]);
+  });
+});
+
+describe("the trash", () => {
+  const keys = new BucketKeys("");
+  /** A bucket with the copies of a blob in the trash, of which some cannot be copied, and maybe the blob. */
+  const trashOf = (
+    times: readonly number[],
+    options: { gone?: readonly string[]; isLive?: boolean } = {},
+  ) => {
+    const names = times.map((time) => keys.trashed(ref, time));
+    const row = (key: string) =>
+      `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag><Size>3</Size></Contents>`;
+    let isLive = options.isLive ?? false;
+    const server = serverOf(({ method, headers }) => {
+      if (method === "GET")
+        return xml("ListBucketResult", `<Name>b</Name>${[...names, "trash/x"].map(row).join("")}`);
+      if (method === "HEAD") return isLive ? headOf() : new Response(null, { status: 404 });
+      if (method === "DELETE") return undefined;
+      if (options.gone?.some((time) => headers["x-amz-copy-source"]?.includes(`/${time}-`)))
+        return failing(404, "NoSuchKey");
+      isLive = true;
+      return xml("CopyObjectResult");
+    });
+    const trash = new S3Trash(
+      server.blobs,
+      (_, act) => act(),
+      (_, error) => error,
+    );
+    const did = (wanted: string) => server.sent.filter(({ method }) => method === wanted);
+    const copied = () => did("PUT").map(({ headers }) => headers["x-amz-copy-source"]?.slice("/b/".length));
+    return {
+      trash,
+      names,
+      server,
+      copied,
+      deleted: () => did("DELETE").map(({ target }) => target.slice(1)),
+    };
+  };
+
+  test("gives back the newest copy that is there, and keeps none", async () => {
+    const { trash, names, copied, deleted, server } = trashOf([1, 2, 3], { gone: ["3"] });
+    expect(await trash.restore(ref)).toBe(true);
+    expect(copied()).toEqual([names[2], names[1]]);
+    expect(deleted()).toEqual(names);
+    const lists = server.sent.filter(({ query }) => query.has("list-type") && !query.has("max-keys"));
+    expect(lists.map(({ query }) => query.get("prefix"))).toEqual([keys.trashFolder(ref)]);
+  });
+
+  test("gives back nothing over a blob that is there, which it touches", async () => {
+    const { trash, names, copied, deleted } = trashOf([1], { isLive: true });
+    expect(await trash.restore(ref)).toBe(true);
+    expect(copied()).toEqual([keys.blob(ref)]);
+    expect(deleted()).toEqual(names);
+  });
+
+  test("gives up copies that are never there, and has none of a blob that was not moved", async () => {
+    expect(await codeOf(trashOf([1], { gone: ["1"] }).trash.restore(ref))).toBe("OperationAborted");
+    expect(await trashOf([]).trash.restore(ref)).toBe(false);
+  });
+
+  test("deletes the copy that was seen, or all", async () => {
+    const seen = { ref, size: 3, trashedAt: 2, touchedAt: 2 };
+    for (const [wanted, at] of [
+      [seen, [1]],
+      [undefined, [0, 1, 2]],
+    ] as const) {
+      const { trash, names, deleted } = trashOf([1, 2, 3]);
+      expect(await trash.delete(ref, wanted)).toBe(true);
+      expect(deleted()).toEqual(at.map((index) => names[index]));
+    }
+    expect(await trashOf([1]).trash.delete(ref, seen)).toBe(false);
+    expect(await trashOf([]).trash.delete(ref)).toBe(false);
+  });
+
+  test("takes a blob that was not touched since, by whole seconds", async () => {
+    const second = Date.UTC(2026, 0);
+    for (const [touchedAt, isTaken] of [
+      [second, true],
+      [second - 1, false],
+    ] as const)
+      expect(await trashOf([], { isLive: true }).trash.take({ ref, size: 3, touchedAt })).toBe(isTaken);
+    expect(await trashOf([]).trash.take({ ref, size: 3, touchedAt: second })).toBe(false);
   });
 });
