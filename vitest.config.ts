@@ -70,7 +70,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "harnesses", include: harnesses, testTimeout: 300_000, hookTimeout: 300_000 },
+        test: { name: "harnesses", include: harnesses, testTimeout: 600_000, hookTimeout: 600_000 },
       },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       {

@@ -92,9 +92,10 @@ describe("onOperation of a session store", () => {
         return backend.open(...call);
       },
     };
+    const begun = performance.now();
     await expect(sessionStore(slow, { onOperation }).open("none")).rejects.toThrow();
     expect(operations[0]?.ms).toBeGreaterThan(25);
-    expect(operations[0]?.ms).toBeLessThan(5000);
+    expect(operations[0]?.ms).toBeLessThanOrEqual(performance.now() - begun);
   });
 });
 

@@ -6,7 +6,7 @@ import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExampleRun, runExample } from "./support/run-example.js";
 
-const timeout = 180_000;
+const timeout = 600_000;
 const blocks = [{ label: "facts", writable: true }] as const;
 
 /** A word as bytes that a file may have of it: raw, escaped, and in base64 at each of three places. */

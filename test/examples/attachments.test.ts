@@ -18,7 +18,7 @@ const demo = (files: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   runExample("02-attachments", files, { TMPDIR: scratch, ...env });
 
 /** Generous: each takes about a second where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 const media = resolve(root, process.env.SESSILE_FIXTURES ?? "../shared/fixtures", "media");
 
 describe("the attachments example", () => {

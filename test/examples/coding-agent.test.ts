@@ -47,7 +47,7 @@ const demo = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   runExample("01-coding-agent", args, { TMPDIR: scratch, ...env });
 
 /** Generous: each takes about a second where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 const storeIn = (place: string) => fileSessionStore({ dir: join(place, ".sessile", "sessions") });
 

@@ -17,7 +17,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const composer = (...args: readonly string[]) => runExample("03-composer", args, { TMPDIR: scratch });
 
 /** Generous: each takes about a second where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 const linesBelow = ({ stdout }: ExampleRun, heading: string) =>
   stdout.split(heading)[1]?.split("\n\n")[0]?.split("\n").slice(1) ?? [];

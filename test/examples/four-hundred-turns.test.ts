@@ -115,7 +115,7 @@ function messageOf({ items }: Context, id: string) {
 }
 
 /** It takes about ten seconds where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 describe("a session of 400 turns in a window of 128,000 tokens", () => {
   let dir: string;

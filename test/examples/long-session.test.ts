@@ -18,7 +18,7 @@ const longSession = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   runExample("05-long-session", args, { TMPDIR: scratch, ...env });
 
 /** Generous: it takes about three seconds where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 const fileOf = ({ stdout }: ExampleRun) => /^session: (.+)$/m.exec(stdout)?.[1] ?? "";
 
 describe("the long session", () => {

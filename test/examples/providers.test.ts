@@ -23,7 +23,7 @@ const providers = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   runExample("04-providers", args, { TMPDIR: scratch, ...env });
 
 /** Generous: each takes about two seconds where nothing else runs. */
-const timeout = 180_000;
+const timeout = 600_000;
 const fixtures = resolve(root, process.env.SESSILE_FIXTURES ?? "../shared/fixtures");
 const real = join(fixtures, "pi/large-session.v1.jsonl");
 const text = (text: string) => ({ type: "text", text, citations: null }) as const;

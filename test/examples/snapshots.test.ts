@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const timeout = 180_000;
+const timeout = 600_000;
 
 describe.runIf(canRun)("an agent that breaks the build (skipped without git)", () => {
   let run: ExampleRun;

@@ -6,8 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { DefaultChatTransport, type FileUIPart, generateId, type UIMessage } from "ai";
+import { fileBlobStore } from "sessile/blobs/node";
+import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openChat, PlainChat, textOf } from "../../../examples/apps/ai-sdk-chat/client.js";
+import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/script.js";
+import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { root } from "../../../scripts/entries.mjs";
 
@@ -76,12 +80,12 @@ function imageOf(width: number, height: number, filename = "shot.png"): FileUIPa
   return { type: "file", mediaType: "image/png", filename, url: `data:image/png;base64,${data}` };
 }
 
-function sessionFile(id: string): string {
+function sessionFile(id: string, of = dir): string {
   // The directory is created with the first session.
-  mkdirSync(join(dir, "sessions"), { recursive: true });
-  const names = readdirSync(join(dir, "sessions"), { recursive: true, encoding: "utf8" });
+  mkdirSync(join(of, "sessions"), { recursive: true });
+  const names = readdirSync(join(of, "sessions"), { recursive: true, encoding: "utf8" });
   const name = names.find((one) => one.endsWith(".jsonl") && one.includes(id));
-  return name === undefined ? "" : readFileSync(join(dir, "sessions", name), "utf8");
+  return name === undefined ? "" : readFileSync(join(of, "sessions", name), "utf8");
 }
 
 const post = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
@@ -373,12 +377,29 @@ describe("a turn", () => {
   });
 
   it("that waits for a tool is the same message after a reload, and goes on in it", async () => {
+    // A server of its own, whose tool waits until the test has looked.
+    const own = mkdtempSync(join(dir, "held-"));
+    let finish = (_: string) => {};
+    const waited = new Promise<string>((done) => {
+      finish = done;
+    });
+    const { wait } = chatTools;
+    if (wait === undefined) throw new Error("the chat has a tool that waits");
+    const blobs = fileBlobStore({ dir: join(own, "blobs") });
+    await using held = await startChatServer({
+      ...{ blobs, sessions: fileSessionStore({ dir: join(own, "sessions"), blobs }), dir: own },
+      ...{ model: scriptedModel(), tools: { ...chatTools, wait: { ...wait, run: () => waited } } },
+    });
+    const open = (id: string) => openChat(held.url, id);
     const chat = await open("resumedtool");
     const sent = chat.sendMessage({ text: "Wait for a moment." });
-    await until(() => sessionFile("resumedtool").includes("sessile.tool_started"));
+    await until(() => sessionFile("resumedtool", own).includes("sessile.tool_started"));
     const again = await open("resumedtool");
     expect(again.messages[1]?.parts[1]).toMatchObject({ type: "tool-wait", state: "input-available" });
-    await again.resumeStream();
+    const resumed = again.resumeStream();
+    await until(() => again.status === "streaming");
+    finish("waited for 3 s");
+    await resumed;
     expect(texts(again)).toEqual(["Wait for a moment.", "The tool said: waited for 3 s."]);
     await sent;
     expect(again.messages).toEqual(chat.messages);

@@ -18,7 +18,7 @@ import { ask, call, type Host, imagesOf, jsonOf, type Over, startHost } from "./
 
 const mebibyte = 2 ** 20;
 /** Each takes a second or two on an idle machine. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 let scratch: string;
 let provider: LocalProvider;

@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** It takes some seconds on an idle machine. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 /** Processes that end while the clients work. */
 const wanted = 4;

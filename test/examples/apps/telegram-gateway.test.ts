@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 /** Each takes a few seconds on an idle machine. */
-const timeout = 180_000;
+const timeout = 600_000;
 const ada = 7;
 const png = makePng(320, 200);
 

@@ -30,7 +30,7 @@ function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
 }
 
 /** Each takes a few seconds on an idle machine. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 describe("the turn endpoint", () => {
   it("ends well, with every check, and leaves nothing behind", { timeout }, async () => {

@@ -8,7 +8,7 @@ import { RawHttp } from "./turn-endpoint/raw-http.js";
 import { type ServerProcess, spawnServer } from "./turn-endpoint/spawn-server.js";
 
 const MiB = 2 ** 20;
-const timeout = 180_000;
+const timeout = 600_000;
 let dir: string;
 let server: ServerProcess;
 beforeEach(async () => {

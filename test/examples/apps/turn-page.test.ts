@@ -18,7 +18,7 @@ import {
 } from "./turn-endpoint/page-program.js";
 
 /** All of them take about twenty seconds on an idle machine. */
-const timeout = 180_000;
+const timeout = 600_000;
 
 const png = (name: string, width: number, height: number) => ({
   name,

@@ -26,6 +26,8 @@ import { instantClock } from "./clocks.js";
 /** The answer of a test's agent to a message: pieces, then the end. */
 export interface Said {
   readonly deltas?: readonly string[];
+  /** The next piece comes when it is true. Default after 50 ms. */
+  readonly isShown?: () => boolean;
   readonly text: string;
   readonly images?: readonly Uint8Array[];
 }
@@ -36,12 +38,13 @@ export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Sai
     isBusy: () => false,
     async *answer(received): AsyncGenerator<AssistantDeltaFrame | AssistantDoneFrame> {
       const message = readFrame(received) as CheckedUserMessage;
-      const { deltas = [], text, images = [] } = await say(message);
+      const { deltas = [], isShown, text, images = [] } = await say(message);
       const { session } = message.frame;
       for (const delta of deltas) {
         yield assistantDelta(session, delta);
         // Time for a first message to arrive.
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        do await new Promise((resolve) => setTimeout(resolve, isShown === undefined ? 50 : 5));
+        while (isShown?.() === false);
       }
       yield assistantDone(session, text, images.map(tetherImage));
     },

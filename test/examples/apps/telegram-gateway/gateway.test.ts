@@ -331,7 +331,8 @@ describe("from the agent to Telegram", () => {
 
   describe("what goes out", { timeout }, () => {
     async function answered(answer: Said, prepare?: (telegram: LocalBotApi) => void) {
-      await using gateway = await startGateway({ agent: agentOf(() => answer) });
+      const isShown = () => telegram.messages(ada).length > 0;
+      await using gateway = await startGateway({ agent: agentOf(() => ({ isShown, ...answer })) });
       const { telegram, problems } = gateway;
       prepare?.(telegram);
       await gateway.finished(telegram.post(ada, { text: "Go" }));
