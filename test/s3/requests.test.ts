@@ -3,6 +3,7 @@ import { BucketKeys } from "../../src/blobs/internal.js";
 import { S3Client, S3Failure } from "../../src/s3/client.js";
 import { S3Uploads } from "../../src/s3/multipart.js";
 import { S3Objects } from "../../src/s3/objects.js";
+import { openBlob } from "../../src/s3/reading.js";
 import { StoredBlobs, touchedAtOf } from "../../src/s3/stored-blobs.js";
 import { S3Trash } from "../../src/s3/trash.js";
 
@@ -660,5 +661,84 @@ describe("the trash", () => {
     ] as const)
       expect(await trashOf([], { isLive: true }).trash.take({ ref, size: 3, touchedAt })).toBe(isTaken);
     expect(await trashOf([]).trash.take({ ref, size: 3, touchedAt: second })).toBe(false);
+  });
+});
+
+describe("a read", () => {
+  const half = 512 * 1024;
+  const size = half + 10;
+  const bytes = new Uint8Array(size).map((_, index) => index % 251);
+  const part = (from: number, to: number, more: Record<string, string> = {}, total = size) =>
+    new Response(bytes.subarray(from, to), {
+      status: 206,
+      headers: { etag: '"e"', "content-range": `bytes ${from}-${to - 1}/${total}`, ...more },
+    });
+  const begin = () => part(0, half);
+
+  async function read(answer: (request: Sent, count: number) => Response | undefined, restored = false) {
+    const server = serverOf(answer);
+    const reading = await openBlob(server.blobs, ref, async () => restored);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of reading?.bytes ?? []) chunks.push(chunk);
+    return { server, reading, length: chunks.reduce((sum, chunk) => sum + chunk.length, 0) };
+  }
+
+  test("of an empty object, for which no range can be had, has no bytes", async () => {
+    const { reading, length } = await read(() => failing(416, "InvalidRange"));
+    expect([reading?.size, length]).toEqual([0, 0]);
+  });
+
+  test.each([
+    ["no size", part(0, half, { "content-range": "" })],
+    ["a size that is no number", part(0, half, { "content-range": `bytes 0-${half - 1}/*` })],
+    ["a length that is no number", new Response(bytes, { headers: { "content-length": "9x" } })],
+    ["a length that begins with none", new Response(bytes, { headers: { "content-length": "x9" } })],
+  ])("of a reply with %s fails", async (_, reply) => {
+    expect(await codeOf(read(() => reply.clone()))).toBe("BROKEN_REPLY");
+  });
+
+  test("from a server without ranges has the beginning, and never the beginning for the rest", async () => {
+    const whole = () => new Response(bytes, { headers: { etag: '"e"', "content-length": String(size) } });
+    expect(await codeOf(read(whole))).toBe("BROKEN_REPLY");
+    const server = serverOf(whole);
+    expect((await openBlob(server.blobs, ref, async () => false))?.size).toBe(size);
+    const { length } = await read((_, count) => (count === 1 ? whole() : part(half, size)));
+    expect(length).toBe(size);
+    expect(await codeOf(read((_, count) => (count === 1 ? begin() : part(half - 1, size))))).toBe(
+      "BROKEN_REPLY",
+    );
+    const unsaid = () =>
+      new Response(bytes.subarray(half), { headers: { "content-range": `bytes ${half}-/9` } });
+    expect(await codeOf(read((_, count) => (count === 1 ? begin() : unsaid())))).toBe("BROKEN_REPLY");
+  });
+
+  test("goes on in an object of the same size alone", async () => {
+    const replaced = (length: number) => {
+      const answer = ({ method, headers }: Sent, count: number) => {
+        if (method === "HEAD") return headOf({ "content-length": String(length), etag: '"f"' });
+        if (count === 1) return begin();
+        return headers["if-match"] === '"f"' ? part(half, size) : failing(412, "PreconditionFailed");
+      };
+      return codeOf(read(answer).then(({ length: found }) => found));
+    };
+    expect([await replaced(size), await replaced(size + 1)]).toEqual([size, "PreconditionFailed"]);
+    const gone = (_: Sent, count: number) => (count === 1 ? begin() : failing(404, "NoSuchKey"));
+    expect(await codeOf(read(gone, false))).toBe("NoSuchKey");
+    const deleted = ({ method }: Sent, count: number) => {
+      if (method === "HEAD") return new Response(null, { status: 404 });
+      return count === 1 ? begin() : failing(412, "PreconditionFailed");
+    };
+    expect(await codeOf(read(deleted))).toBe("PreconditionFailed");
+  });
+
+  test("quarantines nothing that is another object by now", async () => {
+    for (const answer of [() => headOf({ etag: '"f"' }), () => new Response(null, { status: 404 })]) {
+      const { server, reading } = await read(({ method }) =>
+        method === "HEAD" ? answer() : part(0, 3, {}, 3),
+      );
+      server.sent.length = 0;
+      expect(await codeOf(reading?.quarantine?.() as Promise<unknown>)).not.toEqual(expect.any(String));
+      expect(server.sent.filter(({ method }) => method === "PUT")).toEqual([]);
+    }
   });
 });
