@@ -405,12 +405,22 @@ describe("lines", () => {
         .flat()
         .filter(({ sql }) => /^insert into sessile_entry .*\n *select .*\n *from \(select no/.test(sql)),
     ).toHaveLength(1);
+    // Up to the line before the last session_info.
+    const late = all.findLastIndex((line) => line.includes('"late"'));
+    const length = (all[late - 1] as string).length;
+    const early = { at: all.slice(0, late - 1).join("").length + late - 1, length };
+    const { log: named } = await backend.create({ ...unnamed, id: "early" });
+    expect(await named.copy?.(source, encode([header])[0] as Uint8Array, to, early)).toBe(true);
+    for await (const { id, tail } of backend.list({ partition: "" }))
+      if (id === "early") expect(tail.map(decode).join()).toContain('"early"');
     const { log } = await backend.create({ ...unnamed, id: "z" });
     await store.delete("a");
     expect(await log.copy?.(source, encode([header])[0] as Uint8Array, to)).toBe(false);
     const wide = await store.create({ cwd: `/${"w".repeat(1_500_000)}`, id: "wide" });
     await wide.appendMessage(userMessage("said"));
-    expect((await store.fork("wide")).tree.size).toBe(2);
+    await (await store.fork("wide", { id: "narrow" })).close();
+    const narrow = (await backend.open("narrow", { partition: "", mode: "read" })) as SessionLog;
+    expect((await linesOf(narrow))[1]).toContain("said");
     const elsewhere = sqliteSessionBackend({ driver: memoryDriver() });
     await elsewhere.migrate();
     const { log: other } = await elsewhere.create({ ...unnamed, id: "x" });
