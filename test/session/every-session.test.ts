@@ -35,6 +35,24 @@ test("a session that moved while the list was read is found in the next one", as
   expect(await idsOf(() => lists.shift() ?? [])).toEqual({ ids: ["old", "moved"], passes: 3 });
 });
 
+test("a session that moves again while the newest ones are listed is found too", async () => {
+  vi.useFakeTimers({ now: start });
+  const old = summary("old", start - 10 * listSlack);
+  const busy = summary("busy", start - 9 * listSlack, start);
+  const busier = summary("busy", start - 9 * listSlack, start + 1);
+  const moved = summary("moved", start - 8 * listSlack, start + 2);
+  const lists = [[busy, old], [busier], [moved, busier]];
+  expect(await idsOf(() => lists.shift() ?? [])).toEqual({ ids: ["busy", "old", "moved"], passes: 4 });
+});
+
+test("sessions that change all the time do not make it endless", async () => {
+  vi.useFakeTimers({ now: start });
+  let at = start;
+  const { ids, passes } = await idsOf(() => [summary("busy", start - listSlack, ++at)]);
+  expect(ids).toEqual(["busy"]);
+  expect(passes).toBeLessThan(12);
+});
+
 test("sessions that are created all the time do not make it endless", async () => {
   vi.useFakeTimers({ now: start });
   const all = [summary("old", start - listSlack)];

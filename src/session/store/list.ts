@@ -62,29 +62,38 @@ export async function* listSessions(
 /** Milliseconds that a change may be older than a list that lacks it: clocks differ, and a write takes time. */
 export const listSlack = 60_000;
 
+/** Lists of the newest sessions in a row that show changes and no new session. */
+const maxRepeats = 8;
+
 /**
  * Yields every session of a partition once. A change moves a session to the start of a list, past the place
- * that a list in pages has come to: the newest ones are listed again until none is new. Sessions that are
- * created meanwhile do not prolong that, or a busy store would be listed for ever.
+ * that a list in pages has come to: the newest ones are listed again until none is new or changed. Sessions
+ * that are created meanwhile do not prolong that, or a busy store would be listed for ever.
  */
 export async function* everySession(
   store: Pick<SessionStore, "list">,
   partition: string,
 ): AsyncGenerator<SessionSummary, void, undefined> {
-  const seen = new Set<string>();
+  /** Times of change, as numbers: strings would take as much memory as the keys. */
+  const seen = new Map<string, number>();
   const createdUntil = Date.now() + listSlack;
   let newest: number | undefined;
-  for (let isNew = true; isNew; ) {
-    isNew = false;
+  for (let repeats = 0; repeats <= maxRepeats; ) {
+    let [isNew, isChanged] = [false, false];
     const since = newest === undefined ? {} : { since: new Date(newest - listSlack) };
     for await (const summary of store.list({ partition, ...since })) {
-      newest = Math.max(newest ?? Number.NEGATIVE_INFINITY, Date.parse(summary.modified));
+      const modified = Date.parse(summary.modified);
+      newest = Math.max(newest ?? Number.NEGATIVE_INFINITY, modified);
       const key = `${summary.id}\0${summary.location ?? ""}`;
-      if (seen.has(key)) continue;
-      seen.add(key);
+      const known = seen.get(key);
+      seen.set(key, modified);
+      if (known !== undefined && known !== modified) isChanged = true;
+      if (known !== undefined) continue;
       if (Date.parse(summary.created) < createdUntil) isNew = true;
       yield summary;
     }
+    if (!isNew && !isChanged) return;
+    repeats = isNew ? 0 : repeats + 1;
   }
 }
 
