@@ -291,6 +291,14 @@ describe("store.search", () => {
     expect(await find(store, { text: "reef" })).toHaveLength(1);
   });
 
+  test("finds a word at the end of a line", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/work" });
+    const { id: targetId } = await session.appendMessage(userMessage("hay"));
+    await session.append([{ type: "label", targetId, label: "reef" }]);
+    expect(await find(store, { text: "reef" })).toHaveLength(1);
+  });
+
   test("finds nothing without words, and refuses options that are none", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/work" });
