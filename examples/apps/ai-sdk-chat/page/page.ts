@@ -89,10 +89,13 @@ async function moveTo(leafId: string): Promise<void> {
 /** Shows all that an action changed. */
 async function during(action: Promise<unknown>): Promise<void> {
   acting++;
-  await action;
-  await refresh();
-  acting--;
-  render();
+  try {
+    await action;
+    await refresh();
+  } finally {
+    acting--;
+    render();
+  }
 }
 
 /** The list of chats, and the versions of each message. */
