@@ -1,9 +1,10 @@
-/** Calls of the driver: names of statements, classes of failures, attempts again. */
+/** Calls of the driver: names of statements, and attempts again after failures. */
 
 import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { crc32 } from "../internal/crc32.js";
+import { codeOf, failureOf } from "./failures.js";
 import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 
 /** A row of an answer, by the names of its columns. */
@@ -15,12 +16,6 @@ export interface Operation {
   readonly name: string;
   readonly path: string;
 }
-
-/**
- * A failed call. `refused`: the server answered, and nothing was done. `busy`: nothing was done, and another
- * attempt may succeed. `lost`: the connection ended; the statement may be done, or may still be running.
- */
-type Failure = "refused" | "busy" | "lost";
 
 const firstWaitMs = 20;
 const maxWaitMs = 2000;
@@ -81,27 +76,6 @@ export class Database {
     this.#names.set(text, name);
     return name;
   }
-}
-
-/** The code of a driver's error: an SQLSTATE, or a code of the system or the driver. */
-function codeOf(error: unknown): string | undefined {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === "string" && code !== "" ? code : undefined;
-}
-
-const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/;
-
-/** Serialization failure, deadlock, too many connections, server starting. */
-const busy: ReadonlySet<string> = new Set(["40001", "40P01", "53300", "57P03", "ECONNREFUSED"]);
-/** The server ended the connection, or does not know the outcome. Class 08 is a lost connection, too. */
-const ended: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "40003"]);
-
-function failureOf(error: unknown): Failure {
-  const code = codeOf(error);
-  if (code !== undefined && busy.has(code)) return "busy";
-  // An error of the driver, and not of the server: the statement may have reached the server.
-  if (code === undefined || !sqlState.test(code)) return "lost";
-  return ended.has(code) || code.startsWith("08") ? "lost" : "refused";
 }
 
 /** Undefined table, undefined column, undefined schema. */

@@ -8,13 +8,29 @@ import { identifier } from "./options.js";
 /** The statements for the tables of one schema. */
 export type Statements = ReturnType<typeof statementsFor>;
 
-/** Lines of a parameter of bytes, cut by lengths such as `{12,7}`: columns at (from 1) and line. */
-function cutLines(bytes: string, lengths: string): string {
+/** An array that goes with lines: a value for each of them. */
+interface LineColumn {
+  readonly name: string;
+  readonly array: string;
+}
+
+/**
+ * Lines of a parameter of bytes, cut by lengths such as `{12,7}`: columns at (from 1) and line, and those of
+ * further arrays. The arrays are read side by side: a join of two could compare each pair of elements.
+ */
+function cutLines(bytes: string, lengths: string, columns: readonly LineColumn[] = []): string {
+  const names = columns.map(({ name }) => `${name}, `).join("");
+  const arrays = columns.map(({ array }) => `, ${array}`).join("");
   return `(
-    select at, substring(${bytes}::bytea
+    select at, ${names}substring(${bytes}::bytea
       from (1 + sum(length) over (order by at) - length)::integer for length) as line
-    from unnest(${lengths}::text::integer[]) with ordinality as cut (length, at)
+    from unnest(${lengths}::text::integer[]${arrays}) with ordinality as cut (length, ${names}at)
   ) as given`;
+}
+
+/** The column `words` of lines: a parameter with one line of terms for each. */
+function wordsOf(parameter: string): LineColumn {
+  return { name: "words", array: `string_to_array(${parameter}::text, E'\\n')` };
 }
 
 /** The terms of lines, as the value of a parameter has them; see `termsOf`. */
@@ -40,6 +56,9 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   /** The last value, after the terms. */
   const notifying = (values: number): string =>
     notify ? `, pg_notify($${values + (search ? 2 : 1)}, $2)` : "";
+  /** The line of a number: one probe of the index for each. A join could compare each pair of rows. */
+  const lineAt = (seq: string, column = "line"): string =>
+    `select e.${column} from ${entry} e where e.partition = $1 and e.id = $2 and e.seq = ${seq}`;
   const ifSearch = (text: string): string => (search ? text : "");
   const listed = `id, (extract(epoch from modified_at) * 1000)::bigint::text as modified, size::text,
     entries::text, messages::text, header, preview, info`;
@@ -49,9 +68,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
   const addLines = (table: string, from: string, values: number): string => `
     insert into ${entry} (${lineColumns})
     select $1, $2, ${from} + given.at - 1, given.line${ifSearch(`, ${termsIn("words")}`)}
-    from ${table}, ${cutLines("$8", "$7")}${ifSearch(`
-    left join unnest(string_to_array($${values + 1}::text, E'\\n')) with ordinality as cut_words (words, at)
-      using (at)`)}`;
+    from ${table}, ${cutLines("$8", "$7", search ? [wordsOf(`$${values + 1}`)] : [])}`;
   /**
    * An update of the session, if its epoch and head are as expected, and the lines that follow.
    * @param values the number of values without terms and channel
@@ -123,14 +140,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
      * what: all lines get new numbers, these lines with other bytes, and the old ones are deleted.
      */
     erase: `with given as (
-        select numbered.seq, given.line${ifSearch(", cut_words.words")}
-        from unnest($5::text::bigint[]) with ordinality as numbered (seq, at)
-        join ${cutLines("$7", "$6")} using (at)${ifSearch(`
-        left join unnest(string_to_array($12::text, E'\\n')) with ordinality as cut_words (words, at)
-          using (at)`)}
+        select * from ${cutLines("$7", "$6", [
+          { name: "seq", array: "$5::text::bigint[]" },
+          ...(search ? [wordsOf("$12")] : []),
+        ])}
       ), grown as (
-        select coalesce(sum(octet_length(given.line) - octet_length(e.line)), 0) as bytes
-        from given join ${entry} e on e.partition = $1 and e.id = $2 and e.seq = given.seq
+        select coalesce(sum(octet_length(given.line) - octet_length((${lineAt("given.seq")}))), 0) as bytes
+        from given
       ), moved as (
         update ${session} set base = head, head = head + (head - base), modified_at = ${nextTime},
           ${ifSearch("indexed = case when indexed = head then head + (head - base) else indexed end,")}
@@ -144,11 +160,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
         returning base, head - base as count
       ), added as (
         insert into ${entry} (${lineColumns})
-        select $1, $2, e.seq + moved.count, coalesce(given.line, e.line)${ifSearch(`,
-          case when given.seq is null then e.terms else ${termsIn("given.words")} end`)}
+        select $1, $2, given.seq + moved.count, given.line${ifSearch(`, ${termsIn("given.words")}`)}
+        from moved, given where given.seq >= moved.base - moved.count and given.seq < moved.base
+        union all
+        select $1, $2, e.seq + moved.count, e.line${ifSearch(", e.terms")}
         from moved join ${entry} e
           on e.partition = $1 and e.id = $2 and e.seq >= moved.base - moved.count and e.seq < moved.base
-        left join given using (seq)
+        where e.seq not in (select seq from given)
       ), removed as (
         delete from ${entry} e using moved where e.partition = $1 and e.id = $2 and e.seq < moved.base
       )
@@ -207,11 +225,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
     /** partition, id, epoch, sequence numbers: the lines in that order */
     readAt: `select string_agg(coalesce(octet_length(line), -1)::text, ',' order by at) as lengths,
         string_agg(line, ''::bytea order by at) as bytes
-      from unnest($4::text::bigint[]) with ordinality as wanted (seq, at)
-      left join (
-        select e.seq, e.line from ${entry} e join ${session} s using (partition, id)
-        where e.partition = $1 and e.id = $2 and s.epoch = $3::uuid and e.seq = any ($4::text::bigint[])
-      ) as found using (seq)`,
+      from (
+        select at, (${lineAt("wanted.seq")} and exists (
+          select from ${session} s where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid
+        )) as line
+        from unnest($4::text::bigint[]) with ordinality as wanted (seq, at)
+        offset 0
+      ) as found`,
 
     /** partition, id, epoch, cwd, header; partition, id and epoch of the source, end of the copied lines */
     copy: `with source as (
@@ -284,9 +304,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
         where partition = $1 and id = $2 and epoch = $3::uuid and greatest(indexed, base) >= $4::bigint
         returning head
       )
-      update ${entry} e set terms = ${termsIn("words")}
-      from moved, unnest(string_to_array($5::text, E'\\n')) with ordinality as cut_words (words, at)
-      where e.partition = $1 and e.id = $2 and e.seq = $4::bigint + cut_words.at - 1 and words <> ''`,
+      update ${entry} e set terms = ${termsIn("found.words")}
+      from (
+        select words, (${lineAt("$4::bigint + cut_words.at - 1", "ctid")}) as place
+        from moved, unnest(string_to_array($5::text, E'\\n')) with ordinality as cut_words (words, at)
+        where words <> '' offset 0
+      ) as found
+      where e.ctid = found.place`,
 
     /** The index of the terms. */
     makeIndex: `create index if not exists entry_terms on ${entry} using gin (terms) where terms is not null`,

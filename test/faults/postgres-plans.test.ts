@@ -4,7 +4,13 @@ import { deletePartition, eraseEntries, type SessionStore } from "sessile/sessio
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
-import { addEntries, addSessions, explaining, type StatementCost } from "../support/postgres-rows.js";
+import {
+  addEntries,
+  addSessions,
+  costlyStatements,
+  explaining,
+  type StatementCost,
+} from "../support/postgres-rows.js";
 import { createSessions, skipWith } from "./postgres-sessions.js";
 
 skipWith(withoutPostgres);
@@ -164,4 +170,18 @@ describe("the cost of sessions in tables that grow", () => {
     for (const cost of deleted)
       expect(scans(cost).map((node) => node["Node Type"])).not.toContain("Seq Scan");
   });
+
+  // The last one: it makes the tables anew.
+  // @covers durability:postgres-growth
+  test.each([
+    { prepared: false, analyzed: false },
+    { prepared: true, analyzed: false },
+    { prepared: false, analyzed: true },
+    { prepared: true, analyzed: true },
+  ])(
+    "no statement over 10,000 lines compares pairs of them: prepared $prepared, analyzed $analyzed",
+    async (statistics) => {
+      expect(await costlyStatements(client, statistics)).toEqual([]);
+    },
+  );
 });

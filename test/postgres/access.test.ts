@@ -4,7 +4,7 @@ import { userMessage } from "sessile/content";
 import { postgresSessionStore } from "sessile/postgres";
 import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
-import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
+import { emptyStore, FaultyDriver, pglite, startMs, writesLines } from "./pglite.js";
 
 let server: PGlite;
 beforeAll(async () => {
@@ -253,6 +253,21 @@ describe("notifications", () => {
       await a.appendMessage(userMessage("three"));
     });
     expect([types, open]).toEqual([["message", "message"], 0]);
+  });
+
+  it("are not sent by the copy of a fork, which nobody follows yet, but by its appends", async () => {
+    await emptyStore("forked");
+    const db = new FaultyDriver(server);
+    const store = postgresSessionStore({ db, schema: "forked", notify: true });
+    const session = await store.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    db.queries.length = 0;
+    const copy = await store.fork("a");
+    await copy.appendMessage(userMessage("two"));
+    const [copied, ...appended] = db.queries.filter((text) => writesLines(text));
+    expect([copied?.includes("as reached"), copied?.includes("pg_notify")]).toEqual([true, false]);
+    expect(appended.every((text) => text.includes("pg_notify"))).toBe(true);
+    expect((await (await store.open(copy.id)).context()).items.length).toBe(2);
   });
 
   it("are sent only if asked for, and for the session alone", async () => {

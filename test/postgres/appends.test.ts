@@ -74,7 +74,7 @@ describe("an append", () => {
     expect(named.length).toBe(4);
   });
 
-  it.each(["40001", "40P01", "57P03", "53300"])(
+  it.each(["40001", "40P01", "55P03", "57P03", "53300", "08001", "08004", "25006"])(
     "is made again after %s, as nothing was done",
     async (code) => {
       const session = await start();
@@ -84,7 +84,7 @@ describe("an append", () => {
     },
   );
 
-  it.each(["53100", "42501", "25006"])("fails with the code of the server after %s", async (code) => {
+  it.each(["53100", "42501"])("fails with the code of the server after %s", async (code) => {
     const session = await start();
     fail("before", 1, () => serverError(code));
     await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({
@@ -96,9 +96,112 @@ describe("an append", () => {
   });
 });
 
+/** Failures of drivers from before a statement was sent, and the code of each. */
+const unsent: readonly (readonly [name: string, error: Error, errno: string])[] = [
+  [
+    "a pool of pg without a free connection",
+    new Error("timeout exceeded when trying to connect"),
+    "CONNECT_TIMEOUT",
+  ],
+  ["a connection of pg that takes too long", new Error("timeout expired"), "CONNECT_TIMEOUT"],
+  [
+    "a pool of pg whose connection takes too long",
+    new Error("Connection terminated due to connection timeout", { cause: lostConnection() }),
+    "CONNECT_TIMEOUT",
+  ],
+  [
+    "a client of pg after an error",
+    new Error("Client has encountered a connection error and is not queryable"),
+    "NOT_CONNECTED",
+  ],
+  ["an unknown name", withCode("ENOTFOUND", "getaddrinfo"), "ENOTFOUND"],
+  ["a name server that does not answer", withCode("EAI_AGAIN", "getaddrinfo"), "EAI_AGAIN"],
+  ["a refused connection", withCode("ECONNREFUSED"), "ECONNREFUSED"],
+  ["a connection without an answer", withCode("ETIMEDOUT", "connect"), "ETIMEDOUT"],
+  ["an unreachable host", withCode("EHOSTUNREACH", "connect"), "EHOSTUNREACH"],
+  ["a socket that is not there", withCode("ENOENT", "connect"), "ENOENT"],
+  [
+    "a name with two addresses",
+    Object.assign(new AggregateError([withCode("ECONNREFUSED"), withCode("ETIMEDOUT", "connect")]), {
+      code: "ETIMEDOUT",
+    }),
+    "ETIMEDOUT",
+  ],
+  ["a timeout of postgres.js", withCode("CONNECT_TIMEOUT"), "CONNECT_TIMEOUT"],
+  [
+    "a fetch of Neon",
+    Object.assign(new Error("Error connecting to database: TypeError: fetch failed"), {
+      sourceError: new TypeError("fetch failed", { cause: withCode("ENOTFOUND", "getaddrinfo") }),
+    }),
+    "ENOTFOUND",
+  ],
+  ["a pooler without a connection", withCode("08P01", undefined, "query_wait_timeout"), "08P01"],
+  ["a server that starts", serverError("57P03"), "57P03"],
+  ["a former primary", serverError("25006"), "25006"],
+];
+
+function withCode(code: string, syscall?: string, message = `failed with ${code}`): Error {
+  return Object.assign(new Error(message), { code, ...(syscall === undefined ? {} : { syscall }) });
+}
+
+describe("a failure before a statement is sent", () => {
+  describe.each(unsent)("%s", (_, error, errno) => {
+    it("is tried again", async () => {
+      const session = await start();
+      fail("before", 2, () => error);
+      await session.appendMessage(say("next"));
+      expect(await textsOf(session.id)).toEqual(["start", "next"]);
+    });
+
+    it("fails after the bound with its code, and the handle stays usable", async () => {
+      const session = await start(20);
+      fail("before", Number.POSITIVE_INFINITY, () => error);
+      await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({
+        code: "STORAGE_FAILED",
+        details: { operation: "append to", path: session.id, errno },
+      });
+      db.before = undefined;
+      await session.appendMessage(say("next"));
+      expect(await textsOf(session.id)).toEqual(["start", "next"]);
+    });
+  });
+
+  it.each([
+    ["a closed PGlite", new Error("PGlite is closed")],
+    ["a pool that was ended", new Error("Cannot use a pool after calling end on the pool")],
+    ["a client of postgres.js that was ended", withCode("CONNECTION_ENDED")],
+    ["a wrong password", new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string")],
+    ["a certificate", withCode("SELF_SIGNED_CERT_IN_CHAIN")],
+  ])("of %s is final, and the handle stays usable", async (_, error) => {
+    const session = await start();
+    let calls = 0;
+    db.before = () => {
+      calls++;
+      throw error;
+    };
+    await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    expect(calls).toBe(1);
+    db.before = undefined;
+    await session.appendMessage(say("next"));
+    expect(await textsOf(session.id)).toEqual(["start", "next"]);
+  });
+
+  it.each([
+    ["a timeout of a sent statement", withCode("ETIMEDOUT", "read")],
+    ["two addresses, one of them reached", new AggregateError([withCode("ECONNREFUSED"), withCode("EPIPE")])],
+    ["a fetch without a cause", new TypeError("fetch failed")],
+  ])("is not assumed of %s: the handle is poisoned", async (_, error) => {
+    const session = await start(20);
+    fail("before", Number.POSITIVE_INFINITY, () => error);
+    await expect(session.appendMessage(say("lost"))).rejects.toMatchObject({ code: "WRITER_POISONED" });
+  });
+});
+
 const losses = {
   "without a code": lostConnection,
   "with 57P01": () => serverError("57P01"),
+  "with 57P02": () => serverError("57P02"),
+  "with 25P03": () => serverError("25P03"),
   "with 08006": () => serverError("08006"),
   "with ECONNRESET": () => serverError("ECONNRESET"),
   "with EPIPE": () => serverError("EPIPE"),

@@ -1,4 +1,6 @@
-import type { PostgresQuery } from "sessile/postgres";
+import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
+import { eraseEntries } from "sessile/session";
+import { userMessage } from "../../src/content/index.js";
 
 /** Rows that the server itself makes, for tables of a size that no client could append in the time of a test. */
 
@@ -44,6 +46,9 @@ interface PlanNode {
   readonly "Relation Name"?: string;
   readonly "Index Name"?: string;
   readonly "Actual Rows": number;
+  readonly "Actual Loops": number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly "Rows Removed by Join Filter"?: number;
   readonly "Shared Hit Blocks": number;
   readonly "Shared Read Blocks": number;
   readonly Plans?: readonly PlanNode[];
@@ -55,6 +60,9 @@ export interface StatementCost {
   readonly nodes: readonly PlanNode[];
   /** Pages of 8 KB that were looked at. */
   readonly pages: number;
+  /** Rows that all nodes made or compared: work without a clock. */
+  readonly rows: number;
+  readonly text: string;
 }
 
 /** A driver that explains each statement while it runs it; see {@link costOf}. */
@@ -62,24 +70,85 @@ export interface ExplainingDriver extends PostgresQuery {
   readonly costs: StatementCost[];
 }
 
+const rowsOf = (node: PlanNode): number =>
+  node["Actual Loops"] *
+  (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Join Filter"] ?? 0));
+
+function literalOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (value instanceof Uint8Array) return `'\\x${Buffer.from(value).toString("hex")}'`;
+  return `'${String(value).replaceAll("'", "''")}'`;
+}
+
 /**
  * Runs statements as they are, and then once more under EXPLAIN (ANALYZE, BUFFERS) in a transaction that is
  * rolled back first, so that a write is explained too.
+ * @param prepared whether the plan is that of a prepared statement, which is made without the values
  */
-export function explaining(client: PostgresQuery): ExplainingDriver {
+export function explaining(client: PostgresQuery, prepared = false): ExplainingDriver {
   const costs: StatementCost[] = [];
+  async function explain(text: string, values: readonly unknown[] = []) {
+    const explained = "explain (analyze, buffers, timing off, format json)";
+    if (!prepared) return client.query(`${explained} ${text}`, [...values]);
+    await client.query("set local plan_cache_mode = force_generic_plan");
+    await client.query(`prepare explained as ${text}`);
+    const list = values.length === 0 ? "" : `(${values.map(literalOf).join(", ")})`;
+    const answer = await client.query(`${explained} execute explained${list}`);
+    await client.query("deallocate explained");
+    return answer;
+  }
   return {
     costs,
     async query(text, values) {
       if (!/^\s*(with|select|insert|update|delete)\b/i.test(text)) return client.query(text, values);
       await client.query("begin");
-      const explained = await client.query(`explain (analyze, buffers, format json) ${text}`, values);
+      const explained = await explain(text, values);
       await client.query("rollback");
       const [{ Plan: plan }] = explained.rows[0]["QUERY PLAN"] as readonly [{ readonly Plan: PlanNode }];
       const nodes = [plan];
       for (const node of nodes) nodes.push(...(node.Plans ?? []));
-      costs.push({ nodes, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
+      const rows = nodes.reduce((sum, node) => sum + rowsOf(node), 0);
+      costs.push({ nodes, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], rows, text });
       return client.query(text, values);
     },
   };
+}
+
+/**
+ * The statements over many lines of a session of 10,000 that made or compared more rows than so many for each
+ * line: a join that compares all pairs makes millions.
+ */
+export async function costlyStatements(
+  client: PostgresQuery,
+  { prepared, analyzed }: { readonly prepared: boolean; readonly analyzed: boolean },
+  rowsOfLine = 12,
+): Promise<readonly string[]> {
+  const count = 10_000;
+  await client.query("drop schema if exists sessile cascade");
+  const plain = postgresSessionStore({ db: client });
+  await plain.migrate();
+  for (const id of ["long", "short"]) {
+    const session = await plain.create({ cwd: "/p", id });
+    await session.appendMessage(userMessage("first"));
+    await session.close();
+  }
+  // Statistics of a table with one small session are of no help for a long one.
+  await client.query("analyze");
+  await addEntries(client, "long", count - 1);
+  if (analyzed) await client.query("vacuum analyze");
+  const db = explaining(client, prepared);
+  const store = postgresSessionStore({ db, search: true });
+  await store.migrate();
+  const session = await store.open("long", { mode: "write" });
+  await session.context();
+  const made = Array.from({ length: 2000 }, (_, at) => ({
+    type: "message" as const,
+    message: userMessage(`word${at} of a long batch`),
+  }));
+  const ids = (await session.append(made)).map(({ id }) => id);
+  await session.close();
+  await eraseEntries(store, "long", ids, { reason: "a request" });
+  return db.costs
+    .filter(({ rows }) => rows > rowsOfLine * (count + made.length))
+    .map(({ rows, text }) => `${rows} rows: ${text.slice(0, 200)}`);
 }

@@ -12,6 +12,7 @@ import {
   StateGraph,
 } from "@langchain/langgraph";
 import * as module from "@langchain/langgraph-checkpoint";
+import fc from "fast-check";
 import { langgraphCheckpointer } from "sessile/adapters/langgraph";
 import { memoryBlobStore } from "sessile/blobs";
 import { memorySessionStore } from "sessile/session";
@@ -213,6 +214,42 @@ it("a thread that was deleted, or an append that failed, leaves no value to rely
   fails = false;
   await put([...more, { text: "five" }]);
   expect(await stored()).toEqual([...more, { text: "five" }]);
+});
+
+it("special writes take the place of earlier ones, others stay as they are, as in MemorySaver", async () => {
+  const channel = fc.constantFrom("values", "other", "__error__", "__interrupt__", "__resume__");
+  const call = fc.record({
+    task: fc.constantFrom("one", "two"),
+    writes: fc.array(fc.tuple(channel, fc.constantFrom("a", "b")), { minLength: 1, maxLength: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 5 }), async (calls) => {
+      const sessions = memorySessionStore();
+      const own = langgraphCheckpointer(module, { sessions, partition: "test" });
+      const memory = new module.MemorySaver();
+      const checkpoint = module.emptyCheckpoint();
+      const thread = { configurable: { thread_id: "t", checkpoint_ns: "", checkpoint_id: checkpoint.id } };
+      for (const saver of [own, memory])
+        await saver.put(thread, checkpoint, { source: "update", step: 1, parents: {} }, {});
+      const pending = async (saver: Pick<Saver, "getTuple">) =>
+        ((await saver.getTuple(thread))?.pendingWrites ?? []).map((write) => JSON.stringify(write)).sort();
+      for (const { task, writes } of calls) {
+        for (const saver of [own, memory]) await saver.putWrites(thread, writes, task);
+        expect(await pending(own)).toEqual(await pending(memory));
+      }
+      // A retry of the last call writes nothing.
+      const entries = async () => {
+        for await (const { id } of sessions.list({ partition: "test" }))
+          return (await sessions.open(id, { partition: "test" })).tree.size;
+      };
+      const before = await entries();
+      const last = calls.at(-1) as (typeof calls)[0];
+      await own.putWrites(thread, last.writes, last.task);
+      expect(await entries()).toBe(before);
+      await own.close();
+    }),
+    { numRuns: 40 },
+  );
 });
 
 async function blobsOf({ blobs }: Stores): Promise<{ size: number }[]> {

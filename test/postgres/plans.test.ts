@@ -1,0 +1,19 @@
+import { beforeAll, expect, it } from "vitest";
+import { costlyStatements } from "../support/postgres-rows.js";
+import { pglite, startMs } from "./pglite.js";
+
+beforeAll(async () => {
+  await pglite();
+}, startMs);
+
+// @covers durability:postgres-growth
+it.each([
+  { prepared: false, analyzed: false },
+  { prepared: true, analyzed: false },
+])(
+  "no statement over 10,000 lines compares pairs of them: prepared $prepared",
+  async (statistics) => {
+    expect(await costlyStatements(await pglite(), statistics)).toEqual([]);
+  },
+  startMs,
+);
