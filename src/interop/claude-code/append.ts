@@ -10,9 +10,10 @@ import { sourceAgain } from "../shared/read-again.js";
 import { millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
-import { blocksOf, type Line, lineOf, transcriptOf, type Unit } from "./lines.js";
+import { blocksOf, type Line, type Unit } from "./lines.js";
+import { transcriptOf } from "./links.js";
 import { isUuid, readClaudeCode } from "./read.js";
-import { nameOf } from "./transcript-file.js";
+import { LineCollection, nameOf } from "./transcript-file.js";
 import { layOut } from "./units.js";
 import { resumeWords } from "./write.js";
 import { LineWriter } from "./write-lines.js";
@@ -80,16 +81,12 @@ function changesCalls(
 
 /** The lines of the session itself. */
 function linesOf({ path, bytes }: WrittenSession["files"][number]): readonly Line[] {
-  const lines = new Map<string, Line>();
-  let at = 0;
+  const lines = new LineCollection();
   for (const found of readLines(bytes, maxLineBytes)) {
     if (found.kind !== "record" || found.value.isSidechain === true) continue;
-    const line = lineOf({ file: path, line: found.line, value: found.value }, at++);
-    if (line === undefined) continue;
-    lines.delete(line.uuid);
-    lines.set(line.uuid, line);
+    lines.add({ file: path, line: found.line, value: found.value });
   }
-  return Array.from(lines.values());
+  return lines.lines;
 }
 
 function latestTime(lines: readonly Line[]): number {

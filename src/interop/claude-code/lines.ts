@@ -8,16 +8,20 @@ import type { ForeignRecord } from "../types.js";
 
 /** A line with a uuid. */
 export interface Line {
-  /** The index among the records of its file. */
+  /** The index among the records of its file; of a line that was written again, that of the first. */
   readonly at: number;
+  /** The index of the last record of its uuid, if it was written again. */
+  readonly again: number | undefined;
   readonly record: ForeignRecord;
   readonly value: ForeignObject;
   readonly type: string;
   readonly uuid: string;
   readonly parentUuid: string | undefined;
-  /** Set by {@link transcriptOf}; undefined for a start, and if the parent is missing. */
+  /** Set by `transcriptOf`; undefined for a start. */
   parent: Line | undefined;
-  /** The index among the lines of its transcript, set by {@link transcriptOf}. */
+  /** Of a boundary: the line that its compaction continues, set by `transcriptOf`. */
+  logical: Line | undefined;
+  /** The index among the lines of its transcript, set by `transcriptOf`. */
   index: number;
   /** Set when the lines are laid out. */
   unit: Unit | undefined;
@@ -49,55 +53,47 @@ export interface Unit {
 
 /** The lines of one conversation: those of a session, or of one of its subagents. */
 export interface Transcript {
-  /** In the order of the file. Of lines with one uuid there is the last. */
+  /** In the order of the file. Of lines with one uuid there is the last, at the place of the first. */
   readonly lines: readonly Line[];
   /** Whether the conversation is that of a subagent, whose lines are all sidechains. */
   readonly isSidechain: boolean;
+  /** Lines whose parent is not the one that the file names. */
+  readonly breaks: Break[];
   lineOf(uuid: string): Line | undefined;
 }
 
+/** A line with another parent than the file names, or without one. */
+export interface Break {
+  readonly line: Line;
+  readonly text: string;
+}
+
 /** The line of a record; undefined for a record without a uuid. */
-export function lineOf(record: ForeignRecord, at: number): Line | undefined {
+export function lineOf(record: ForeignRecord, at: number, again?: number): Line | undefined {
   const { value } = record;
   const uuid = idOf(value.uuid);
   if (uuid === undefined) return undefined;
   const parentUuid = idOf(value.parentUuid);
   return {
     at,
+    again,
     record,
     value,
     type: typeOf(value),
     uuid,
     parentUuid,
     parent: undefined,
+    logical: undefined,
     index: 0,
     unit: undefined,
   };
-}
-
-/** Lines in the order of their file, with their parents. */
-export function transcriptOf(lines: readonly Line[], isSidechain: boolean): Transcript {
-  let byId: Map<string, Line> | undefined;
-  const lineOf = (uuid: string) => {
-    byId ??= new Map(lines.map((line) => [line.uuid, line]));
-    return byId.get(uuid);
-  };
-  let last: Line | undefined;
-  for (const [index, line] of lines.entries()) {
-    const { parentUuid } = line;
-    // Mostly it is the line before, and a comparison is faster than a search.
-    if (parentUuid !== undefined) line.parent = parentUuid === last?.uuid ? last : lineOf(parentUuid);
-    line.index = index;
-    last = line;
-  }
-  return { lines, isSidechain, lineOf };
 }
 
 /** A set of lines of one transcript, by their indexes: eight times as fast as a Set of objects (Node 20). */
 export class LineSet {
   readonly #has: Uint8Array;
 
-  constructor({ lines }: Transcript) {
+  constructor({ lines }: Pick<Transcript, "lines">) {
     this.#has = new Uint8Array(lines.length);
   }
 
@@ -125,6 +121,19 @@ export function isMessage({ type, value }: Line): boolean {
   return (type === "user" || type === "assistant") && !value.teamName;
 }
 
+/** Whether a line is a message of the user that is neither a result, a note nor a summary. */
+export function isPrompt(line: Line): boolean {
+  const { type, value } = line;
+  if (type !== "user" || !isMessage(line) || value.isMeta === true || value.isCompactSummary === true)
+    return false;
+  return resultIds(line).length === 0;
+}
+
+/** The line before a line in the history: a boundary continues the conversation that it ends. */
+export function before(line: Line): Line | undefined {
+  return line.logical ?? line.parent;
+}
+
 /** Whether a line is a notice of the program about a failed request: it is shown, but never sent. */
 export function isApiError({ type, value }: Line): boolean {
   return type === "assistant" && value.isApiErrorMessage === true;
@@ -143,6 +152,14 @@ export function blocksOf({ value }: Line): readonly unknown[] {
 /** The id that the lines of one reply have in common. */
 export function messageId(line: Line): string | undefined {
   return line.type === "assistant" ? idOf(objectOf(line.value.message)?.id) : undefined;
+}
+
+/** The member `sessile` of an exported line that begins the conversation again. The agent ignores it. */
+export const startMark = "start";
+
+/** Whether a line of a reply has the reason of its end. */
+export function hasReason({ value }: Line): boolean {
+  return typeof objectOf(value.message)?.stop_reason === "string";
 }
 
 /** A call of a reply. */

@@ -6,7 +6,8 @@
 import { textOf } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
 import { addEntries, addTitles, type Conversation } from "./entries.js";
-import { type Line, type Transcript, transcriptOf, type Unit } from "./lines.js";
+import type { Line, Transcript, Unit } from "./lines.js";
+import { transcriptOf } from "./links.js";
 import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
 import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
 import { layOut } from "./units.js";
@@ -47,12 +48,9 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
     id: string,
   ) => {
     const transcript = transcriptOf(lines, isSidechain);
-    reportMissing(source, transcript);
-    const own = {
-      answered: new Map<string, string>(),
-      inferred: new Set<Unit>(),
-      layout: layOut(transcript),
-    };
+    const layout = layOut(transcript);
+    reportBreaks(source, transcript);
+    const own = { answered: new Map<string, string>(), inferred: new Set<Unit>(), layout };
     addEntries({ ...conversation, ...own, builder, foreignId: id });
   };
   add(own, isAgent(mainPath), first, foreignId);
@@ -76,15 +74,9 @@ export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-function reportMissing(source: ForeignSource, { lines }: Transcript): void {
-  for (const { parent, parentUuid, record, uuid } of lines) {
-    if (parentUuid === undefined || parent !== undefined) continue;
-    const { file, line } = record;
-    source.find({
-      code: "missingParent",
-      file,
-      line,
-      text: `the parent of ${uuid} is missing: ${parentUuid}`,
-    });
+function reportBreaks(source: ForeignSource, { breaks }: Transcript): void {
+  for (const { line, text } of breaks) {
+    const { file, line: at } = line.record;
+    source.find({ code: "missingParent", file, line: at, text });
   }
 }

@@ -5,7 +5,7 @@ import { type AnthropicReply, readAnthropicReply } from "../../projections/anthr
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { shownBlocks, withoutBytes } from "./content.js";
 import { type Conversation, countedType, userDraft } from "./entries.js";
-import { blocksOf, type Call, idOf, type Line, type Unit } from "./lines.js";
+import { blocksOf, type Call, hasReason, idOf, type Line, type Unit } from "./lines.js";
 
 /** Adds a reply with its results. Returns the last entry. */
 export function addReply(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
@@ -23,10 +23,6 @@ export function addReply(conversation: Conversation, unit: Unit, parentId: strin
       last = addSubagent(conversation, call, undefined, last);
   }
   return last;
-}
-
-function hasReason({ value }: Line): boolean {
-  return typeof objectOf(value.message)?.stop_reason === "string";
 }
 
 /** The message of the lines of a reply: blocks in the order of the file, usage and end of the last line. */

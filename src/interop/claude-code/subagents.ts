@@ -5,7 +5,8 @@ import { objectOf } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
 import type { Conversation } from "./entries.js";
-import { idOf, type Line, transcriptOf } from "./lines.js";
+import { idOf, type Line } from "./lines.js";
+import { transcriptOf } from "./links.js";
 import { fileOf, type TranscriptFile } from "./transcript-file.js";
 
 /** A conversation of a subagent. */

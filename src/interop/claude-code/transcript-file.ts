@@ -31,20 +31,43 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(/\.jsonl$/, "");
 }
 
+/**
+ * The lines of a file, one a uuid. A copy of old history, or a later state of a line, stays at the place where
+ * the line was written first.
+ */
+export class LineCollection {
+  /** Lines that a later one with the same uuid replaces. */
+  readonly superseded: Line[] = [];
+  readonly #byId = new Map<string, Line>();
+  #at = 0;
+
+  get lines(): readonly Line[] {
+    return Array.from(this.#byId.values());
+  }
+
+  /** Adds the line of a record. Returns undefined for a record without a uuid. */
+  add(record: ForeignRecord): Line | undefined {
+    const at = this.#at++;
+    const known = this.#byId.get(idOf(record.value.uuid) ?? "");
+    const line = lineOf(record, known?.at ?? at, known && at);
+    if (line === undefined) return undefined;
+    if (known !== undefined) this.superseded.push(known);
+    this.#byId.set(line.uuid, line);
+    return line;
+  }
+}
+
 /** Reads a transcript file once. */
 export function fileOf(source: ForeignSource, path: string): TranscriptFile {
-  const byId = new Map<string, Line>();
-  const superseded: Line[] = [];
+  const collection = new LineCollection();
   const others: ForeignRecord[] = [];
   let sessionId: string | undefined;
   let cwd: string | undefined;
   let version: string | undefined;
   let forkedFrom: string | undefined;
-  let at = 0;
   let moved = false;
   for (const record of source.records(path)) {
     const { value } = record;
-    const line = lineOf(record, at++);
     sessionId ??= idOf(value.sessionId);
     forkedFrom ??= idOf(objectOf(value.forkedFrom)?.sessionId);
     version = idOf(value.version) ?? version;
@@ -55,18 +78,9 @@ export function fileOf(source: ForeignSource, path: string): TranscriptFile {
       source.find({ code: "moved", file: path, line: record.line, text });
     }
     cwd ??= now;
-    if (line === undefined) {
-      others.push(record);
-      continue;
-    }
-    const known = byId.get(line.uuid);
-    if (known !== undefined) {
-      superseded.push(known);
-      byId.delete(line.uuid);
-    }
-    byId.set(line.uuid, line);
+    if (collection.add(record) === undefined) others.push(record);
   }
-  const lines = Array.from(byId.values());
+  const { lines, superseded } = collection;
   return { path, name: nameOf(path), lines, superseded, others, sessionId, cwd, version, forkedFrom };
 }
 

@@ -5,12 +5,15 @@
 
 import { chainOf } from "./chain.js";
 import {
+  before,
   type Call,
   callsIn,
+  hasReason,
   idOf,
   isApiError,
   isBoundary,
   isMessage,
+  isPrompt,
   type Line,
   messageId,
   preservedBy,
@@ -18,6 +21,7 @@ import {
   type Transcript,
   type Unit,
 } from "./lines.js";
+import { joinForks } from "./links.js";
 
 /** A transcript as a tree of units. */
 export interface Layout {
@@ -32,9 +36,10 @@ export interface Layout {
 /** Lays out a transcript. Linear in its lines. */
 export function layOut(transcript: Transcript): Layout {
   const gathered = new Gathering(transcript);
+  joinForks(transcript);
   const leaf = placeConversation(transcript);
   const { lines } = transcript;
-  for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line, transcript);
+  for (let at = lines.length - 1; at >= 0; at--) placeBranch(lines[at] as Line);
   for (const unit of gathered.units) retainPreserved(unit, transcript);
   const replyOf: Layout["replyOf"] = (callId, from) => gathered.replyOf(callId, from);
   return { units: parentsFirst(gathered.units), leaf, replyOf };
@@ -49,6 +54,9 @@ class Gathering {
   readonly units: readonly Unit[];
   readonly #transcript: Transcript;
   readonly #byCall = new Map<string, Unit[]>();
+  readonly #byRequest = new Map<string, Unit>();
+  /** The last reply of each message's id. */
+  readonly #byMessage = new Map<string, { readonly unit: Unit; readonly request: string | undefined }>();
 
   constructor(transcript: Transcript) {
     this.#transcript = transcript;
@@ -73,23 +81,46 @@ class Gathering {
     return lastBefore(candidates, from.at) ?? candidates[0];
   }
 
-  /** The assistant lines, by the id of their message. */
+  /** The assistant lines, one unit a reply. */
   #replies(): readonly Unit[] {
     const replies: Unit[] = [];
-    const byId = new Map<string, Unit>();
+    let previous: Line | undefined;
     for (const line of this.#transcript.lines) {
-      if (line.type !== "assistant" || !isMessage(line) || isApiError(line)) continue;
-      const id = messageId(line);
-      let unit = id === undefined ? undefined : byId.get(id);
-      if (unit === undefined) {
-        unit = newUnit("reply", line);
-        replies.push(unit);
-        if (id !== undefined) byId.set(id, unit);
-      } else (unit.lines as Line[]).push(line);
-      line.unit = unit;
-      for (const call of callsIn(line)) this.#addCall(unit, call);
+      if (!isMessage(line)) continue;
+      if (line.type === "assistant" && !isApiError(line)) {
+        const known = this.#begun(line, previous);
+        const unit = known ?? newUnit("reply", line);
+        if (known === undefined) replies.push(unit);
+        else (unit.lines as Line[]).push(line);
+        line.unit = unit;
+        this.#addReply(line, unit);
+        for (const call of callsIn(line)) this.#addCall(unit, call);
+      }
+      previous = line;
     }
     return replies;
+  }
+
+  /** The reply that a line continues. An id of a message is not enough: some servers give all replies one. */
+  #begun(line: Line, previous: Line | undefined): Unit | undefined {
+    const id = messageId(line);
+    if (id === undefined) return undefined;
+    const request = requestId(line);
+    const same = request === undefined ? undefined : this.#byRequest.get(keyOf(id, request));
+    if (same !== undefined && isContinued(same, line, { isSameRequest: true, previous })) return same;
+    const last = this.#byMessage.get(id);
+    if (last === undefined || (request !== undefined && last.request !== undefined)) return undefined;
+    return isContinued(last.unit, line, { isSameRequest: false, previous }) ? last.unit : undefined;
+  }
+
+  #addReply(line: Line, unit: Unit): void {
+    const id = messageId(line);
+    if (id === undefined) return;
+    const request = requestId(line);
+    if (request !== undefined) this.#byRequest.set(keyOf(id, request), unit);
+    const last = this.#byMessage.get(id);
+    const known = last?.unit === unit ? last.request : undefined;
+    this.#byMessage.set(id, { unit, request: request ?? known });
   }
 
   #addCall(unit: Unit, call: Call): void {
@@ -153,7 +184,39 @@ function lastBefore(units: readonly Unit[], at: number): Unit | undefined {
   return units[low - 1];
 }
 
-/** Bounds the search of a summary's boundary. */
+function requestId({ value }: Line): string | undefined {
+  return idOf(value.requestId);
+}
+
+function keyOf(id: string, request: string): string {
+  return `${id}\0${request}`;
+}
+
+/**
+ * Whether a line of the same message continues a reply: no prompt is between them and, without an id of the
+ * request, neither another reply nor a result that the finished reply was waiting for.
+ */
+function isContinued(
+  unit: Unit,
+  line: Line,
+  { isSameRequest, previous }: { readonly isSameRequest: boolean; readonly previous: Line | undefined },
+): boolean {
+  const [first] = unit.lines;
+  const last = unit.lines.at(-1);
+  let at = line.parent;
+  for (let step = 0; at !== undefined && step < maxBetween; step++) {
+    if (at.unit === unit) return true;
+    if (first !== undefined && at.index < first.index) return isSameRequest;
+    if (isPrompt(at)) return false;
+    const isEnd =
+      at.type === "assistant" || (resultIds(at).length > 0 && last !== undefined && hasReason(last));
+    if (!isSameRequest && isEnd && isMessage(at)) return false;
+    at = at.parent;
+  }
+  return isSameRequest || previous?.unit === unit;
+}
+
+/** Bounds a search among the lines before a line. */
 const maxBetween = 64;
 
 /** The boundary that a summary is of: its parent, but for notes in between. */
@@ -167,13 +230,6 @@ function boundaryOf(summary: Line): Line | undefined {
   return undefined;
 }
 
-/** The line before a line in the history: a boundary continues the conversation that it ends. */
-function before(line: Line, transcript: Transcript): Line | undefined {
-  if (!isBoundary(line)) return line.parent;
-  const logical = idOf(line.value.logicalParentUuid);
-  return (logical === undefined ? undefined : transcript.lineOf(logical)) ?? line.parent;
-}
-
 /**
  * Places the conversation itself as one path. Each unit follows the one before it on the chain, so that
  * nothing of the chain is lost between the lines of a reply.
@@ -182,7 +238,7 @@ function placeConversation(transcript: Transcript): Unit | undefined {
   const chain = chainOf(transcript);
   const [first] = chain;
   if (first === undefined) return undefined;
-  const earlier = isBoundary(first) ? unitsIn(historyOf(first, transcript)) : [];
+  const earlier = isBoundary(first) ? unitsIn(historyOf(first)) : [];
   const isEarlier = new Set(earlier);
   const shown = unitsIn(chain);
   const path = [...earlier, ...shown.filter((unit) => !isEarlier.has(unit))];
@@ -210,24 +266,24 @@ function unitOf({ unit }: Line): Unit {
 }
 
 /** The lines before a boundary, oldest first, through earlier compactions. */
-function historyOf(boundary: Line, transcript: Transcript): readonly Line[] {
+function historyOf(boundary: Line): readonly Line[] {
   const lines: Line[] = [];
   const seen = new Set([boundary]);
-  for (let at = before(boundary, transcript); at !== undefined && !seen.has(at); ) {
+  for (let at = before(boundary); at !== undefined && !seen.has(at); ) {
     seen.add(at);
     lines.push(at);
-    at = before(at, transcript);
+    at = before(at);
   }
   return lines.reverse();
 }
 
 /** Places a line that is not placed, and those before it up to the first that is: a branch. */
-function placeBranch(end: Line, transcript: Transcript): void {
+function placeBranch(end: Line): void {
   if (unitOf(end).isPlaced) return;
   const lines: Line[] = [];
   const seen = new Set<Line>();
   let parent: Unit | undefined;
-  for (let at: Line | undefined = end; at !== undefined && !seen.has(at); at = before(at, transcript)) {
+  for (let at: Line | undefined = end; at !== undefined && !seen.has(at); at = before(at)) {
     const unit = unitOf(at);
     if (unit.isPlaced) {
       parent = unit;

@@ -12,6 +12,7 @@ import { parseJson } from "../shared/values.js";
 import { writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
+import { startMark } from "./lines.js";
 
 /** The version in the lines: the newest of which the rules were seen. */
 const writtenVersion = "2.1.330";
@@ -44,6 +45,8 @@ export class LineWriter {
   #written: number;
   #own = 0;
   #isRetimed = false;
+  /** Whether the next line begins the conversation again, after other lines of the file. */
+  #isStart: boolean;
   /** In the uuids of messages that a compaction keeps, which are written again. */
   #copyOf = "";
 
@@ -51,6 +54,7 @@ export class LineWriter {
     this.#source = source;
     this.#init = init;
     this.#parent = init.parent;
+    this.#isStart = init.parent === null && init.after !== undefined;
     this.#written = init.after ?? 0;
   }
 
@@ -220,8 +224,10 @@ export class LineWriter {
         ...fields,
         uuid,
         timestamp: new Date(this.#later(time)).toISOString(),
+        ...(this.#isStart ? { sessile: startMark } : {}),
       }),
     );
+    this.#isStart = false;
     this.#parent = uuid;
   }
 }

@@ -100,6 +100,67 @@ describe("a reply", () => {
     ]);
   });
 
+  it("is one by request and place, whatever id a server gives its messages", async () => {
+    const asked = (at: number, id: string, parent: string | null, fields: Fields = {}) =>
+      reply(`a${at}`, parent, id, call(`c${at}`), fields);
+    const requested = (line: Fields, requestId: string | undefined): Fields => ({ ...line, requestId });
+    for (const requestOf of [(at: number) => `req_${at}`, () => undefined]) {
+      const lines = [user("r0", null, "hello")];
+      for (let at = 1; at <= 6; at++) {
+        lines.push(requested(asked(at, "m", `r${at - 1}`), requestOf(at)));
+        lines.push(user(`r${at}`, `a${at}`, [result(`c${at}`)]));
+      }
+      const imported = await read(lines);
+      const six = [1, 2, 3, 4, 5, 6].flatMap((at) => [`assistant: c${at}`, `toolResult: out c${at}`]);
+      expect(shown(imported)).toEqual(["user: hello", ...six]);
+      const usages = itemsOf(imported).flatMap(({ message }) =>
+        message.role === "assistant" ? [message.usage?.input] : [],
+      );
+      expect(usages).toEqual(new Array(6).fill(10));
+    }
+    const answered = (at: number, parent: string) =>
+      requested(reply(`a${at}`, parent, "chatcmpl-0", text(`answer ${at}`)), undefined);
+    const talk = [
+      user("u1", null, "one"),
+      answered(1, "u1"),
+      user("u2", "a1", "two"),
+      line("progress", "p2", "u2"),
+      answered(2, "p2"),
+    ];
+    const shownTalk = ["user: one", "assistant: answer 1", "user: two", "assistant: answer 2"];
+    expect(shown(await read(talk))).toEqual(shownTalk);
+    // A branch, and a second reply to the same prompt.
+    const again = [user("u3", null, "one again"), answered(3, "u3")];
+    expect(shown(await read([...talk.slice(0, 2), ...again]))).toEqual([
+      "user: one again",
+      "assistant: answer 3",
+    ]);
+    expect(shown(await read([...talk.slice(0, 2), answered(3, "u1")]))).toEqual([
+      "user: one",
+      "assistant: answer 3",
+    ]);
+    // A result came while the reply was still streamed: no line has the reason of its end.
+    const open = { message: { stop_reason: null } };
+    const streamed = [
+      user("u1", null, "one"),
+      requested(asked(1, "m", "u1", open), undefined),
+      user("r1", "a1", [result("c1")]),
+      requested(asked(2, "m", "r1"), undefined),
+      user("r2", "a2", [result("c2")]),
+    ];
+    expect(shown(await read(streamed))).toEqual([
+      "user: one",
+      "assistant: c1 | c2",
+      "toolResult: out c1",
+      "toolResult: out c2",
+    ]);
+    const below = streamed.map((each) => (each.uuid === "a2" ? { ...each, parentUuid: "a1" } : each));
+    const finished = below.map((each) =>
+      each.uuid === "a1" ? requested(asked(1, "m", "u1"), undefined) : each,
+    );
+    expect(shown(await read(finished))).toEqual(shown(await read(streamed)));
+  });
+
   it("leaves out a result without a call, and the second of two", async () => {
     const imported = await read([
       user("u1", null, "hello"),
@@ -235,7 +296,7 @@ describe("the tree", () => {
       user("u3", "gone", "three"),
       user("u3", "gone", "three again"),
     ]);
-    expect(shown(imported)).toEqual(["user: three again"]);
+    expect(shown(imported)).toEqual(["user: one", "user: two", "user: three again"]);
     expect(codes(imported)).toEqual(expect.arrayContaining(["superseded", "missingParent"]));
     expect(imported.entries.filter(({ type }) => type === "message")).toHaveLength(3);
   });
