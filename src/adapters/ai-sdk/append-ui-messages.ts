@@ -1,52 +1,74 @@
 /** Appends the messages that a page posts to a session: at their place in the tree, once. */
 
-import { type Message, resourceOf } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
+import { describeResource, type Message, messageText, resourceOf } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, EntryNode, EntryType, Session } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
-import { toUIMessages } from "./to-ui-messages.js";
-import type { UiMessage, UiPart } from "./ui-message.js";
+import {
+  answersOf,
+  isAnswered,
+  notOwn,
+  type Posted,
+  type PostedMessageOptions,
+  postedMessage,
+} from "./posted.js";
+import { toUIMessages, updatedMessages } from "./to-ui-messages.js";
+import type { UiMessage } from "./ui-message.js";
 import { isSame, uiNote } from "./ui-note.js";
+
+/** Options of {@link appendUIMessages}. */
+export interface AppendUIMessagesOptions extends Omit<FromUIMessagesOptions, "has">, PostedMessageOptions {}
 
 /**
  * Appends the last message that a page posted, and moves the leaf to it. The ids of the messages before it
  * tell its place, so that a page that did not see the newest messages gets a branch.
- * - A new message follows the one that the page shows before it.
+ * - A new message of the user follows the one that the page shows before it.
  * - A known message with other content is an edit: a branch from before the old version, under the same id.
  * - A known message with the same content, as of a regeneration or a retry, is not stored again. The leaf
- *   moves to it, and the next reply is a branch.
- * - Of a reply at the end, the results of the page's own tools are appended to their calls.
+ *   moves to it, and the next reply is a branch. Also what is shown but was never the user's, such as a
+ *   displayed custom message, is known, and cannot be edited.
+ * - Of a reply at the end, the results of `clientTools` are appended to their calls.
  *
  * @param messages as posted by `DefaultChatTransport`: all, or the last one alone
  * @returns the entry to answer, and how many entries were written
- * @throws SessileError INVALID_MESSAGE for a value that is no message, and for an unknown reply; errors of
- *   {@link fromUIMessages} and of the append. Nothing was written
+ * @throws SessileError INVALID_MESSAGE for a value that is no message, for a role that is not among `roles`,
+ *   for a result of a tool that is not among `clientTools`, for other content of a message that is not the
+ *   user's, and for an unknown reply; errors of {@link fromUIMessages} and of the append. Nothing was written
  */
 export async function appendUIMessages(
   session: Session,
   messages: readonly UiMessage[],
-  options: Omit<FromUIMessagesOptions, "has"> = {},
+  options: AppendUIMessagesOptions = {},
 ): Promise<{ readonly leafId: string | null; readonly written: number }> {
-  const posted = messages.at(-1);
-  if (posted === undefined) throw invalid("messages", "a message at the end");
-  const before = messages.slice(0, -1).map(({ id }) => id);
-  const versions = await versionsOf(session, [posted.id, ...before]);
-  const known = versions.get(posted.id) ?? [];
-  if (posted.role === "assistant") return appendResults(session, posted, known.at(-1), options);
-  if (known.some((id) => session.tree.node(id)?.role !== posted.role))
-    throw invalid(`messages[${before.length}].id`, `the id of a message of the role ${posted.role}`);
-  const drafts = await fromUIMessages([posted], { ...options, has: (id) => session.tree.has(id) });
+  const posted = postedMessage(messages, options);
+  const { message, before } = posted;
+  const { versions, steering } = await versionsOf(session, [message.id, ...before]);
+  const known = versions.get(message.id) ?? [];
+  if (message.role === "assistant") return appendResults(session, { posted, known, steering }, options);
+  const roles = known.map((id) => session.tree.node(id)?.role);
+  if (roles.some((role) => shownRole(role) !== message.role)) throw notOwn(posted);
+  const draftOptions = { ...options, has: (id: string) => session.tree.has(id) };
+  const drafts = await fromUIMessages([message as UiMessage], draftOptions);
   const same = await sameVersion(session, known, drafts);
   if (same !== undefined) {
     session.branch(same);
     return { leafId: same, written: 0 };
   }
+  // Shown as the user's, but written by the application.
+  if (roles.some((role) => role !== message.role)) throw notOwn(posted);
   const [latest] = known.slice(-1);
   const seen = before.findLast((id) => versions.has(id));
-  const end = seen === undefined ? session.leafId : endOf(session, versions.get(seen)?.at(-1) as string);
+  const end =
+    seen === undefined ? session.leafId : endOf(session, versions.get(seen)?.at(-1) as string, steering);
   const behind = latest === undefined ? end : parentOf(session, latest);
   const written = await appendAfter(session, behind, drafts, options.signal);
   return { leafId: session.leafId, written: written.length };
+}
+
+/** The role under which a page sees a message; undefined for a result, which it sees as a part. */
+function shownRole(role: string | undefined): string | undefined {
+  if (role === "toolResult") return undefined;
+  return role === "assistant" || role === "system" ? role : "user";
 }
 
 /** Appends after an entry. After a failure the leaf is where it was. */
@@ -66,14 +88,18 @@ async function appendAfter(
   }
 }
 
-/** The entries of messages by the ids that pages know, oldest first. */
+/** Entries by the ids that pages know, oldest first, and those that pages show as a part of a reply. */
 async function versionsOf(
   session: Session,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
+): Promise<{
+  readonly versions: ReadonlyMap<string, readonly string[]>;
+  readonly steering: ReadonlySet<string>;
+}> {
   const wanted = new Set(ids);
   const versions = new Map<string, string[]>();
   const noted = new Set<string>();
+  const steering = new Set<string>();
   const add = (id: string, entryId: string) => versions.set(id, [...(versions.get(id) ?? []), entryId]);
   for (const { node } of session.tree.walk()) {
     if (node.type !== "custom") continue;
@@ -81,13 +107,15 @@ async function versionsOf(
     const note = entry && uiNote.read(entry);
     if (note === undefined || !session.tree.has(note.entryId)) continue;
     noted.add(note.entryId);
-    if (wanted.has(note.messageId)) add(note.messageId, note.entryId);
+    if (note.steering === true) steering.add(note.entryId);
+    else if (wanted.has(note.messageId)) add(note.messageId, note.entryId);
   }
   for (const id of wanted) {
-    const isMessage = session.tree.node(id)?.type === "message";
-    if (isMessage && !noted.has(id)) versions.set(id, [id, ...(versions.get(id) ?? [])]);
+    const type = session.tree.node(id)?.type;
+    const isShown = type === "message" || type === "custom_message";
+    if (isShown && !noted.has(id)) versions.set(id, [id, ...(versions.get(id) ?? [])]);
   }
-  return versions;
+  return { versions, steering };
 }
 
 /** The version with the content of the drafts: the one on the branch of the leaf, else the newest. */
@@ -106,20 +134,36 @@ async function sameVersion(
   const posted = drafts.flatMap((draft) => (draft.type === "message" ? [draft.message] : []))[0];
   for (const id of ordered) {
     const entry = await session.entry(id);
-    if (entry?.type === "message" && isSame(contentOf(entry.message), contentOf(posted))) return id;
+    if (entry === undefined) continue;
+    const message = entry.type === "message" ? entry.message : updatedMessages([entry]).get(id);
+    if (message !== undefined && isSameContent(contentOf(message), contentOf(posted as Message))) return id;
   }
   return undefined;
 }
 
-/** Content by which versions are compared: attachments by their bytes, not by their ids. */
-function contentOf(message: Message | undefined): unknown {
-  if (message === undefined || !("content" in message)) return undefined;
-  if (typeof message.content === "string") return [message.content];
-  return message.content.map((block) => {
-    const resource = resourceOf(block);
-    if (resource === undefined) return block.type === "text" ? block.text : block;
-    return resource.kind === "link" ? resource.uri : [resource.blob, resource.name ?? ""];
-  });
+/** Whether content of a page is that of a message, with its attachments or with their descriptors as text. */
+function isSameContent(known: readonly unknown[], posted: readonly unknown[]): boolean {
+  return known.length === posted.length && known.every((block, at) => isSameBlock(block, posted[at]));
+}
+
+function isSameBlock(known: unknown, posted: unknown): boolean {
+  const resource = isRecord(known) ? resourceOf(known as never) : undefined;
+  const isDescriptor = resource !== undefined && isSame(describeResource(resource), comparable(posted));
+  return isDescriptor || isSame(comparable(known), comparable(posted));
+}
+
+/** Texts and blocks. */
+function contentOf(message: Message): readonly unknown[] {
+  if (!("content" in message)) return [messageText(message)];
+  return typeof message.content === "string" ? [message.content] : message.content;
+}
+
+/** A block as it is compared: an attachment by its bytes, not by its id. */
+function comparable(block: unknown): unknown {
+  if (!isRecord(block)) return block;
+  const resource = resourceOf(block as never);
+  if (resource === undefined) return block.type === "text" ? block.text : block;
+  return resource.kind === "link" ? resource.uri : [resource.blob, resource.name ?? ""];
 }
 
 /** A version of a message, as {@link uiVersions} lists them. */
@@ -138,7 +182,8 @@ export interface UIVersion {
 export async function uiVersions(session: Session, messageId: string): Promise<readonly UIVersion[]> {
   const { tree } = session;
   const current = new Set(tree.path(session.leafId).map(({ id }) => id));
-  const known = (await versionsOf(session, [messageId])).get(messageId) ?? [];
+  const { versions } = await versionsOf(session, [messageId]);
+  const known = versions.get(messageId) ?? [];
   const entryId = known.findLast((id) => current.has(id)) ?? known.at(-1);
   if (entryId === undefined) return [];
   const { role } = tree.node(entryId) as EntryNode;
@@ -173,12 +218,12 @@ export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set<
 ]);
 
 /** The last entry of the message that begins with an entry: its steps, results and notes. */
-function endOf({ tree }: Session, id: string): string {
+function endOf({ tree }: Session, id: string, steering: ReadonlySet<string>): string {
   let last = id;
   const open = tree.node(id)?.role === "user" ? [] : [id];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     for (const child of tree.children(at)) {
-      if (child.role === "user" || child.role === "system") continue;
+      if ((child.role === "user" && !steering.has(child.id)) || child.role === "system") continue;
       if (!outsideConversation.has(child.type)) last = child.id;
       open.push(child.id);
     }
@@ -189,37 +234,25 @@ function endOf({ tree }: Session, id: string): string {
 /** Appends the results of a page's own tools to the calls of a reply that wait for them. */
 async function appendResults(
   session: Session,
-  posted: UiMessage,
-  known: string | undefined,
-  options: Omit<FromUIMessagesOptions, "has">,
+  reply: {
+    readonly posted: Posted;
+    readonly known: readonly string[];
+    readonly steering: ReadonlySet<string>;
+  },
+  options: AppendUIMessagesOptions,
 ): Promise<{ readonly leafId: string | null; readonly written: number }> {
-  if (known === undefined)
-    throw invalid("messages", "a user's message, or a reply of this session, at the end");
-  const leafId = endOf(session, known);
-  const [shown] = (await toUIMessages(await session.path(leafId), { running: true })).slice(-1);
-  const open = new Set(
-    ((shown?.parts ?? []) as UiPart[]).flatMap((part) => (isWaiting(part) ? [part.toolCallId] : [])),
-  );
-  const drafts = await fromUIMessages([posted], options);
-  const results = drafts.filter(
-    (draft) =>
-      draft.type === "message" && draft.message.role === "toolResult" && open.has(draft.message.toolCallId),
-  );
+  const { posted, steering } = reply;
+  const { message } = posted;
+  const known = reply.known.at(-1);
+  if (known === undefined || session.tree.node(known)?.role !== "assistant") throw notOwn(posted);
+  const leafId = endOf(session, known, steering);
+  const shown = await toUIMessages(await session.path(leafId), { running: true });
+  const stored = shown.findLast(({ id }) => id === message.id);
+  const answers = stored === undefined ? [] : [...answersOf(stored, posted, options).values()];
+  const parts = answers.filter(isAnswered);
+  const drafts = await fromUIMessages([{ ...message, parts }]);
+  const results = drafts.filter((draft) => draft.type === "message" && draft.message.role === "toolResult");
   if (results.length > 0) await appendAfter(session, leafId, results, options.signal);
   else session.branch(leafId);
   return { leafId: session.leafId, written: results.length };
-}
-
-function isWaiting(part: UiPart): boolean {
-  return (
-    part.state === "input-available" ||
-    part.state === "approval-requested" ||
-    part.state === "approval-responded"
-  );
-}
-
-function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
-  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
-    details: { path, expected },
-  });
 }

@@ -36,6 +36,11 @@ function messageAtOrBefore({ tree }: Session, id: string | null): string | null 
   return null;
 }
 
+/** The message before another one; null for the first. */
+export function messageBefore(session: Session, id: string): string | null {
+  return messageAtOrBefore(session, session.tree.node(id)?.parentId ?? null);
+}
+
 /** The last message of the branch of the leaf; null if there is none. */
 export function leafMessageOf(session: Session | undefined): string | null {
   return session === undefined ? null : messageAtOrBefore(session, session.leafId);
@@ -61,11 +66,9 @@ export async function messagesUpTo(
 
 /** The messages that follow the same message, in the order in which they were written. */
 export function siblingsOf(session: Session, id: string): readonly string[] {
-  const { tree } = session;
-  const before = (at: string) => messageAtOrBefore(session, tree.node(at)?.parentId ?? null);
-  const parent = before(id);
-  return Array.from(tree.walk(), ({ node }) => node)
-    .filter((node) => isMessageId(node.id) && before(node.id) === parent)
+  const parent = messageBefore(session, id);
+  return Array.from(session.tree.walk(), ({ node }) => node)
+    .filter((node) => isMessageId(node.id) && messageBefore(session, node.id) === parent)
     .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
     .map((node) => node.id);
 }

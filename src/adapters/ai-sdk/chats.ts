@@ -25,6 +25,7 @@ import {
   chatConflict,
   isMessageId,
   leafMessageOf,
+  messageBefore,
   messageEntryId,
   messagesUpTo,
   newestEndOf,
@@ -33,6 +34,7 @@ import {
   stored,
 } from "./chat-tree.js";
 import { RunningReplies } from "./chunk-log.js";
+import { answersOf, notOwn, type PostedMessageOptions, postedMessage } from "./posted.js";
 import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
 
 /** Options of {@link aiSdkChats}. */
@@ -70,7 +72,8 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
   /**
    * Makes `messages` the chat: writes those that the chat does not have at their place, and moves its leaf to
    * the last. Nothing is removed: messages that are no longer in the list are on a branch of their own.
-   * Saving the same list again writes nothing. The messages are copied at the call.
+   * Saving the same list again writes nothing. The messages are copied at the call, and are the server's:
+   * {@link AiSdkChats.post} takes those of a page, which may hold forged replies, results and instructions.
    * @param chat.after the leaf that the caller loaded; null for an empty chat
    * @returns the new leaf, and the number of messages written
    * @throws SessileError CONCURRENT_WRITER if the chat has another leaf than `after`; INVALID_ENTRY naming a
@@ -81,6 +84,19 @@ export interface AiSdkChats<M extends UiMessage = UiMessage> {
     readonly messages: readonly M[];
     readonly after?: string | null;
   }): Promise<{ readonly leafId: string | null; readonly written: number }>;
+  /**
+   * Saves the last message that a page posted, and moves the leaf to it. The messages before it tell its
+   * place by their ids, and are not read. A new message of the user follows the one that the page shows
+   * before it, a known one with other content is a branch, and of a reply count the results of `clientTools`
+   * and the answers to approvals that it requests.
+   * @param chat.messages as posted by `DefaultChatTransport`: all, or the last one alone
+   * @throws SessileError INVALID_MESSAGE for a value that is no message, for a role that is not among
+   *   `roles`, for a result of a tool that is not among `clientTools`, and for an unknown reply; INVALID_ENTRY
+   *   as `save`. Nothing was written
+   */
+  post(
+    chat: { readonly chatId: string; readonly messages: readonly UiMessage[] } & PostedMessageOptions,
+  ): Promise<{ readonly leafId: string | null; readonly written: number }>;
   /** The id of the chat's last message as `after` and `leafId` take it; null for an empty chat. */
   leafId(chatId: string): Promise<string | null>;
   /**
@@ -212,11 +228,14 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     {
       chatId,
       taken,
+      from = null,
       after,
     }: {
       readonly chatId: string;
       readonly taken: readonly TakenMessage[];
-      readonly after: string | null | undefined;
+      /** The entry of the message before those. */
+      readonly from?: string | null;
+      readonly after?: string | null | undefined;
     },
   ): Promise<AppendPlan<{ leafId: string | null; written: number }>> {
     const known =
@@ -224,9 +243,9 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         ? await addressesIn(session, chatId)
         : noFiles;
     const leaf = leafMessageOf(session);
-    let leafId: string | null = null;
+    let leafId = from;
     // The entry after which the first new message is appended.
-    let parent: string | null = null;
+    let parent = from;
     const drafts: EntryDraft[] = [];
     for (const { packed, addressed, ...message } of taken) {
       const sha256 = addressed === undefined ? message.sha256 : messageDigest(addressed, known);
@@ -274,12 +293,34 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       const place = placeOf(chatId);
       if (!Array.isArray(messages))
         throw new TypeError(`messages: expected an array, got ${describe(messages)}`);
-      const taken = messages.map((message, at): TakenMessage => {
-        const packed = parcels.pack(message, `messages[${at}]`);
-        const addressed = fileUrl !== undefined && hasAddress(message) ? structuredClone(message) : undefined;
-        return { packed, sha256: messageDigest(message, noFiles), addressed };
-      });
+      const taken = messages.map((message, at) => takenMessage(message, `messages[${at}]`));
       return handles.append(place, (session) => planSave(session, { chatId, taken, after }));
+    },
+
+    async post({ chatId, messages, ...rules }) {
+      const place = placeOf(chatId);
+      const posted = postedMessage(messages, rules);
+      const { message, path, before } = posted;
+      const said = takenMessage(message, path);
+      return handles.append(place, async (session) => {
+        const entries = await entriesOf(session, [message.id, ...before]);
+        const known = entries.get(message.id);
+        const shown = before.findLast((id) => entries.has(id));
+        if (session === undefined || known === undefined) {
+          if (message.role === "assistant") throw notOwn(posted);
+          const from = shown === undefined ? leafMessageOf(session) : (entries.get(shown) as string);
+          return planSave(session, { chatId, taken: [said], from });
+        }
+        const parcel = (await messageAt(session, known))?.message as Parcel;
+        const isReply = message.role === "assistant";
+        const stored = (await parcels.open(isReply ? parcel : withoutFiles(parcel))) as UiMessage;
+        if (stored.role !== message.role) throw notOwn(posted);
+        const from = messageBefore(session, known);
+        if (!isReply) return planSave(session, { chatId, taken: [said], from });
+        const answers = answersOf(stored, posted, rules);
+        const parts = stored.parts.map((part, at) => answers.get(at) ?? part);
+        return planSave(session, { chatId, taken: [takenMessage({ ...stored, parts }, path)], from });
+      });
     },
 
     async leafId(chatId) {
@@ -288,7 +329,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
 
     async versions(chatId, messageId, options = {}) {
       return handles.read(placeOf(chatId), async (session) => {
-        const id = session && (await entryOf(session, messageId));
+        const id = (await entriesOf(session, [messageId])).get(messageId);
         if (session === undefined || id === undefined) return [];
         const found: { leafId: string; message: M }[] = [];
         for (const sibling of siblingsOf(session, id)) {
@@ -321,14 +362,29 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     close: async () => handles.close(),
   };
 
-  /** The entry of a message: the newest on the branch of the leaf, else the newest of all. */
-  async function entryOf(session: Session, messageId: string): Promise<string | undefined> {
+  function takenMessage(message: unknown, path: string): TakenMessage {
+    const packed = parcels.pack(message, path);
+    const addressed = fileUrl !== undefined && hasAddress(message) ? structuredClone(message) : undefined;
+    return { packed, sha256: messageDigest(message, noFiles), addressed };
+  }
+
+  /** The entries of messages: of each the newest on the branch of the leaf, else the newest of all. */
+  async function entriesOf(
+    session: Session | undefined,
+    messageIds: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    if (session === undefined) return found;
+    const wanted = new Set(messageIds);
     const leaf = leafMessageOf(session);
     const current = leaf === null ? [] : session.tree.path(leaf).map(({ id }) => id);
     const all = Array.from(session.tree.walk(), ({ node }) => node.id);
-    for (const id of [...current.reverse(), ...all.reverse()])
-      if (isMessageId(id) && (await messageAt(session, id))?.id === messageId) return id;
-    return undefined;
+    for (const entryId of new Set([...current.reverse(), ...all.reverse()])) {
+      if (found.size === wanted.size) break;
+      const id = isMessageId(entryId) ? (await messageAt(session, entryId))?.id : undefined;
+      if (id !== undefined && wanted.has(id) && !found.has(id)) found.set(id, entryId);
+    }
+    return found;
   }
 }
 

@@ -11,11 +11,10 @@ import {
   toolResult,
   userMessage,
 } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
-import { describe } from "../../internal/arguments.js";
 import { isName, randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
+import { checkedMessage, errorTextOf, invalidMessage, type PlainMessage, toolNameOf } from "./posted.js";
 import { isUiPart, toUIMessages } from "./to-ui-messages.js";
 import { dataUrlHead, isFilePart, type UiMessage, type UiPart } from "./ui-message.js";
 import { changesBetween, signatureOf, type UiNote, uiNote } from "./ui-note.js";
@@ -51,16 +50,20 @@ export async function fromUIMessages(
 ): Promise<readonly EntryDraft[]> {
   const used = new Set<string>();
   const isTaken = (id: string) => used.has(id) || options.has?.(id) === true;
+  const entryIdOf = (id: string) => {
+    const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
+    used.add(entryId);
+    return entryId;
+  };
   const drafts: EntryDraft[] = [];
   for (const [at, message] of messages.entries()) {
     const path = `messages[${at}]`;
     const valid = checkedMessage(message, path);
-    const { id } = valid;
-    const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
-    used.add(entryId);
+    const files = await storedFiles(partsAt(valid, path), options);
     // After another reply it would be a step of that one.
     const isOwnMessage = valid.role === "assistant" && messages[at - 1]?.role !== "user";
-    for (const draft of await draftsOf(valid, entryId, { ...options, path, isOwnMessage }))
+    const { model } = options;
+    for (const draft of await draftsOf(valid, { path, files, model, entryIdOf, isOwnMessage }))
       drafts.push(draft);
   }
   return drafts;
@@ -73,50 +76,53 @@ function freshId(isTaken: (id: string) => boolean): string {
   }
 }
 
-interface Place extends FromUIMessagesOptions {
+/** The attachments of a message by their parts. */
+type Files = ReadonlyMap<UiPart, { readonly resource: Resource; readonly url: string }>;
+
+interface Place {
   readonly path: string;
+  readonly model: FromUIMessagesOptions["model"] | undefined;
+  readonly files: Files;
+  /** The id of an entry for the id of a message. */
+  readonly entryIdOf: (id: string) => string;
   /** Whether the message needs a note to be one of its own. */
   readonly isOwnMessage: boolean;
+  /** The fields of the note of a steering message. */
+  readonly steering?: Pick<UiNote, "steering" | "noStep">;
 }
 
-/** A message as JSON has it. */
-interface PlainMessage {
-  readonly id: string;
-  readonly role: UiMessage["role"];
-  readonly metadata?: unknown;
-  readonly parts: readonly UiPart[];
-}
+/** What a user said while a reply ran: a part of the reply, and a message of its own for a model. */
+type SteeringPart = UiPart & { readonly id: string; readonly parts: readonly UiPart[] };
 
-function checkedMessage(message: unknown, path: string): PlainMessage {
-  const value: unknown = message === undefined ? undefined : JSON.parse(JSON.stringify(message));
-  if (!isRecord(value)) throw invalid(path, "a message", message);
-  const { id, role, parts } = value;
-  if (typeof id !== "string") throw invalid(`${path}.id`, "a string", id);
-  if (role !== "system" && role !== "user" && role !== "assistant")
-    throw invalid(`${path}.role`, "system, user or assistant", role);
-  if (!Array.isArray(parts)) throw invalid(`${path}.parts`, "an array", parts);
-  for (const [at, part] of parts.entries())
-    if (!isRecord(part) || typeof part.type !== "string")
-      throw invalid(`${path}.parts[${at}]`, "a part", part);
-  return value as unknown as PlainMessage;
+function isSteering(part: UiPart): part is SteeringPart {
+  return part.type === "steering-message";
 }
 
 /** One message: its note, if it needs one, and its entries. */
-async function draftsOf(
-  message: PlainMessage,
-  entryId: string,
-  place: Place,
-): Promise<readonly EntryDraft[]> {
+async function draftsOf(message: PlainMessage, place: Place): Promise<readonly EntryDraft[]> {
   const { id, role, metadata, parts } = message;
-  const files = await storedFiles(parts, place);
-  const writer = new MessageWriter(parts, files, place);
-  const messages = role === "assistant" ? writer.reply() : [writer.said(role)];
-  const [first, ...rest] = messages;
-  const drafts: EntryDraft[] = [
-    { type: "message", id: entryId, message: first as Message },
-    ...rest.map((one): EntryDraft => ({ type: "message", message: one })),
-  ];
-  const bare: UiNote = { messageId: id, entryId, ...(writer.noStep ? { noStep: true } : {}) };
+  const { files, entryIdOf, path } = place;
+  const entryId = entryIdOf(id);
+  const writer = new MessageWriter(parts, place);
+  const pieces = role === "assistant" ? writer.reply() : [writer.said(role)];
+  const drafts: EntryDraft[] = [];
+  for (const piece of pieces) {
+    if ("role" in piece) {
+      drafts.push({ type: "message", ...(drafts.length === 0 ? { id: entryId } : {}), message: piece });
+      continue;
+    }
+    const { part, at, noStep } = piece;
+    const steering = { steering: true, ...(noStep ? { noStep } : {}) } as const;
+    const said = { id: part.id, role: "user", parts: part.parts } as const;
+    for (const draft of await draftsOf(said, { ...place, path: `${path}.parts[${at}]`, steering }))
+      drafts.push(draft);
+  }
+  const bare: UiNote = {
+    messageId: id,
+    entryId,
+    ...(writer.noStep ? { noStep: true } : {}),
+    ...place.steering,
+  };
   const shown = await shownAs(drafts, bare, files);
   const changes = changesBetween(
     shown,
@@ -138,7 +144,7 @@ async function draftsOf(
 async function shownAs(
   drafts: readonly EntryDraft[],
   note: UiNote,
-  files: ReadonlyMap<number, { readonly resource: Resource; readonly url: string }>,
+  files: Files,
 ): Promise<readonly UiPart[]> {
   const urls = new Map([...files.values()].map(({ resource, url }) => [resource.resourceId, url]));
   const entries = [uiNote.draft(note), ...drafts].map(
@@ -149,33 +155,47 @@ async function shownAs(
   return (shown?.parts ?? []) as UiPart[];
 }
 
-/** The attachments of a message by the indexes of their parts; data URLs are stored together. */
-async function storedFiles(
-  parts: readonly UiPart[],
-  { resource, model: _, has: __, isOwnMessage: ___, path, ...options }: Place,
-): Promise<ReadonlyMap<number, { readonly resource: Resource; readonly url: string }>> {
-  const found = new Map<number, { readonly resource: Resource; readonly url: string }>();
-  const added: { at: number; url: string; name?: string }[] = [];
+/** The parts of a message and of its steering messages, by their places. */
+function partsAt({ role, parts }: PlainMessage, path: string): ReadonlyMap<string, UiPart> {
+  const found = new Map<string, UiPart>();
   for (const [at, part] of parts.entries()) {
+    const place = `${path}.parts[${at}]`;
+    found.set(place, part);
+    if (role !== "assistant" || !isSteering(part)) continue;
+    for (const [index, said] of part.parts.entries()) found.set(`${place}.parts[${index}]`, said);
+  }
+  return found;
+}
+
+/** The attachments of a message by their parts; data URLs are stored together. */
+async function storedFiles(
+  parts: ReadonlyMap<string, UiPart>,
+  { resource, model: _, has: __, ...options }: FromUIMessagesOptions,
+): Promise<Files> {
+  const found = new Map<UiPart, { readonly resource: Resource; readonly url: string }>();
+  const added: { part: UiPart; url: string; name?: string }[] = [];
+  for (const [path, part] of parts) {
     if (!isFilePart(part)) continue;
     const { url, filename } = part;
+    const name = typeof filename === "string" ? { name: filename } : {};
     if (url.startsWith("data:")) {
-      if (dataUrlHead(url) === undefined)
-        throw invalid(`${path}.parts[${at}].url`, "base64 in a data URL", "text");
-      added.push({ at, url, ...(typeof filename === "string" ? { name: filename } : {}) });
+      if (dataUrlHead(url) === undefined) throw invalidMessage(`${path}.url`, "base64 in a data URL", "text");
+      added.push({ part, url, ...name });
       continue;
     }
     const known = await resource?.(url);
-    const name = typeof filename === "string" ? { name: filename } : {};
-    found.set(at, { resource: known ?? ingest({ link: url, ...name }), url });
+    found.set(part, { resource: known ?? ingest({ link: url, ...name }), url });
   }
   if (added.length === 0) return found;
-  const sources = added.map(({ url, name }) => ({ dataUrl: url, ...(name === undefined ? {} : { name }) }));
+  const sources = added.map(({ part: _part, url, ...name }) => ({ dataUrl: url, ...name }));
   const stored = await ingest(sources, options as IngestOptions);
-  for (const [at, one] of added.entries())
-    found.set(one.at, { resource: stored[at] as Resource, url: one.url });
+  for (const [at, { part, url }] of added.entries())
+    found.set(part, { resource: stored[at] as Resource, url });
   return found;
 }
+
+/** A message, or what the user said between the steps of a reply. */
+type Piece = Message | { readonly part: SteeringPart; readonly at: number; readonly noStep: boolean };
 
 /** The messages of a session for the parts of one message. */
 class MessageWriter {
@@ -185,14 +205,13 @@ class MessageWriter {
   readonly open = new Set<number>();
   noStep = false;
   readonly #parts: readonly UiPart[];
-  readonly #files: ReadonlyMap<number, { readonly resource: Resource }>;
+  readonly #files: Files;
   readonly #model: { readonly provider: string; readonly model: string; readonly api: string };
   readonly #path: string;
 
   constructor(
     parts: readonly UiPart[],
-    files: ReadonlyMap<number, { readonly resource: Resource }>,
-    { model = { provider: "unknown", modelId: "unknown" }, path }: Place,
+    { model = { provider: "unknown", modelId: "unknown" }, files, path }: Place,
   ) {
     this.#parts = parts;
     this.#files = files;
@@ -205,7 +224,7 @@ class MessageWriter {
   /** The content of a message of the user or the application. */
   said(role: "system" | "user"): Message {
     const blocks = this.#parts.flatMap((part, at): TextBlock[] => {
-      const resource = role === "user" ? this.#files.get(at)?.resource : undefined;
+      const resource = role === "user" ? this.#files.get(part)?.resource : undefined;
       if (resource !== undefined) return userMessage(resource).content as TextBlock[];
       if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
       this.put.add(at);
@@ -217,24 +236,35 @@ class MessageWriter {
     return { role, content, timestamp: Date.now() };
   }
 
-  /** A message for each step, and its results. */
-  reply(): Message[] {
-    const messages: Message[] = [];
+  /** A message for each step, its results, and what the user said between the steps. */
+  reply(): Piece[] {
+    const pieces: Piece[] = [];
     let content: AssistantMessage["content"][number][] = [];
     let results: ToolResultMessage[] = [];
+    // The first step is the reply's own entry, also if it is empty.
+    let isOpen = true;
     const end = () => {
+      if (!isOpen) return;
       const stopReason = content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop";
-      messages.push({ ...assistantMessage({ ...this.#model, stopReason }), content });
-      for (const result of results) messages.push(result);
-      [content, results] = [[], []];
+      pieces.push({ ...assistantMessage({ ...this.#model, stopReason }), content });
+      for (const result of results) pieces.push(result);
+      [content, results, isOpen] = [[], [], false];
     };
     this.noStep = this.#parts[0]?.type !== "step-start";
     for (const [at, part] of this.#parts.entries()) {
+      if (isSteering(part)) {
+        end();
+        const next = this.#parts[at + 1]?.type;
+        const noStep = next !== undefined && next !== "step-start" && next !== "steering-message";
+        pieces.push({ part, at, noStep });
+        continue;
+      }
+      if (part.type === "step-start" && at > 0) end();
+      isOpen = true;
       if (part.type !== "step-start") this.#add(part, at, content, results);
-      else if (at > 0) end();
     }
     end();
-    return messages;
+    return pieces;
   }
 
   #add(
@@ -243,7 +273,7 @@ class MessageWriter {
     content: AssistantMessage["content"][number][],
     results: ToolResultMessage[],
   ): void {
-    const resource = this.#files.get(at)?.resource;
+    const resource = this.#files.get(part)?.resource;
     const signature = signatureOf(part.providerMetadata);
     const { text } = part;
     if (resource !== undefined) {
@@ -258,7 +288,7 @@ class MessageWriter {
     } else if (isUiPart(part)) {
       content.push({ type: "opaque", data: part });
     } else {
-      throw invalid(`${this.#path}.parts[${at}].type`, "a part of a UI message", part.type);
+      throw invalidMessage(`${this.#path}.parts[${at}].type`, "a part of a UI message", part.type);
     }
   }
 
@@ -268,11 +298,11 @@ class MessageWriter {
     content: AssistantMessage["content"][number][],
     results: ToolResultMessage[],
   ): void {
-    const { toolCallId, state, input = part.rawInput ?? null, output = null, errorText } = part;
-    const toolName = part.type === "dynamic-tool" ? String(part.toolName) : part.type.slice("tool-".length);
+    const { toolCallId, state, input = part.rawInput ?? null, output = null } = part;
+    const toolName = toolNameOf(part);
     const isDone = state === "output-available" || state === "output-error" || state === "output-denied";
     const isError = state !== "output-available";
-    const said = isError ? (typeof errorText === "string" ? errorText : denialOf(part)) : output;
+    const said = isError ? errorTextOf(part) : output;
     if (!isDone) this.open.add(at);
     if (part.providerExecuted === true) {
       const options = part.callProviderMetadata;
@@ -308,17 +338,4 @@ function isFinishedInput(part: UiPart): part is UiPart & { readonly toolCallId: 
     part.state !== "input-streaming" &&
     (part.type !== "dynamic-tool" || typeof part.toolName === "string")
   );
-}
-
-/** As `convertToModelMessages` tells a model. */
-function denialOf({ approval }: UiPart): string {
-  return isRecord(approval) && typeof approval.reason === "string"
-    ? approval.reason
-    : "Tool call execution denied.";
-}
-
-function invalid(path: string, expected: string, got: unknown): SessileError<"INVALID_MESSAGE"> {
-  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}, got ${describe(got)}`, {
-    details: { path, expected },
-  });
 }

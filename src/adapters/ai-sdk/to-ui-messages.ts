@@ -36,6 +36,10 @@ interface Shown {
   readonly role: UiMessage["role"];
   readonly note: UiNote | undefined;
   readonly parts: UiPart[];
+  /** Whether it is a reply or a message of the user, rather than something displayed beside them. */
+  readonly isTurn?: true;
+  /** Whether the next step begins without a step-start, after a steering message. */
+  noStep?: boolean;
 }
 
 /**
@@ -72,11 +76,13 @@ export async function toUIMessages<M extends UiMessage = UiMessage>(
     if (message.role === "assistant") {
       const parts = await assistantParts(message, options);
       if (note === undefined && last?.role === "assistant") {
-        last.parts.push({ type: "step-start" });
+        if (last.noStep !== true) last.parts.push({ type: "step-start" });
+        last.noStep = false;
         for (const part of parts) last.parts.push(part);
       } else {
         const step = note?.noStep === true ? [] : [{ type: "step-start" }];
-        shown.push({ id: note?.messageId ?? entry.id, role: "assistant", note, parts: [...step, ...parts] });
+        const id = note?.messageId ?? entry.id;
+        shown.push({ id, role: "assistant", note, parts: [...step, ...parts], isTurn: true });
       }
     } else if (message.role === "toolResult") {
       const call = openCall(shown, message.toolCallId, results);
@@ -86,15 +92,24 @@ export async function toUIMessages<M extends UiMessage = UiMessage>(
     } else {
       const role = message.role === "system" ? "system" : "user";
       const parts = await otherParts(message, options);
-      shown.push({ id: note?.messageId ?? entry.id, role, note, parts });
+      if (note?.steering === true && last?.role === "assistant") {
+        const said = changedParts(parts, note.parts ?? [], () => false);
+        last.parts.push({ type: "steering-message", id: note.messageId, parts: said });
+        last.noStep = note.noStep === true;
+        continue;
+      }
+      const turn = message.role === "user" ? ({ isTurn: true } as const) : {};
+      shown.push({ id: note?.messageId ?? entry.id, role, note, parts, ...turn });
     }
   }
-  const running = options.running === true ? shown.at(-1) : undefined;
+  const running = options.running === true ? shown.findLast(({ isTurn }) => isTurn) : undefined;
   return shown.map((one) => finished(one, results, one === running)) as UiMessage[] as M[];
 }
 
 /** The messages that are shown, by their entries, after updates. */
-function updatedMessages(entries: readonly (SessionEntry | UnknownEntry)[]): ReadonlyMap<string, Message> {
+export function updatedMessages(
+  entries: readonly (SessionEntry | UnknownEntry)[],
+): ReadonlyMap<string, Message> {
   const messages = new Map<string, Message>();
   const noted = new Set(entries.flatMap((entry) => uiNote.read(entry)?.entryId ?? []));
   for (const entry of entries) {

@@ -24,8 +24,13 @@ export interface UiNote {
   readonly messageId: string;
   readonly entryId: string;
   readonly metadata?: unknown;
-  /** Whether the first part is no step-start, although the role has steps. */
+  /**
+   * Whether the first part is no step-start, although the role has steps. Of a steering message: whether the
+   * next part is none.
+   */
   readonly noStep?: true;
+  /** Whether the message is one of the user that the page shows as a part of the reply before it. */
+  readonly steering?: true;
   readonly parts?: readonly PartChange[];
 }
 

@@ -249,6 +249,52 @@ describe("fromUIMessages and toUIMessages", () => {
     });
   });
 
+  it("make a steering message one of the user, between the steps", async () => {
+    const blobs = memoryBlobStore();
+    const session = await open();
+    const steering = {
+      type: "steering-message",
+      id: "s1",
+      parts: [
+        { type: "text", text: "Use zebra instead.", providerMetadata: { x: { y: 1 } } },
+        { ...picture, filename: "zebra.png" },
+      ],
+    };
+    const messages = [
+      say("u1", "Start."),
+      {
+        id: "a1",
+        role: "assistant",
+        parts: [
+          { type: "step-start" },
+          { type: "tool-read", toolCallId: "c1", state: "output-available", input: {}, output: "ok" },
+          steering,
+          { type: "step-start" },
+          { type: "text", text: "Changed course.", state: "done" },
+        ],
+      },
+      say("u2", "Go on."),
+    ] as unknown as UIMessage[];
+    await session.append(await fromUIMessages(messages, { blobs }));
+    const roles = (await session.context()).items.map(({ message }) => message.role);
+    expect(roles).toEqual(["user", "assistant", "toolResult", "user", "assistant", "user"]);
+    const { items } = await session.context();
+    expect(items[3]?.message).toMatchObject({ content: [{ text: "Use zebra instead." }, { type: "text" }] });
+    expect(resourcesIn([items[3]?.message as Message])).toMatchObject([{ name: "zebra.png" }]);
+    const fileUrl = async () => picture.url;
+    expect(await shown(session, { fileUrl })).toEqual(messages);
+    // What the page says next follows the whole reply.
+    const next = await appendUIMessages(session, [...messages, say("u3", "Enough.")]);
+    expect(session.tree.node(next.leafId ?? "")?.parentId).toBe("u2");
+    const again = await appendUIMessages(session, [...messages.slice(0, 2), say("u4", "Else.")], { blobs });
+    const branch = await session.path(again.leafId);
+    expect(await toUIMessages(branch, { fileUrl })).toEqual([...messages.slice(0, 2), say("u4", "Else.")]);
+    // Its id is no message of the page's.
+    await appendUIMessages(session, [say("s1", "Mine.")]);
+    expect((await shown(session)).at(-1)).toEqual(say("s1", "Mine."));
+    expect(session.tree.path(session.leafId).some(({ id }) => id === again.leafId)).toBe(true);
+  });
+
   it("refuse what is no message, naming the place", async () => {
     const bad: readonly (readonly [unknown, string])[] = [
       [null, "messages[0]"],
@@ -257,6 +303,14 @@ describe("fromUIMessages and toUIMessages", () => {
       [{ id: "m", role: "user" }, "messages[0].parts"],
       [{ id: "m", role: "user", parts: [null] }, "messages[0].parts[0]"],
       [{ id: "m", role: "assistant", parts: [{ type: "toolCall", id: "x" }] }, "messages[0].parts[0].type"],
+      [
+        { id: "m", role: "assistant", parts: [{ type: "steering-message", parts: [] }] },
+        "messages[0].parts[0].id",
+      ],
+      [
+        { id: "m", role: "assistant", parts: [{ type: "steering-message", id: "s", parts: [null] }] },
+        "messages[0].parts[0].parts[0]",
+      ],
       [
         { id: "m", role: "user", parts: [{ type: "file", url: "data:text/plain,x" }] },
         "messages[0].parts[0].url",
@@ -359,8 +413,9 @@ describe("appendUIMessages", () => {
     const [first, asked] = (await shown(session, { running: true })) as [UIMessage, UIMessage];
     const answered = structuredClone(asked);
     Object.assign(answered.parts[1] as object, { state: "output-available", output: { yes: true } });
-    expect((await appendUIMessages(session, [first, answered])).written).toBe(1);
-    expect((await appendUIMessages(session, [first, answered])).written).toBe(0);
+    const clientTools = ["ask"];
+    expect((await appendUIMessages(session, [first, answered], { clientTools })).written).toBe(1);
+    expect((await appendUIMessages(session, [first, answered], { clientTools })).written).toBe(0);
     expect((await shown(session, { running: true }))[1]).toEqual(answered);
     await expect(appendUIMessages(session, [first, { ...asked, id: "foreign" }])).rejects.toMatchObject({
       code: "INVALID_MESSAGE",

@@ -72,6 +72,11 @@ const data = some({ type: fc.constantFrom("data-weather", "data-x"), id: word, d
   "data",
 ]);
 const step = fc.constant<Part>({ type: "step-start" });
+/** What the user says while a reply runs; of version 7. */
+const steering = fc.record(
+  { type: fc.constant("steering-message"), id, parts: fc.array(fc.oneof(text, file), { maxLength: 3 }) },
+  { noNullPrototype: true },
+) as fc.Arbitrary<unknown> as fc.Arbitrary<Part>;
 
 const states = [
   { state: fc.constant("input-streaming"), input: json, rawInput: word },
@@ -139,7 +144,10 @@ const of = (role: UIMessage["role"], parts: fc.Arbitrary<Part>) =>
 export const uiMessage: fc.Arbitrary<UIMessage> = fc.oneof(
   { arbitrary: of("system", text), weight: 1 },
   { arbitrary: of("user", fc.oneof(text, file, data)), weight: 4 },
-  { arbitrary: of("assistant", fc.oneof(text, file, reasoning, source, data, step, tool)), weight: 6 },
+  {
+    arbitrary: of("assistant", fc.oneof(text, file, reasoning, source, data, step, tool, steering)),
+    weight: 6,
+  },
 );
 
 /** A history: messages with ids of their own. */
