@@ -9,7 +9,7 @@ import { type AppendPlan, SessionHandles } from "../shared/handles.js";
 import { canonicalText, textDigest, valueDigest } from "../shared/ids.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
 import { isParcel, type Parcel, Parcels } from "../shared/parcels.js";
-import { copyTransaction, type TransactionCopy } from "./transaction.js";
+import { copyTransaction, type TransactionCopy, unsupported } from "./transaction.js";
 import type { HistoryMutation, OpenAiAgentsSession } from "./types.js";
 
 /** Options of {@link openaiAgentsSession}. */
@@ -72,6 +72,16 @@ export function openaiAgentsSession<Item extends object>(
       stored = made;
       return made;
     };
+  };
+  /** The same for a transaction, whose errors show none of its content. */
+  const copiedContent: typeof copied = (items, name) => {
+    try {
+      return copied(items, name);
+    } catch (error) {
+      if (SessileError.is(error, "INVALID_ENTRY"))
+        throw unsupported(`transaction.${name}`, "JSON values, undefined and Uint8Array");
+      throw error;
+    }
   };
   const open = async (items: readonly StoredItem[]): Promise<Item[]> => {
     const opened: Item[] = [];
@@ -162,7 +172,7 @@ export function openaiAgentsSession<Item extends object>(
     async applyHistoryTransaction(args) {
       const { operationId, transaction } = copyTransaction(args);
       const added = transaction.type === "append_items" ? transaction.items : transaction.replacement;
-      const made = copied(added, transaction.type === "append_items" ? "items" : "replacement");
+      const made = copiedContent(added, transaction.type === "append_items" ? "items" : "replacement");
       const digest = valueDigest(transaction);
       await change(async (session) => {
         const id = `op.${textDigest(JSON.stringify([session === undefined ? null : lastClear(session), operationId]))}`;

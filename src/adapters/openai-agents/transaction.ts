@@ -102,7 +102,7 @@ function copyArray(value: readonly unknown[], path: string, above: Set<object>):
   // The length is a key too.
   if (Reflect.ownKeys(value).length !== length + 1) throw unsupported(path, "arrays without holes");
   return Array.from({ length }, (_, at) =>
-    copyValue(memberOf(value, String(at), path), `${path}[${at}]`, above),
+    copyValue(memberOf(value, String(at), path), placeOf(path, at), above),
   );
 }
 
@@ -111,9 +111,16 @@ function copyObject(value: object, path: string, above: Set<object>): object {
   if (prototype !== Object.prototype && prototype !== null) throw unsupported(path, "plain objects");
   const members = Reflect.ownKeys(value).map((key) => {
     if (typeof key !== "string") throw unsupported(path, "no symbols as keys");
-    return [key, copyValue(memberOf(value, key, path), `${path}.${key.slice(0, 100)}`, above)] as const;
+    return [key, copyValue(memberOf(value, key, path), placeOf(path, key), above)] as const;
   });
   return Object.fromEntries(members);
+}
+
+/** The field or the item that a member is in. Keys of items are content, which an error must not show. */
+function placeOf(path: string, key: string | number): string {
+  if (typeof key === "number") return path.endsWith("]") ? path : `${path}[${key}]`;
+  const isField = path === "transaction" && Object.values(fieldsOf).flat().includes(key);
+  return isField ? `${path}.${key}` : path;
 }
 
 /** A member that is data: an accessor could give another value to the next reader. */
@@ -123,7 +130,8 @@ function memberOf(value: object, key: string, path: string): unknown {
   throw unsupported(path, "enumerable members without accessors");
 }
 
-function unsupported(path: string, expected: string): SessileError<"INVALID_ENTRY"> {
+/** The error of values that cannot be copied, or not be stored. It shows nothing of them. */
+export function unsupported(path: string, expected: string): SessileError<"INVALID_ENTRY"> {
   return invalid(path, expected, "items contain invalid or unsupported data");
 }
 
@@ -132,8 +140,7 @@ function invalid(
   path: string,
   expected: string,
   problem = "",
-  sentence = `Session history transaction ${problem}.`,
+  message = `Session history transaction ${problem}.`,
 ): SessileError<"INVALID_ENTRY"> {
-  const message = `${sentence} ${path}: expected ${expected}; nothing was written`;
   return new SessileError("INVALID_ENTRY", message, { details: { path, expected } });
 }
