@@ -28,6 +28,11 @@ export function concatBytes(parts: readonly Uint8Array[], total?: number): Uint8
   return out;
 }
 
+/** Whether two arrays have the same bytes. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
 /** Encodes bytes as lower-case hexadecimal digits. */
 export function toHex(bytes: Uint8Array): string {
   let out = "";

@@ -1,6 +1,7 @@
 /** The entries of a memory: custom entries, so that they branch, fork and replay like every other entry. */
 import { isRecord } from "../internal/shape.js";
-import { type CustomEntryType, customEntry } from "../session/index.js";
+import type { CustomEntryType } from "../session/index.js";
+import { ownEntry } from "../session/internal.js";
 
 /** Who wrote a value. */
 export type MemoryWriter = "model" | "program" | "compaction";
@@ -23,7 +24,7 @@ export interface MemoryData {
 const writers: ReadonlySet<unknown> = new Set(["model", "program", "compaction"] satisfies MemoryWriter[]);
 
 /** The entry type of a block's value. */
-export const memoryEntry: CustomEntryType<MemoryData> = customEntry<MemoryData>("sessile.memory", (data) => {
+export const memoryEntry: CustomEntryType<MemoryData> = ownEntry<MemoryData>("sessile.memory", (data) => {
   const { label, text, by, previous, version, call, from } = recordOf(data);
   if (typeof label !== "string" || typeof text !== "string" || !writers.has(by))
     throw new TypeError("memory: expected label, text and by");
@@ -80,7 +81,7 @@ export interface PromptData {
 }
 
 /** The entry type of a rendered prompt. */
-export const promptEntry: CustomEntryType<PromptData> = customEntry<PromptData>(
+export const promptEntry: CustomEntryType<PromptData> = ownEntry<PromptData>(
   "sessile.memory.prompt",
   (data) => {
     const given = recordOf(data);

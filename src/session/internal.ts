@@ -1,7 +1,7 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
 
 export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
-export { formatVersion } from "./api/entries.js";
+export { formatVersion, ownEntry } from "./api/entries.js";
 export { applyUpdates, updatesOf } from "./context/context-items.js";
 export { decodeLine, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
@@ -13,7 +13,8 @@ export { headerVersion } from "./format/migrate.js";
 export { hidesLetters, isWordAt, rarestPart } from "./format/search-bytes.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
 export { foldCase, parseQuery } from "./format/search-words.js";
-export { erasureOfLine } from "./format/tombstone.js";
+export { customOwnership, type OwnCustomType } from "./format/ownership.js";
+export { erasureOf, erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";
@@ -29,7 +30,8 @@ export {
   termKey,
   unreadLine,
 } from "./store/database-log.js";
-export { type EntryErasure, planErasure } from "./store/erase-plan.js";
+export type { EntryErasure } from "./store/erase-links.js";
+export { planErasure } from "./store/erase-plan.js";
 export { previewOf } from "./store/preview.js";
 export { clockSlack, type SearchBackend, type Searched, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";

@@ -2,7 +2,8 @@
 
 import { SessileError } from "../../errors/index.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type Session } from "../../session/index.js";
+import type { Session } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
 import { entryId, textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel } from "../shared/parcels.js";
 
@@ -13,7 +14,7 @@ export interface StoredMessage {
   readonly message: Parcel;
 }
 
-export const stored = customEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
+export const stored = ownEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
   if (isRecord(data) && typeof data.sha256 === "string" && isParcel(data.message)) return data as never;
   throw new TypeError("data: expected a message");
 });

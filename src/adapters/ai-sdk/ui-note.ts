@@ -4,7 +4,7 @@
  */
 
 import { isRecord } from "../../internal/shape.js";
-import { customEntry } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
 import type { UiPart } from "./ui-message.js";
 
 /** A difference between a part as the session shows it and as it was. */
@@ -34,7 +34,7 @@ export interface UiNote {
   readonly parts?: readonly PartChange[];
 }
 
-export const uiNote = customEntry<UiNote>("sessile.ai-sdk.ui", (data) => {
+export const uiNote = ownEntry<UiNote>("sessile.ai-sdk.ui", (data) => {
   if (!isRecord(data) || typeof data.messageId !== "string" || typeof data.entryId !== "string")
     throw new TypeError("data: expected the id of a message and of its entry");
   if (data.parts !== undefined && !(Array.isArray(data.parts) && data.parts.every(isChange)))

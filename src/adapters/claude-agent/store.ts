@@ -4,7 +4,8 @@ import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type EntryDraft, type Session } from "../../session/index.js";
+import type { EntryDraft, Session } from "../../session/index.js";
+import { erasureOf, ownEntry } from "../../session/internal.js";
 import { SessionHandles, type SessionPlace } from "../shared/handles.js";
 import { entryId } from "../shared/ids.js";
 import { joinedName, nameOf } from "../shared/names.js";
@@ -32,12 +33,12 @@ const maxConcurrentReads = 16;
 /** The SDK gives up an append after 60 s, and drops the batch after three failures. */
 const maxLockedMs = 20_000;
 
-const lineEntry = customEntry(`sessile.${adapter}.entry`, (data): { readonly entry: Parcel } => {
+const lineEntry = ownEntry(`sessile.${adapter}.entry`, (data): { readonly entry: Parcel } => {
   if (isRecord(data) && isParcel(data.entry)) return { entry: data.entry };
   throw new TypeError("data: expected an entry");
 });
 
-const summaryEntry = customEntry(`sessile.${adapter}.summary`, (data): { readonly summary: Parcel } => {
+const summaryEntry = ownEntry(`sessile.${adapter}.summary`, (data): { readonly summary: Parcel } => {
   if (isRecord(data) && isParcel(data.summary)) return { summary: data.summary };
   throw new TypeError("data: expected a summary");
 });

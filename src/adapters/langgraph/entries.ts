@@ -2,7 +2,8 @@
 
 import { SessileError } from "../../errors/index.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type Session } from "../../session/index.js";
+import type { Session } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
 import type { IndexedWrite } from "./thread.js";
 
 /** The data of a checkpoint's entry. All values are ids of value entries. */
@@ -23,7 +24,7 @@ export interface StoredWrite {
   readonly path?: string;
 }
 
-export const checkpointEntry = customEntry("sessile.langgraph.checkpoint", (data): StoredCheckpoint => {
+export const checkpointEntry = ownEntry("sessile.langgraph.checkpoint", (data): StoredCheckpoint => {
   const valid =
     isRecord(data) &&
     typeof data.head === "string" &&
@@ -33,7 +34,7 @@ export const checkpointEntry = customEntry("sessile.langgraph.checkpoint", (data
   throw new TypeError("data: expected a checkpoint");
 });
 
-export const writeEntry = customEntry("sessile.langgraph.write", (data): StoredWrite => {
+export const writeEntry = ownEntry("sessile.langgraph.write", (data): StoredWrite => {
   if (isRecord(data) && typeof data.channel === "string" && typeof data.value === "string")
     return data as unknown as StoredWrite;
   throw new TypeError("data: expected a write");

@@ -9,7 +9,8 @@ import { encodeBase64 } from "../../internal/base64.js";
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type EntryDraft, type Session } from "../../session/index.js";
+import type { EntryDraft, Session } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
 import { textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel, type Parcels } from "../shared/parcels.js";
 import { BoundedCache } from "./bounded-cache.js";
@@ -50,7 +51,7 @@ const maxConcurrentReads = 16;
 /** Digits of a digest: as many as git has. */
 const digits = 40;
 
-const valueEntry = customEntry("sessile.langgraph.value", (data): StoredValue => {
+const valueEntry = ownEntry("sessile.langgraph.value", (data): StoredValue => {
   const valid =
     isRecord(data) &&
     (Array.isArray(data.list)

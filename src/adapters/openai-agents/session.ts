@@ -4,7 +4,8 @@ import { SessileError } from "../../errors/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type EntryDraft, type Session } from "../../session/index.js";
+import type { EntryDraft, Session } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
 import { type AppendPlan, SessionHandles } from "../shared/handles.js";
 import { canonicalText, textDigest, valueDigest } from "../shared/ids.js";
 import { type AdapterOptions, adapterSettings } from "../shared/options.js";
@@ -29,15 +30,15 @@ const adapter = "openai-agents";
 const clearPrefix = "clear.";
 const maxConcurrentReads = 16;
 
-const itemEntry = customEntry(`sessile.${adapter}.item`, (data): { readonly item: Parcel } => {
+const itemEntry = ownEntry(`sessile.${adapter}.item`, (data): { readonly item: Parcel } => {
   if (isRecord(data) && isParcel(data.item)) return { item: data.item };
   throw new TypeError("data: expected an item");
 });
 
 /** Its id begins with `clear.`, so that the tree alone shows where the history begins. */
-const clearEntry = customEntry(`sessile.${adapter}.clear`, (data) => data);
+const clearEntry = ownEntry(`sessile.${adapter}.clear`, (data) => data);
 
-const operationEntry = customEntry(`sessile.${adapter}.operation`, (data): { readonly digest: string } => {
+const operationEntry = ownEntry(`sessile.${adapter}.operation`, (data): { readonly digest: string } => {
   if (isRecord(data) && typeof data.digest === "string") return { digest: data.digest };
   throw new TypeError("data: expected an operation");
 });

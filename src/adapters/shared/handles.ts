@@ -6,15 +6,15 @@
 import { SessileError } from "../../errors/index.js";
 import { Mutex } from "../../internal/concurrency.js";
 import { isRecord } from "../../internal/shape.js";
-import {
-  type CustomEntryType,
-  customEntry,
-  type EntryDraft,
-  type Session,
-  type SessionEntry,
-  type SessionStore,
-  type SessionSummary,
+import type {
+  CustomEntryType,
+  EntryDraft,
+  Session,
+  SessionEntry,
+  SessionStore,
+  SessionSummary,
 } from "../../session/index.js";
+import { type OwnCustomType, ownEntry } from "../../session/internal.js";
 import { isHashedName, keyOfName, nameOf } from "./names.js";
 
 /** The session of a key. `nameOf(key)` is its id, unless `id` is given. */
@@ -40,6 +40,9 @@ export interface KeyedSession {
   readonly summary: SessionSummary;
 }
 
+/** The adapters whose sessions have an entry with their key. */
+type AdapterName = OwnCustomType extends infer T ? (T extends `sessile.${infer N}.key` ? N : never) : never;
+
 const maxAttempts = 20;
 const [minWaitMs, maxWaitMs] = [4, 500] as const;
 
@@ -62,10 +65,10 @@ export class SessionHandles {
   #waiting: (() => void)[] = [];
 
   /** @param adapter the name in the types of entries: `sessile.<adapter>.key` */
-  constructor(adapter: string, settings: { readonly sessions: SessionStore; readonly maxOpen: number }) {
+  constructor(adapter: AdapterName, settings: { readonly sessions: SessionStore; readonly maxOpen: number }) {
     this.#sessions = settings.sessions;
     this.#maxOpen = settings.maxOpen;
-    this.#keyEntry = customEntry(`sessile.${adapter}.key`, (data) => {
+    this.#keyEntry = ownEntry(`sessile.${adapter}.key`, (data) => {
       if (isRecord(data) && typeof data.key === "string") return data.key;
       throw new TypeError("data: expected a key");
     });

@@ -3,23 +3,14 @@
  * that the tree and tool pairs need. Texts become a placeholder, so that every context stays valid.
  */
 
-import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeUtf8, equalBytes } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
-import {
-  type EntryMap,
-  type Erasure,
-  formatVersion,
-  type SessionEntry,
-  type UnknownEntry,
-} from "../api/entries.js";
+import { type Erasure, formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { decodeLine } from "./decode.js";
 import { entryIdOf, parseEntryPrefix, printTimestamp } from "./entry-prefix.js";
 import { appendChecksum, parseLine } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
-
-/** The text in place of an erased one. */
-const erasedText = "[erased]";
+import { bareFields, defined } from "./ownership.js";
 
 const { maxDepth } = defaultLimits;
 
@@ -55,7 +46,7 @@ export function tombstoneLine(line: Uint8Array, erased: Erasure, part: ErasedPar
   const text = printedTombstone(line, erased, part);
   if (text === undefined) return new Uint8Array();
   const bytes = encodeUtf8(appendChecksum(text));
-  return isEqual(bytes, line) ? undefined : bytes;
+  return equalBytes(bytes, line) ? undefined : bytes;
 }
 
 function printedTombstone(line: Uint8Array, erased: Erasure, part: ErasedPart): string | undefined {
@@ -96,138 +87,26 @@ function unknownTombstone(
 }
 
 /** The tombstone of an entry. */
-function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart = "body"): SessionEntry {
+function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart): SessionEntry {
   const { type, id, parentId, timestamp } = entry;
   const place = { type, id, parentId, timestamp };
   if (part === "names" && entry.type === "session_info") {
     const { archivedAt, share, permission, stats } = entry;
-    return defined({ ...place, archivedAt, share, permission, stats, erased });
+    return defined({ ...place, archivedAt, share, permission, stats, erased }) as SessionEntry;
   }
-  const bodyOf = bodies[type] as (entry: SessionEntry) => object;
-  return defined({ ...place, ...bodyOf(entry), erased });
+  return defined({ ...place, ...bareFields(entry), erased }) as unknown as SessionEntry;
 }
 
-function defined(entry: object): SessionEntry {
-  const members = Object.entries(entry).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(members) as unknown as SessionEntry;
+/** Whether an entry has more than its tombstone, such as a label that clears none. */
+export function hasText(entry: SessionEntry, part: ErasedPart): boolean {
+  const erased = erasureOf(entry) ?? { at: "", reason: "" };
+  const { type, id, parentId, timestamp, ...fields } = entry;
+  const whole = { type, id, parentId, timestamp, ...fields, erased };
+  return canonical(tombstoneOf(entry, erased, part)) !== canonical(whole as SessionEntry);
 }
 
-type Bodies = { readonly [T in keyof EntryMap]: (entry: EntryMap[T]) => EntryMap[T] };
-
-/** The fields of each type that a tombstone keeps. */
-const bodies: Bodies = {
-  message: ({ message }) => ({ message: erasedMessage(message) }),
-  thinking_level_change: ({ thinkingLevel }) => ({ thinkingLevel }),
-  model_change: ({ provider, modelId }) => ({ provider, modelId }),
-  compaction: ({ firstKeptEntryId, tokensBefore, fromHook, usage, retain, strategy, model }) =>
-    compact({
-      summary: erasedText,
-      firstKeptEntryId,
-      tokensBefore,
-      fromHook,
-      usage: usage && countsOf(usage),
-      retain,
-      strategy,
-      model: model && { provider: model.provider, modelId: model.modelId },
-    }),
-  branch_summary: ({ fromId, fromHook, usage }) =>
-    compact({ fromId, summary: erasedText, fromHook, usage: usage && countsOf(usage) }),
-  custom: ({ customType }) => ({ customType }),
-  custom_message: ({ customType, display }) => ({ customType, content: erasedText, display }),
-  label: ({ targetId }) => ({ targetId }),
-  session_info: ({ archivedAt }) => compact({ archivedAt }),
-  usage: ({ kind, provider, model, usage }) => ({ kind, provider, model, usage: countsOf(usage) }),
-  context_edit: ({ targetId, replacement }) => ({
-    targetId,
-    replacement: replacement && { content: erasedContent(replacement.content) },
-  }),
-  message_update: ({ targetId, message }) => ({ targetId, message: erasedMessage(message) }),
-  part_update: ({ targetId, index, part }) => ({
-    targetId,
-    index,
-    part: part.type === "toolCall" ? bareCall(part) : { type: "text", text: erasedText },
-  }),
-  leaf: ({ targetId }) => ({ targetId }),
-  context_pin: ({ targetId, pinned }) => ({ targetId, pinned }),
-  revert: ({ targetId, partId, undone }) => compact({ targetId, partId, undone }),
-  resource_view: ({ resourceId }) => ({ resourceId }),
-  resource_observation: ({ resourceId }) => ({ resourceId, text: erasedText }),
-};
-
-/** The message without its content. Calls and results keep their ids, so that they stay pairs. */
-function erasedMessage(message: Message): Message {
-  const { role, timestamp } = message;
-  switch (role) {
-    case "user":
-      return { role, content: erasedText, timestamp };
-    case "system":
-      return { role, content: erasedText, timestamp };
-    case "assistant": {
-      const { api, provider, model, usage, stopReason, summary } = message;
-      const content = erasedContent(message.content) as AssistantMessage["content"];
-      const counts = usage && countsOf(usage);
-      return compact({ role, content, api, provider, model, usage: counts, stopReason, summary, timestamp });
-    }
-    case "toolResult": {
-      const { toolCallId, toolName, isError, usage } = message;
-      const content = [{ type: "text", text: erasedText }] as const;
-      const counts = usage && countsOf(usage);
-      return compact({ role, toolCallId, toolName, content, usage: counts, isError, timestamp });
-    }
-    case "bashExecution": {
-      const { exitCode, cancelled, truncated, excludeFromContext } = message;
-      const command = erasedText;
-      return compact({
-        role,
-        command,
-        output: "",
-        exitCode,
-        cancelled,
-        truncated,
-        excludeFromContext,
-        timestamp,
-      });
-    }
-    case "custom": {
-      const { customType, display } = message;
-      return { role, customType, content: erasedText, display, timestamp };
-    }
-  }
-}
-
-/** A text for all blocks but calls, which keep their places. */
-function erasedContent(content: string | readonly unknown[]): string | readonly unknown[] {
-  if (typeof content === "string") return erasedText;
-  const calls = content.filter(isCall).map(bareCall);
-  return calls.length > 0 && calls.length === content.length
-    ? calls
-    : [{ type: "text", text: erasedText }, ...calls];
-}
-
-function isCall(block: unknown): block is ToolCall {
-  return isRecord(block) && block.type === "toolCall" && typeof block.id === "string";
-}
-
-function bareCall({ id, name, namespace }: ToolCall): ToolCall {
-  return compact({ type: "toolCall", id, name, arguments: {}, namespace });
-}
-
-function countsOf(usage: Usage): Usage {
-  const { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens, cost } = usage;
-  const numbers = { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens };
-  if (cost === undefined) return compact(numbers);
-  const { input: sent, output: made, cacheRead: read, cacheWrite: written, total } = cost;
-  return compact({
-    ...numbers,
-    cost: { input: sent, output: made, cacheRead: read, cacheWrite: written, total },
-  });
-}
-
-/** The object without absent members. */
-function compact<T extends object>(value: { readonly [K in keyof T]: T[K] | undefined }): T {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
-}
-
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+/** A text of an entry for comparisons, without empty members. */
+function canonical(entry: SessionEntry): string {
+  const members = Object.entries(entry).filter(([, value]) => value !== undefined && value !== "");
+  return JSON.stringify(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -2,7 +2,7 @@
 
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import { customEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import { ownEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
 import { contextAt, type EntryRequests, keptRange, latestCompaction } from "../context/build-context.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
@@ -24,7 +24,7 @@ export interface TurnSettings {
  * await session.append([turnSettings.draft({ tools: ["read", "bash"], policies: { approval: "never" } })]);
  * ```
  */
-export const turnSettings = customEntry<TurnSettings>("sessile.turn", (data) => {
+export const turnSettings = ownEntry<TurnSettings>("sessile.turn", (data) => {
   if (!isRecord(data)) throw new TypeError("turn settings: expected an object");
   const { tools, policies } = data;
   const names = Array.isArray(tools)
@@ -40,7 +40,7 @@ export const turnSettings = customEntry<TurnSettings>("sessile.turn", (data) => 
  * The entry type for the start of a tool call. After a crash it distinguishes a call that may have had
  * effects from one that did not start.
  */
-export const toolStarted = customEntry<{ readonly toolCallId: string }>("sessile.tool_started", (data) => {
+export const toolStarted = ownEntry<{ readonly toolCallId: string }>("sessile.tool_started", (data) => {
   if (!isRecord(data) || typeof data.toolCallId !== "string")
     throw new TypeError("tool started: expected a toolCallId");
   return { toolCallId: data.toolCallId };

@@ -12,7 +12,8 @@ import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
 import { originalsOf } from "./erase-originals.js";
-import { type DerivedEntry, type ErasurePlan, planErasure } from "./erase-plan.js";
+import type { DerivedEntry } from "./erase-links.js";
+import { type ErasurePlan, planErasure } from "./erase-plan.js";
 import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
 

@@ -16,7 +16,7 @@ import { text } from "../../arbitraries/values.js";
 const item = customEntry("sessile.test.item", (data) => data as string);
 const place = { partition: "test", key: "a" };
 
-const handlesOn = (sessions: SessionStore, maxOpen = 64) => new SessionHandles("test", { sessions, maxOpen });
+const handlesOn = (sessions: SessionStore, maxOpen = 64) => new SessionHandles("langgraph", { sessions, maxOpen });
 
 /** A plan that appends these items behind the leaf. */
 const plan =
@@ -37,7 +37,7 @@ describe("appends", () => {
     expect(await handles.append({ partition: "test", key: "user/1" }, plan("one", "two"))).toBe(2);
     const session = await sessions.open("x.user_2f1", { partition: "test" });
     const [first, ...rest] = await session.path();
-    expect(first).toMatchObject({ customType: "sessile.test.key", data: { key: "user/1" } });
+    expect(first).toMatchObject({ customType: "sessile.langgraph.key", data: { key: "user/1" } });
     expect(rest.map((entry) => item.read(entry))).toEqual(["one", "two"]);
     expect((await session.context()).items).toEqual([]);
   });

@@ -17,7 +17,7 @@ it("two processes on one key lose nothing and double nothing", async () => {
     startProcess(process.execPath, [program(), dir, name, "60", "10"]),
   );
   expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0]);
-  const handles = new SessionHandles("test", { sessions: fileSessionStore({ dir }), maxOpen: 1 });
+  const handles = new SessionHandles("langgraph", { sessions: fileSessionStore({ dir }), maxOpen: 1 });
   onTestFinished(() => handles.close());
   await handles.read({ partition: "test", key: "one/key" }, async (session) => {
     const path = (await session?.path()) ?? [];

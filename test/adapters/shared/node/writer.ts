@@ -5,7 +5,7 @@ import { fileSessionStore } from "../../../../src/session/node/index.js";
 
 const [dir = "", name = "", count = "0", atATime = "1"] = process.argv.slice(2);
 const item = customEntry("sessile.test.item", (data) => data as string);
-const handles = new SessionHandles("test", { sessions: fileSessionStore({ dir }), maxOpen: 64 });
+const handles = new SessionHandles("langgraph", { sessions: fileSessionStore({ dir }), maxOpen: 64 });
 
 for (let from = 0; from < Number(count); from += Number(atATime)) {
   await Promise.all(

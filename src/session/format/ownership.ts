@@ -1,0 +1,364 @@
+/**
+ * The table of ownership: for each entry type, those of this library's adapters and imports included, which members
+ * are text, and of which entries it is. Tombstones and the plan of an erasure derive from it; only they load it.
+ */
+
+import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import type { EntryMap, EntryType, SessionEntry } from "../api/entries.js";
+import { bareParcel, bareUiMessage, bareValue, erasedText, parcelValue } from "./erased-values.js";
+
+/**
+ * What a tombstone has of a member: it as it is; nothing; `[erased]`; or what a function makes of it, which must
+ * be idempotent.
+ */
+type MemberRule<V> =
+  | "kept"
+  | (undefined extends V ? "dropped" : never)
+  | (string extends V ? "text" : never)
+  | ((value: Exclude<V, undefined>) => V);
+
+/** Entries of which another one is. A path such as `data.entryId` names a member of the other one. */
+export type Source =
+  /** The entries that a member names: an id, or ids anywhere in it. */
+  | { readonly id: string }
+  /** The entries that have the resource. */
+  | { readonly resource: string }
+  /** The entry with the tool call. */
+  | { readonly call: string }
+  /** The reply or the message that begins with the entry. */
+  | { readonly reply: string }
+  /** Entries of the type that have the same value there. */
+  | { readonly same: string }
+  /** The entries that a function names. */
+  | { readonly ids: (entry: SessionEntry) => readonly string[] }
+  | Relation;
+
+/**
+ * - `firstMessage`: messages of a person with none above.
+ * - `replyBefore`: the reply above.
+ * - `sinceSame`: entries above, up to the one before of the same type.
+ * - `above`: all entries above.
+ * - `covered`: those that a compaction replaces, and the instructions that it repeats.
+ * - `abandoned`: those of the branch that a summary is of.
+ * - `anything`: any entry of the session.
+ */
+export type Relation =
+  | "firstMessage"
+  | "replyBefore"
+  | "sinceSame"
+  | "above"
+  | "covered"
+  | "abandoned"
+  | "anything";
+
+/** The kinds of entries that an erasure reports and does not make. */
+export type DerivedKind =
+  | "compaction"
+  | "branch_summary"
+  | "memory"
+  | "tool_result"
+  | "observation"
+  | "revert"
+  | "import"
+  | "copy"
+  | "custom";
+
+/** Of which entries an entry is. */
+export interface Ownership {
+  /** It repeats or describes them, and nothing else needs its text: it is erased with any of them. */
+  readonly erasedWith?: readonly Source[];
+  /** It may have content of them: it is reported. */
+  readonly derived?: { readonly kind: DerivedKind; readonly from: readonly Source[] };
+}
+
+interface EntryRow<F> extends Ownership {
+  readonly members: { readonly [K in keyof F]-?: MemberRule<F[K]> };
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** The row of a custom type. Its data are text, but for what a tombstone keeps. */
+export interface CustomRow extends Ownership {
+  /** The data of a tombstone: ids, and what a reader needs to load. Idempotent. @default none */
+  readonly keeps?: (data: Data) => unknown;
+  /** Whether it is a message of a person. */
+  readonly isOfPerson?: (data: Data) => boolean;
+  /** Ids of entries that have its text. */
+  readonly holds?: (data: Data) => readonly string[];
+  /** It may repeat a text of any other entry: it is reported as a copy if it does. */
+  readonly mayQuote?: true;
+}
+
+type EntryRows = { readonly [T in EntryType]: EntryRow<EntryMap[T]> };
+
+const noText: CustomRow = { keeps: (data) => data };
+const ofImport = { derived: { kind: "import", from: ["anything"] } } as const satisfies CustomRow;
+
+/** The entry types. The order of the members is that of a tombstone. */
+export const entryOwnership: EntryRows = {
+  message: {
+    members: { message: erasedMessage },
+    derived: { kind: "tool_result", from: [{ call: "message.toolCallId" }] },
+  },
+  thinking_level_change: { members: { thinkingLevel: "kept" } },
+  model_change: { members: { provider: "kept", modelId: "kept" } },
+  compaction: {
+    members: {
+      summary: "text",
+      firstKeptEntryId: "kept",
+      tokensBefore: "kept",
+      fromHook: "kept",
+      usage: countsOf,
+      retain: "kept",
+      strategy: "kept",
+      model: ({ provider, modelId }) => ({ provider, modelId }),
+      details: "dropped",
+      systemMessage: "dropped",
+    },
+    derived: { kind: "compaction", from: ["covered"] },
+  },
+  branch_summary: {
+    members: { fromId: "kept", summary: "text", fromHook: "kept", usage: countsOf, details: "dropped" },
+    derived: { kind: "branch_summary", from: ["abandoned"] },
+  },
+  // The data have a row by their custom type.
+  custom: {
+    members: { customType: "kept", data: "dropped" },
+    derived: { kind: "custom", from: [{ id: "data" }] },
+  },
+  custom_message: {
+    members: { customType: "kept", content: "text", display: "kept", details: "dropped" },
+    derived: { kind: "custom", from: [{ id: "details" }] },
+  },
+  label: { members: { targetId: "kept", label: "dropped" }, erasedWith: [{ id: "targetId" }] },
+  session_info: {
+    members: {
+      archivedAt: "kept",
+      name: "dropped",
+      title: "dropped",
+      slug: "dropped",
+      share: "dropped",
+      permission: "dropped",
+      stats: "dropped",
+    },
+    erasedWith: ["firstMessage"],
+  },
+  usage: {
+    members: { kind: "kept", provider: "kept", model: "kept", usage: countsOf, note: "dropped" },
+  },
+  context_edit: {
+    members: {
+      targetId: "kept",
+      replacement: (replacement) => replacement && { content: erasedContent(replacement.content) },
+    },
+    erasedWith: [{ id: "targetId" }],
+  },
+  message_update: {
+    members: { targetId: "kept", message: erasedMessage },
+    erasedWith: [{ id: "targetId" }],
+  },
+  part_update: {
+    members: {
+      targetId: "kept",
+      index: "kept",
+      part: (part) => (part.type === "toolCall" ? bareCall(part) : { type: "text", text: erasedText }),
+    },
+    erasedWith: [{ id: "targetId" }],
+  },
+  leaf: { members: { targetId: "kept", name: "dropped" }, erasedWith: [{ id: "targetId" }] },
+  context_pin: { members: { targetId: "kept", pinned: "kept" } },
+  revert: {
+    members: { targetId: "kept", partId: "kept", undone: "kept", snapshot: "dropped", diff: "dropped" },
+    derived: { kind: "revert", from: [{ id: "targetId" }] },
+  },
+  resource_view: {
+    members: { resourceId: "kept", reason: "dropped" },
+    erasedWith: [{ resource: "resourceId" }, "replyBefore"],
+  },
+  resource_observation: {
+    members: { resourceId: "kept", text: "text" },
+    derived: { kind: "observation", from: [{ resource: "resourceId" }] },
+  },
+};
+
+const ofMemory = { derived: { kind: "memory", from: ["above"] } } as const satisfies CustomRow;
+
+/** The custom types that this library writes. A type without a row does not compile: see {@link ownEntry}. */
+export const customOwnership = {
+  "sessile.turn": {},
+  "sessile.tool_started": noText,
+  "sessile.subagent": noText,
+  "sessile.lost": noText,
+  "sessile.removed": noText,
+  "sessile.memory": ofMemory,
+  "sessile.memory.prompt": ofMemory,
+  // Imports: the original files, whose blobs have every text of it, and lines of them; entries that repeat others.
+  "sessile.foreign": ofImport,
+  "sessile.foreign_line": ofImport,
+  "sessile.queued": ofImport,
+  "sessile.user_event": ofImport,
+  "sessile.instructions": {},
+  "sessile.api_error": {},
+  "sessile.command": {},
+  "sessile.unreadable": {},
+  "opencode.error": {},
+  "sessile.ai-sdk.key": noText,
+  "sessile.ai-sdk.message": {
+    // The digest is of the text.
+    keeps: ({ id, message }) => ({ id, sha256: "", message: bareParcel(message, bareUiMessage) }),
+    isOfPerson: ({ message }) => {
+      const value = parcelValue(message);
+      return isRecord(value) && value.role === "user";
+    },
+    // A message after an edit of an earlier one is another entry.
+    erasedWith: [{ same: "data.sha256" }],
+  },
+  "sessile.ai-sdk.ui": {
+    keeps: ({ messageId, entryId, noStep }) => defined({ messageId, entryId, noStep }),
+    erasedWith: [{ reply: "data.entryId" }],
+  },
+  "sessile.openai-agents.key": noText,
+  "sessile.openai-agents.item": { keeps: ({ item }) => ({ item: bareParcel(item) }), mayQuote: true },
+  "sessile.openai-agents.clear": noText,
+  "sessile.openai-agents.operation": noText,
+  "sessile.claude-agent.key": noText,
+  "sessile.claude-agent.entry": {
+    keeps: ({ entry }) => ({ entry: bareParcel(entry) }),
+    derived: { kind: "custom", from: [{ ids: transcriptIds }] },
+    mayQuote: true,
+  },
+  "sessile.claude-agent.summary": { erasedWith: ["sinceSame"] },
+  "sessile.langgraph.key": noText,
+  "sessile.langgraph.value": { keeps: bareChannelValue, mayQuote: true },
+  // All that they have are ids of values.
+  "sessile.langgraph.checkpoint": {
+    keeps: (data) => data,
+    holds: ({ metadata, values }) => stringsIn([metadata, values]),
+  },
+  "sessile.langgraph.write": { keeps: (data) => data, holds: ({ value }) => stringsIn(value) },
+} as const satisfies Readonly<Record<string, CustomRow>>;
+
+/** A custom type of this library. */
+export type OwnCustomType = keyof typeof customOwnership;
+
+/** The row of an entry's type; that of all custom entries for another program's type. */
+export function ownershipOf(entry: SessionEntry): Ownership & Partial<CustomRow> {
+  return (entry.type === "custom" && customRowOf(entry.customType)) || entryOwnership[entry.type];
+}
+
+function customRowOf(customType: string): CustomRow | undefined {
+  return Object.hasOwn(customOwnership, customType) ? customOwnership[customType as OwnCustomType] : undefined;
+}
+
+/** The fields of an entry's type as a tombstone has them. */
+export function bareFields(entry: SessionEntry): Data {
+  const rules = entryOwnership[entry.type].members as Readonly<Record<string, MemberRule<unknown>>>;
+  const bare: Record<string, unknown> = {};
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = (entry as unknown as Data)[name];
+    if (value === undefined || rule === "dropped") continue;
+    if (rule === "kept") bare[name] = value;
+    else bare[name] = rule === "text" ? erasedText : rule(value);
+  }
+  const keeps = entry.type === "custom" ? customRowOf(entry.customType)?.keeps : undefined;
+  const data = keeps && entry.type === "custom" && isRecord(entry.data) ? keeps(entry.data) : undefined;
+  return defined({ ...bare, data });
+}
+
+/** The member at a path such as `data.entryId`. */
+export function memberAt(entry: SessionEntry, path: string): unknown {
+  let value: unknown = entry;
+  for (const key of path.split(".")) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return value;
+}
+
+/** Every string in a value. */
+export function stringsIn(value: unknown): readonly string[] {
+  const found: string[] = [];
+  for (const open = [value]; open.length > 0; ) {
+    const next = open.pop();
+    if (typeof next === "string") found.push(next);
+    else if (typeof next === "object" && next !== null) for (const member of Object.values(next)) open.push(member);
+  }
+  return found;
+}
+
+/** Entries of a transcript's lines that a line names, but for those before it. */
+function transcriptIds(entry: SessionEntry): readonly string[] {
+  const line = parcelValue(memberAt(entry, "data.entry"));
+  if (!isRecord(line)) return [];
+  const { uuid: _uuid, parentUuid: _parent, logicalParentUuid: _logical, ...rest } = line;
+  return stringsIn(rest).flatMap((text) => (/^[\w-]{8,64}$/.test(text) ? [`u/${text}`] : []));
+}
+
+/** A list has ids of its items. Bytes have any form: JSON, which each serializer reads, takes their place. */
+function bareChannelValue(data: Data): unknown {
+  if (Array.isArray(data.list)) return data;
+  if (data.bytes !== undefined) return { type: "json", value: { v: erasedText } };
+  return { type: data.type, value: bareParcel(data.value) };
+}
+
+/** The message without its content. Calls and results keep their ids, so that they stay pairs. */
+function erasedMessage(message: Message): Message {
+  const { role, timestamp } = message;
+  switch (role) {
+    case "user":
+      return { role, content: erasedText, timestamp };
+    case "system":
+      return { role, content: erasedText, timestamp };
+    case "assistant": {
+      const { api, provider, model, usage, stopReason, summary } = message;
+      const content = erasedContent(message.content) as AssistantMessage["content"];
+      const counts = usage && countsOf(usage);
+      return defined({ role, content, api, provider, model, usage: counts, stopReason, summary, timestamp });
+    }
+    case "toolResult": {
+      const { toolCallId, toolName, isError, usage } = message;
+      const content = [{ type: "text", text: erasedText }] as const;
+      const counts = usage && countsOf(usage);
+      return defined({ role, toolCallId, toolName, content, usage: counts, isError, timestamp });
+    }
+    case "bashExecution": {
+      const { exitCode, cancelled, truncated, excludeFromContext } = message;
+      const bare = { role, command: erasedText, output: "", exitCode, cancelled, truncated };
+      return defined({ ...bare, excludeFromContext, timestamp });
+    }
+    case "custom": {
+      const { customType, display } = message;
+      return { role, customType, content: erasedText, display, timestamp };
+    }
+  }
+}
+
+/** A text for all blocks but calls, which keep their places. */
+function erasedContent(content: string | readonly unknown[]): string | readonly unknown[] {
+  if (typeof content === "string") return erasedText;
+  const calls = content.filter(isCall).map(bareCall);
+  return calls.length > 0 && calls.length === content.length
+    ? calls
+    : [{ type: "text", text: erasedText }, ...calls];
+}
+
+/** Whether a block is a tool call. */
+export function isCall(block: unknown): block is ToolCall {
+  return isRecord(block) && block.type === "toolCall" && typeof block.id === "string";
+}
+
+function bareCall({ id, name, namespace }: ToolCall): ToolCall {
+  return defined({ type: "toolCall", id, name, arguments: {}, namespace });
+}
+
+function countsOf(usage: Usage): Usage {
+  const { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens, cost } = usage;
+  const numbers = { input, output, cacheRead, cacheWrite, cacheWrite1h, totalTokens };
+  if (cost === undefined) return defined(numbers);
+  const { input: sent, output: made, cacheRead: read, cacheWrite: written, total } = cost;
+  const sums = { input: sent, output: made, cacheRead: read, cacheWrite: written, total };
+  return defined({ ...numbers, cost: sums });
+}
+
+/** The object without absent members. */
+export function defined<T extends object>(value: { readonly [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
+}
