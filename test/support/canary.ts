@@ -24,6 +24,11 @@ function formsIn(bytes: Uint8Array, text = canary): readonly string[] {
   return formsOf(text).filter((form) => searched.includes(form));
 }
 
+/** Whether bytes contain the canary in any form. */
+export function bytesWithCanary(bytes: Uint8Array, text = canary): boolean {
+  return formsIn(bytes, text).length > 0;
+}
+
 /** The files below a directory whose bytes, or whose names, contain the canary in any form. */
 export function filesWithCanary(directory: string, text = canary): readonly string[] {
   const found: string[] = [];

@@ -3,9 +3,10 @@
 import { SessileError } from "../../errors/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Session } from "../../session/index.js";
-import { ownEntry } from "../../session/internal.js";
+import { erasureOf, ownEntry } from "../../session/internal.js";
 import { entryId, textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel } from "../shared/parcels.js";
+import { messageDigest } from "./chat-files.js";
 
 /** The data of an entry of a message. */
 export interface StoredMessage {
@@ -80,6 +81,30 @@ export function newestEndOf(session: Session, id: string): string {
     if (session.tree.path(leaf.id).some((node) => node.id === id))
       return messageAtOrBefore(session, leaf.id) ?? id;
   return id;
+}
+
+/**
+ * The erased message after another one that a load shows as the message of this digest: its own id is a digest of
+ * what it was.
+ */
+export async function erasedAfter(
+  session: Session,
+  before: string | null,
+  sha256: string,
+): Promise<string | undefined> {
+  const open = [...session.tree.children(before)];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (!isMessageId(node.id)) {
+      for (const child of session.tree.children(node.id)) open.push(child);
+      continue;
+    }
+    const entry = await session.entry(node.id);
+    if (entry === undefined || erasureOf(entry) === undefined) continue;
+    const parcel = stored.read(entry)?.message;
+    if (parcel !== undefined && "v" in parcel && messageDigest(parcel.v, new Map()) === sha256)
+      return node.id;
+  }
+  return undefined;
 }
 
 /** The error of a save after another leaf than the caller loaded. */

@@ -23,6 +23,7 @@ import {
 } from "./chat-files.js";
 import {
   chatConflict,
+  erasedAfter,
   isMessageId,
   leafMessageOf,
   messageBefore,
@@ -249,10 +250,15 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     const drafts: EntryDraft[] = [];
     for (const { packed, addressed, ...message } of taken) {
       const sha256 = addressed === undefined ? message.sha256 : messageDigest(addressed, known);
-      leafId = messageEntryId(leafId, sha256);
-      if (drafts.length === 0 && session?.tree.has(leafId) === true) {
-        parent = leafId;
-        continue;
+      const before: string | null = leafId;
+      leafId = messageEntryId(before, sha256);
+      if (drafts.length === 0 && session !== undefined) {
+        const known: string | undefined = session.tree.has(leafId) ? leafId : await erasedAfter(session, before, sha256);
+        if (known !== undefined) {
+          leafId = known;
+          parent = known;
+          continue;
+        }
       }
       const id = isRecord(packed.json) ? packed.json.id : undefined;
       const draft = stored.draft({
@@ -267,7 +273,8 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     if (leafId === leaf) return { drafts: [], done };
     if (after !== undefined && after !== leaf) throw chatConflict(after, leaf);
     if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
-    const title = session?.info.title ?? session?.info.name ?? titleOf(taken);
+    // Not of a message that the chat has: its text may be erased, and the page may still have it.
+    const title = titleOf(taken, taken.length - drafts.length);
     const isTitled =
       title === undefined || session?.info.title !== undefined || session?.info.name !== undefined;
     return {
@@ -388,9 +395,11 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   }
 }
 
-/** The first text of the user, or the names of the files. */
-function titleOf(taken: readonly TakenMessage[]): string | undefined {
-  const first = taken.map(({ packed }) => packed.json).find((json) => isRecord(json) && json.role === "user");
+/** The first text of the user, or the names of the files; undefined if it stands before the new messages. */
+function titleOf(taken: readonly TakenMessage[], firstNew: number): string | undefined {
+  const all = taken.map(({ packed }) => packed.json);
+  const at = all.findIndex((json) => isRecord(json) && json.role === "user");
+  const first = at < firstNew ? undefined : all[at];
   return previewOf(
     partsOf(first).map((part) => {
       if (!isRecord(part)) return {};

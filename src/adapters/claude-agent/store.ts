@@ -4,7 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
 import { isRecord } from "../../internal/shape.js";
-import type { EntryDraft, Session } from "../../session/index.js";
+import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { erasureOf, ownEntry } from "../../session/internal.js";
 import { SessionHandles, type SessionPlace } from "../shared/handles.js";
 import { entryId } from "../shared/ids.js";
@@ -127,7 +127,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
       const summaries: ClaudeSummary[] = [];
       for (const { sessionId, mtime } of await store.listSessions(projectKey)) {
         const data = await handles.read(placeOf({ projectKey, sessionId }), async (session) =>
-          session === undefined ? undefined : lastSummary(session),
+          session === undefined ? undefined : lastSummary(session, { projectKey, sessionId }),
         );
         if (data !== undefined) summaries.push({ sessionId, mtime, data });
       }
@@ -153,7 +153,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
   ): Promise<readonly EntryDraft[]> {
     if (fold === undefined || fresh.length === 0) return [];
     const { sessionId } = key;
-    const known = session === undefined ? undefined : await lastSummary(session);
+    const known = session === undefined ? undefined : await lastSummary(session, key);
     // A transcript of a store without `fold` has no summary: it is folded from its start.
     const earlier = session === undefined || known !== undefined ? [] : await storedLines(session);
     const added = await openLines([...earlier, ...fresh.map(({ parcel }) => parcel)]);
@@ -163,9 +163,14 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
   }
 
   /** The data of the newest summary: the leaf, unless a store without `fold` appended after it. */
-  async function lastSummary(session: Session): Promise<Record<string, unknown> | undefined> {
+  async function lastSummary(
+    session: Session,
+    key: ClaudeSessionKey,
+  ): Promise<Record<string, unknown> | undefined> {
     const { leafId } = session;
     const entry = leafId === null ? undefined : await session.entry(leafId);
+    if (fold !== undefined && entry !== undefined && isErasedSummary(entry))
+      return fold(undefined, key, await openLines(await storedLines(session)), { mtime: Date.now() }).data;
     const stored = entry && summaryEntry.read(entry);
     return stored && ((await parcels.open(stored.summary)) as Record<string, unknown>);
   }
@@ -176,6 +181,11 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
       opened.push(entry as ClaudeEntry);
     return opened;
   }
+}
+
+function isErasedSummary(entry: SessionEntry | UnknownEntry): boolean {
+  const isSummary = entry.type === "custom" && entry.customType === summaryEntry.customType;
+  return isSummary && erasureOf(entry) !== undefined;
 }
 
 /** A line of a transcript, ready to append. */

@@ -13,7 +13,17 @@ type Json = Readonly<Record<string, unknown>>;
 /** Members that identify or classify: they stay if they are no containers. */
 const identifying: ReadonlySet<string> = new Set([
   ...["type", "role", "id", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "agentId", "timestamp"],
-  ...["callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "status", "state", "isError", "is_error"],
+  ...[
+    "callId",
+    "call_id",
+    "toolCallId",
+    "tool_call_id",
+    "tool_use_id",
+    "status",
+    "state",
+    "isError",
+    "is_error",
+  ],
   ...["model", "stop_reason", "subtype", "isSidechain", "isMeta", "isCompactSummary", "userType", "version"],
   ...["cwd", "lc", "v", "ts", "source", "step", "index"],
 ]);
@@ -25,7 +35,8 @@ const containers: ReadonlySet<string> = new Set(["message", "kwargs", "data", "o
 const lists: ReadonlySet<string> = new Set(["content", "output", "parts", "tool_calls", "messages"]);
 const texts: ReadonlySet<string> = new Set(["text", "content", "output"]);
 const inputs: ReadonlySet<string> = new Set(["arguments", "args", "input"]);
-const callIds = ["callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "id"] as const;
+/** Members of calls and results: a name beside one is that of a tool. */
+const ofCalls = [...inputs, "callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id"];
 
 /**
  * A value of a framework without its texts: a message, an item, a line of a transcript, the value of a channel.
@@ -49,7 +60,7 @@ function bareRecord(value: Json): Json {
 }
 
 function bareMember(owner: Json, key: string, member: unknown): unknown {
-  if (key === "name") return callIds.some((id) => typeof owner[id] === "string") ? textOrNone(member) : undefined;
+  if (key === "name") return ofCalls.some((name) => name in owner) ? textOrNone(member) : undefined;
   if (inputs.has(key)) return typeof member === "string" ? "{}" : {};
   if (texts.has(key) && typeof member === "string") return erasedText;
   if (lists.has(key) && Array.isArray(member)) return bareBlocks(member, texts.has(key));

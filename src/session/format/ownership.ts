@@ -6,7 +6,7 @@
 import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryMap, EntryType, SessionEntry } from "../api/entries.js";
-import { bareParcel, bareUiMessage, bareValue, erasedText, parcelValue } from "./erased-values.js";
+import { bareParcel, bareUiMessage, erasedText, parcelValue } from "./erased-values.js";
 
 /**
  * What a tombstone has of a member: it as it is; nothing; `[erased]`; or what a function makes of it, which must
@@ -248,7 +248,9 @@ export function ownershipOf(entry: SessionEntry): Ownership & Partial<CustomRow>
 }
 
 function customRowOf(customType: string): CustomRow | undefined {
-  return Object.hasOwn(customOwnership, customType) ? customOwnership[customType as OwnCustomType] : undefined;
+  return Object.hasOwn(customOwnership, customType)
+    ? customOwnership[customType as OwnCustomType]
+    : undefined;
 }
 
 /** The fields of an entry's type as a tombstone has them. */
@@ -269,7 +271,8 @@ export function bareFields(entry: SessionEntry): Data {
 /** The member at a path such as `data.entryId`. */
 export function memberAt(entry: SessionEntry, path: string): unknown {
   let value: unknown = entry;
-  for (const key of path.split(".")) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  for (const key of path.split("."))
+    value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value;
 }
 
@@ -279,7 +282,8 @@ export function stringsIn(value: unknown): readonly string[] {
   for (const open = [value]; open.length > 0; ) {
     const next = open.pop();
     if (typeof next === "string") found.push(next);
-    else if (typeof next === "object" && next !== null) for (const member of Object.values(next)) open.push(member);
+    else if (typeof next === "object" && next !== null)
+      for (const member of Object.values(next)) open.push(member);
   }
   return found;
 }

@@ -2,7 +2,7 @@
 
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import { ownEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import { type EntryMap, ownEntry, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
 import { contextAt, type EntryRequests, keptRange, latestCompaction } from "../context/build-context.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";

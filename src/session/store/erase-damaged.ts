@@ -76,7 +76,11 @@ function idOfWhole(line: Uint8Array, isJoined: boolean): string | undefined {
 
 function startsIn(line: Uint8Array): readonly number[] {
   const starts: number[] = [];
-  for (let at = line.indexOf(startBytes[0] as number); at >= 0; at = line.indexOf(startBytes[0] as number, at + 1)) {
+  for (
+    let at = line.indexOf(startBytes[0] as number);
+    at >= 0;
+    at = line.indexOf(startBytes[0] as number, at + 1)
+  ) {
     // A value within a truncated line is a copy of an entry, and not an entry of this session.
     if (at > 0 && ":,[".includes(String.fromCharCode(line[at - 1] as number))) continue;
     if (startBytes.some((byte, index) => line[at + index] !== byte)) continue;
@@ -187,7 +191,8 @@ async function withErasedText(
   };
   for (const line of others()) search(line);
   for (let at = 0; at < changed.length; at += chunkSize)
-    for (const line of await log.readAt(changed.slice(at, at + chunkSize))) if (line !== undefined) search(line);
+    for (const line of await log.readAt(changed.slice(at, at + chunkSize)))
+      if (line !== undefined) search(line);
   return found;
 }
 

@@ -96,7 +96,10 @@ export class ErasureLinks {
     const { erasedWith = [], derived, isOfPerson, holds, mayQuote } = ownershipOf(entry);
     const isErased = erasureOf(entry) !== undefined;
     for (const key of keysIn(entry)) append(this.#keys, row, key);
-    if (erasedWith.length > 0 && (isErased || hasText(entry, entry.type === "session_info" ? "names" : "body")))
+    if (
+      erasedWith.length > 0 &&
+      (isErased || hasText(entry, entry.type === "session_info" ? "names" : "body"))
+    )
       for (const source of erasedWith) this.#depend(entry, { row, kind: undefined }, source);
     if (derived !== undefined && !isErased)
       for (const source of derived.from) this.#depend(entry, { row, kind: derived.kind }, source);
@@ -114,7 +117,9 @@ export class ErasureLinks {
     if (typeof source === "string") {
       const { type } = entry;
       const namedId =
-        (type === "compaction" && entry.firstKeptEntryId) || (type === "branch_summary" && entry.fromId) || "";
+        (type === "compaction" && entry.firstKeptEntryId) ||
+        (type === "branch_summary" && entry.fromId) ||
+        "";
       const customType = type === "custom" ? entry.customType : "";
       this.#placed.push({ ...dependent, relation: source, entry: { type, namedId, customType } });
     } else if ("reply" in source) {
@@ -215,7 +220,8 @@ export class ErasureLinks {
     for (const { row, relation, entry } of this.#placed) {
       if (relation === "replyBefore") {
         let at = rows.parent(row);
-        while (at !== noRow && rows.kind(at) !== "message/assistant" && !this.#isOfPerson(at)) at = rows.parent(at);
+        while (at !== noRow && rows.kind(at) !== "message/assistant" && !this.#isOfPerson(at))
+          at = rows.parent(at);
         if (at !== noRow) append(found, at, row);
       } else if (relation === "sinceSame") {
         for (let at = rows.parent(row); at !== noRow; at = rows.parent(at)) {
@@ -244,7 +250,8 @@ export class ErasureLinks {
       for (let row = open.pop(); row !== undefined; row = open.pop()) {
         for (const dependent of this.#dependentsOf(row))
           if (dependent.kind !== undefined) add(dependent.row, dependent.kind, sourcesOf(row));
-        if (isErased.has(row)) for (const id of this.#held.get(row) ?? []) add(rows.row(id), "copy", sourcesOf(row));
+        if (isErased.has(row))
+          for (const id of this.#held.get(row) ?? []) add(rows.row(id), "copy", sourcesOf(row));
       }
     };
     follow();
@@ -258,7 +265,12 @@ export class ErasureLinks {
       if (relation === "anything") imports.push([row, { entryId: rows.id(row), kind, from: all }]);
       else {
         const sources = above.of(relation, row, rows.row(entry.namedId));
-        if (sources.length > 0) add(row, kind, sources.flatMap((each) => [...sourcesOf(each)]));
+        if (sources.length > 0)
+          add(
+            row,
+            kind,
+            sources.flatMap((each) => [...sourcesOf(each)]),
+          );
       }
     }
     follow();
@@ -300,7 +312,11 @@ class MarkedAbove {
 
   #above(row: number): readonly number[] {
     const found: number[] = [];
-    for (let at = this.#nearestOf(this.#rows.parent(row)); at !== noRow; at = this.#nearestOf(this.#rows.parent(at)))
+    for (
+      let at = this.#nearestOf(this.#rows.parent(row));
+      at !== noRow;
+      at = this.#nearestOf(this.#rows.parent(at))
+    )
       found.push(at);
     return found.reverse();
   }
@@ -347,7 +363,10 @@ function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
 }
 
 /** The keys of the entries that a source of an entry means. */
-function keysOf(entry: SessionEntry, source: Exclude<Source, Relation | { readonly reply: string }>): string[] {
+function keysOf(
+  entry: SessionEntry,
+  source: Exclude<Source, Relation | { readonly reply: string }>,
+): string[] {
   if ("ids" in source) return source.ids(entry).map((id) => idKey + id);
   if ("id" in source) return stringsIn(memberAt(entry, source.id)).map((id) => idKey + id);
   if ("resource" in source) return stringsIn(memberAt(entry, source.resource)).map((id) => `resource ${id}`);
@@ -368,7 +387,8 @@ function* keysIn(entry: SessionEntry): Generator<string> {
     const value = open.pop();
     if (Array.isArray(value)) for (const item of value) open.push(item);
     if (!isRecord(value)) continue;
-    if (typeof value.resourceId === "string" && value !== (entry as unknown)) yield `resource ${value.resourceId}`;
+    if (typeof value.resourceId === "string" && value !== (entry as unknown))
+      yield `resource ${value.resourceId}`;
     if (isCall(value) && entry.type !== "custom") yield `call ${value.id}`;
     for (const member of Object.values(value)) open.push(member);
   }

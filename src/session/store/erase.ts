@@ -10,9 +10,9 @@ import type { LiveSession } from "../runtime/session.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
+import type { DerivedEntry } from "./erase-links.js";
 import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
 import { originalsOf } from "./erase-originals.js";
-import type { DerivedEntry } from "./erase-links.js";
 import { type ErasurePlan, planErasure } from "./erase-plan.js";
 import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
@@ -25,8 +25,9 @@ export interface EraseOptions {
   readonly partition?: string;
   /**
    * Whether to erase the entries in forks too: sessions that name this one as their parent, and theirs, in
-   * every partition that the backend lists. Sessions whose parent was deleted, and copies of the file under
-   * its id, are read, and count if they have the entries. @default false
+   * every partition that the backend lists. The sessions that this one was forked from and their other forks,
+   * sessions whose parent was deleted, and copies of the file under its id are read, and count if they have
+   * the entries. @default false
    */
   readonly forks?: boolean;
   /**
@@ -150,13 +151,18 @@ export async function eraseEntries(
   });
   if (options.forks === true) {
     const [{ id, location }] = done as [ErasedSession];
-    const { forks, orphans } = await forksOf(current, { partition, id, location }, notes);
+    const source = { partition, id, location, parentSession: header.parentSession };
+    const { forks, orphans } = await forksOf(current, source, notes);
     const choose = (fork: LiveSession) => withTimes(fork, requested, times);
     for (const fork of forks) await eraseIn(fork, choose);
     for (const fork of orphans)
       if (await hasAny(current.backend, fork, notes, choose)) await eraseIn(fork, choose);
   } else {
     notes.add("forks of the session (see `forks`)");
+    if (header.parentSession !== undefined)
+      notes.add(
+        `session ${header.parentSession}, if this one is its fork, and its other forks (see \`forks\`)`,
+      );
   }
   await eraseOriginals(partition, header);
   const { blobs, note } = await eraseNamed(current, refs, partition, options);
@@ -266,17 +272,18 @@ async function hasAny(
 type Fork = Target & { readonly parentSession: string };
 
 /**
- * The forks of a session, and their forks, each once; apart from them the forks of sessions that the store
- * does not have, such as deleted ones, which may have been forks too, and their forks, and copies of the
- * session's file under its id.
+ * The forks of a session, and their forks, each once; apart from them the sessions that it may be a fork of and
+ * their other forks, the forks of sessions that the store does not have, such as deleted ones, which may have
+ * been forks too, and copies of the session's file under its id.
  */
 async function forksOf(
   store: SessionStore,
-  source: Target,
+  source: Target & { readonly parentSession: string | undefined },
   notes: Set<string>,
 ): Promise<{ readonly forks: readonly Target[]; readonly orphans: readonly Target[] }> {
   const stop = store.on("skipped", ({ location }) => notes.add(`${location}, which cannot be listed`));
   const all: Fork[] = [];
+  const roots: Target[] = [];
   const copies: Target[] = [];
   const names = new Set([source.id]);
   if (store.backend.partitions === undefined)
@@ -289,6 +296,7 @@ async function forksOf(
         if (id === source.id && partition === source.partition && location !== source.location)
           copies.push({ partition, id, location });
         else if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
+        else roots.push({ partition, id, location });
       }
   } finally {
     stop();
@@ -307,11 +315,27 @@ async function forksOf(
     return added;
   };
   const forks = follow([source]);
+  const ancestors: Target[] = [];
+  for (let name = source.parentSession; name !== undefined; ) {
+    const known: string = name;
+    const parents: readonly (Target | Fork)[] = [...all, ...roots].filter((each) => isParent(each, known));
+    const found = parents.filter((each) => !ancestors.includes(each));
+    if (parents.length === 0)
+      notes.add(`session ${known}, of which it is a fork and which this store does not list`);
+    ancestors.push(...found);
+    name = found.flatMap((each) => ("parentSession" in each ? each.parentSession : []))[0];
+  }
+  const relatives = follow(ancestors);
   const lost = all.filter(
     (fork) => !found.has(fork) && !namesIn(fork.parentSession).some((id) => names.has(id)),
   );
   for (const fork of lost) found.add(fork);
-  return { forks, orphans: [...copies, ...lost, ...follow(lost)] };
+  const isSource = ({ id, partition, location }: Target) =>
+    id === source.id && partition === source.partition && location === source.location;
+  const others = [...ancestors, ...relatives, ...copies, ...lost, ...follow(lost)];
+  const seen = new Set<Target>(forks);
+  const orphans = others.filter((each) => !isSource(each) && !seen.has(each) && seen.add(each));
+  return { forks, orphans };
 }
 
 /** The ids that a header may mean by its parent, as {@link isParent} compares them. */

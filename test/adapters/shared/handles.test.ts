@@ -16,7 +16,8 @@ import { text } from "../../arbitraries/values.js";
 const item = customEntry("sessile.test.item", (data) => data as string);
 const place = { partition: "test", key: "a" };
 
-const handlesOn = (sessions: SessionStore, maxOpen = 64) => new SessionHandles("langgraph", { sessions, maxOpen });
+const handlesOn = (sessions: SessionStore, maxOpen = 64) =>
+  new SessionHandles("langgraph", { sessions, maxOpen });
 
 /** A plan that appends these items behind the leaf. */
 const plan =
