@@ -10,7 +10,7 @@ export { entryTypesWith } from "./format/entry-types.js";
 export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";
-export { customOwnership, type OwnCustomType } from "./format/ownership.js";
+export type { OwnCustomType } from "./format/ownership.js";
 export { hidesLetters, isWordAt, rarestPart } from "./format/search-bytes.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
 export { foldCase, parseQuery } from "./format/search-words.js";

@@ -6,6 +6,7 @@
 import { isRecord } from "../../internal/shape.js";
 import type { Erasure, SessionEntry } from "../api/entries.js";
 import {
+  bareFields,
   type DerivedKind,
   isCall,
   memberAt,
@@ -86,7 +87,10 @@ export class ErasureLinks {
   /** Adds the texts of a requested entry. Call it before {@link add}. */
   addTexts(entry: SessionEntry): void {
     if (erasureOf(entry) !== undefined) return;
-    for (const text of stringsIn(entry)) if (text.length >= minCopied) this.#texts.set(text, entry.id);
+    const kept = new Set(stringsIn(bareFields(entry)));
+    const { id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
+    for (const text of stringsIn(fields))
+      if (text.length >= minCopied && !kept.has(text)) this.#texts.set(text, entry.id);
   }
 
   /** Adds an entry. Of messages, only requested ones and results are needed. */
