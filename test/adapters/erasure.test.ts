@@ -47,7 +47,7 @@ async function eraseAll(store: SessionStore, partition: string, ids: readonly st
 describe("chats of the AI SDK", () => {
   const message = (id: string, role: UiMessage["role"], text: string): UiMessage => ({
     ...{ id, role },
-    parts: [{ type: "text", text }],
+    parts: [{ type: "text", text } as UiMessage["parts"][number]],
   });
   const partition = "ai-sdk";
 
