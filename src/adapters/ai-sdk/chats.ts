@@ -253,7 +253,9 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       const before: string | null = leafId;
       leafId = messageEntryId(before, sha256);
       if (drafts.length === 0 && session !== undefined) {
-        const known: string | undefined = session.tree.has(leafId) ? leafId : await erasedAfter(session, before, sha256);
+        const known: string | undefined = session.tree.has(leafId)
+          ? leafId
+          : await erasedAfter(session, before, sha256);
         if (known !== undefined) {
           leafId = known;
           parent = known;
