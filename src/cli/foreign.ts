@@ -1,9 +1,10 @@
 /** Sessions of other agents: found in their homes, and imported without being changed. */
 
-import { open } from "node:fs/promises";
+import { open, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../errors/index.js";
+import { directoryTest } from "../internal/directories.js";
 import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
@@ -33,6 +34,7 @@ export async function findForeign(
 ): Promise<readonly FoundSession[]> {
   const { signal, out } = context;
   const cwd = query.cwd === undefined ? undefined : resolve(context.cwd, query.cwd);
+  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
   const since = query.since?.getTime();
   const dir = textOption(parsed, "dir");
   const homes =
@@ -50,7 +52,7 @@ export async function findForeign(
   for await (const each of joined(sessions)) {
     signal.throwIfAborted();
     out.progress(() => `${found.length} sessions of other agents`);
-    if ((cwd !== undefined && each.cwd !== cwd) || each.modified < (since ?? 0)) continue;
+    if ((isThere !== undefined && !isThere(each.cwd ?? "")) || each.modified < (since ?? 0)) continue;
     found.push({
       ...named(each, context),
       id: each.id,

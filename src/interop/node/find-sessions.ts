@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { integerOption } from "../../internal/arguments.js";
+import { directoryTest } from "../../internal/directories.js";
 import { objectOf, parseJson, textOf } from "../shared/values.js";
 import type { ForeignFormatName } from "../types.js";
 import { type Described, describeSession } from "./describe.js";
@@ -82,7 +83,8 @@ export async function* findSessions(
       return home === undefined ? [] : await sessionsOf(format, home, since);
     }),
   );
-  const sessions = found.flat().filter((session) => cwd === undefined || session.cwd === cwd);
+  const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
+  const sessions = found.flat().filter((session) => isThere === undefined || isThere(session.cwd ?? ""));
   yield* sessions.sort((a, b) => b.modified - a.modified);
 }
 

@@ -160,17 +160,15 @@ export interface SessionLog {
 
 /** A session from {@link SessionBackend.list}. The bytes are valid until the next one is requested. */
 export interface StoredSession {
-  /**
-   * The unique sort key among sessions of the same time: the id, or a name that begins with it. The list
-   * shows the id of the header.
-   */
+  /** The id in the header, by which the session is opened; of a log without a header any name. */
   readonly id: string;
+  /**
+   * The unique sort key among sessions of the same time, for the cursor of a list. @default the id
+   */
+  readonly key?: string;
   /** Lines from the start: the header and at least the first entries. */
   readonly head: readonly Uint8Array[];
-  /**
-   * Lines from the end: at least those of the last 64 KiB that may be a session_info, whole. May overlap with
-   * `head`.
-   */
+  /** The newest session_info, wherever it is, or lines with it as the last one. May overlap with `head`. */
   readonly tail: readonly Uint8Array[];
   /** Milliseconds since 1970. */
   readonly modifiedAt: number;
@@ -184,9 +182,9 @@ export interface StoredSession {
 /** Options of {@link SessionBackend.list}. */
 export interface StoredSessionQuery {
   readonly partition: string;
-  /** Only sessions before this one in the order of the list; see `StoredSession` id and modifiedAt. */
+  /** Only sessions before this one in the order of the list: `modifiedAt`, and `key` or else `id` as `id`. */
   readonly after?: { readonly modifiedAt: number; readonly id: string };
-  /** A hint: the backend may omit sessions of another directory. */
+  /** A hint: the backend may omit sessions of another directory, by path: spellings and links of one are one. */
   readonly cwd?: string;
   /** Called for a skipped possible session, with its location and the reason. */
   readonly skipped?: (location: string, error: SessileError) => void;
@@ -203,7 +201,7 @@ export interface SearchIndexQuery {
   readonly anyOf: readonly (readonly string[])[];
   /** Only sessions modified at or after this time, in milliseconds since 1970. */
   readonly since?: number;
-  /** A hint: the backend may omit sessions of another directory. */
+  /** A hint: the backend may omit sessions of another directory, by path: spellings and links of one are one. */
   readonly cwd?: string;
   readonly signal?: AbortSignal;
 }
@@ -248,6 +246,11 @@ export interface SessionBackend {
       readonly location?: string | undefined;
     },
   ): Promise<SessionLog | undefined>;
+  /**
+   * The path of a project's directory without links, for a new session and for the query of a list. Optional:
+   * without it, links are other directories.
+   */
+  resolveDirectory?(cwd: string): Promise<string>;
   /** Yields sessions by time of modification, newest first, then by id. */
   list(query: StoredSessionQuery): AsyncIterable<StoredSession>;
   /**

@@ -111,6 +111,21 @@ export const listCases = [
     equal(await idsOf(store), ["four", "three", "two", "one"], "ids of all");
   }),
 
+  conformanceCase("list and search find a project by any spelling of its path", async (harness) => {
+    const store = await harness.store();
+    const spellings = { one: "/work/\u00d6l", two: "/work/./O\u0308l/", three: "/work/x/../\u00d6l" };
+    for (const [id, directory] of Object.entries(spellings))
+      await add(harness, store, id, { cwd: directory });
+    await add(harness, store, "four", { cwd: "/work/ol" });
+    for (const directory of Object.values(spellings)) {
+      equal(await idsOf(store, { cwd: directory }), ["three", "two", "one"], `ids of ${directory}`);
+      const hits = await collect(store.search({ text: "first", cwd: directory }));
+      equal([...new Set(hits.map(({ sessionId }) => sessionId))].length, 3, `searched in ${directory}`);
+    }
+    const [summary] = await collect(store.list({ cwd: spellings.one }));
+    equal(summary?.cwd, spellings.three, "the directory as it was given");
+  }),
+
   conformanceCase("list tells archived sessions from active ones", async (harness) => {
     const store = await harness.store();
     for (const id of ["a", "b", "c"]) await add(harness, store, id);

@@ -1,6 +1,6 @@
 /** The backend of sessions in files. */
 
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
@@ -13,13 +13,17 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../api/backend.js";
+import type { SessionHeader } from "../api/entries.js";
+import { headerVersion } from "../format/migrate.js";
+import { clockErrorMs, lastInfo } from "../store/list.js";
 import { remainingOfFiles } from "./erase-lines.js";
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
+import { InfoPlaces, infoSearchBytes } from "./find-info.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { absentPosition } from "./log-position.js";
-import { type HeadTail, headTailBytes, readHeadTail } from "./read-head-tail.js";
+import { headerOfLine, headTailBytes, readHeadTail } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
 
 /** Options that all files of a store share. */
@@ -33,10 +37,14 @@ export interface FileBackendOptions {
 }
 
 interface Found {
-  /** The sort key: the id in the file name, and the path too if another file has the same id and time. */
+  /**
+   * The sort key: the id in the file name, and the path too if another file has the same name and time. The
+   * id of the session is the one in the header, which a list reads last.
+   */
   readonly key: string;
   readonly path: string;
   readonly stat: FileStat;
+  readonly modifiedAt: number;
 }
 
 /** Stores sessions as files below a directory: finds, creates, lists and deletes them. */
@@ -44,6 +52,7 @@ export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
   readonly #directories: DurableDirectories;
   readonly #files: SessionFiles;
+  readonly #infos = new InfoPlaces();
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
@@ -78,7 +87,9 @@ export class FileBackend implements SessionBackend {
   }
 
   async *list(query: StoredSessionQuery): AsyncIterable<StoredSession> {
-    const { files, skipped } = await this.#files.read(query.partition, query.cwd);
+    const { partition, cwd } = query;
+    const directories = cwd === undefined ? undefined : [cwd, await this.resolveDirectory(cwd)];
+    const { files, skipped } = await this.#files.read(partition, directories);
     for (const { path, error } of skipped) query.skipped?.(path, error);
     const found: Found[] = [];
     const yieldIfDue = yieldWhenDue();
@@ -86,8 +97,9 @@ export class FileBackend implements SessionBackend {
       await yieldIfDue();
       query.signal?.throwIfAborted();
       const key = idOfFileName(name);
-      const stat = unlessSkipped(query, path, () => this.#options.fs.lstat(path));
-      if (key !== undefined && stat?.kind === "file") found.push({ key, path, stat });
+      const stat = this.#statOf(path, query);
+      if (key !== undefined && stat?.kind === "file")
+        found.push({ key, path, stat, modifiedAt: modifiedAtOf(stat) });
     }
     found.sort(newestFirst);
     const { after } = query;
@@ -97,18 +109,25 @@ export class FileBackend implements SessionBackend {
         hasSameKey(each, found[at - 1]) || hasSameKey(each, found[at + 1]) ? withPath(each) : each,
       )
       .filter(
-        ({ key, stat: { mtimeMs } }) =>
+        ({ key, modifiedAt }) =>
           after === undefined ||
-          mtimeMs < after.modifiedAt ||
-          (mtimeMs === after.modifiedAt && key < after.id),
+          modifiedAt < after.modifiedAt ||
+          (modifiedAt === after.modifiedAt && key < after.id),
       );
-    const buffer = new Uint8Array(headTailBytes);
+    const buffers = { ends: new Uint8Array(headTailBytes), search: Buffer.allocUnsafe(infoSearchBytes) };
     for (const each of wanted) {
       await yieldIfDue();
       query.signal?.throwIfAborted();
-      const stored = unlessSkipped(query, each.path, () => this.#stored(each, buffer));
+      const stored = await this.#stored(each, buffers, query.signal).catch((error: unknown) =>
+        skip(query, each.path, error),
+      );
       if (stored !== undefined) yield stored;
     }
+  }
+
+  async resolveDirectory(cwd: string): Promise<string> {
+    if (!isAbsolute(cwd)) return cwd;
+    return this.#options.fs.realpath(cwd).catch(() => cwd);
   }
 
   async *partitions(): AsyncIterable<string> {
@@ -116,11 +135,32 @@ export class FileBackend implements SessionBackend {
     yield* await this.#files.partitions();
   }
 
-  #stored(found: Found, buffer: Uint8Array): StoredSession | undefined {
-    const file = this.#options.fs.open(found.path, "read");
+  #statOf(path: string, query: StoredSessionQuery): FileStat | undefined {
+    try {
+      return this.#options.fs.lstat(path);
+    } catch (error) {
+      return skip(query, path, error);
+    }
+  }
+
+  async #stored(
+    { key, path, stat, modifiedAt }: Found,
+    buffers: { readonly ends: Uint8Array; readonly search: Buffer },
+    signal: AbortSignal | undefined,
+  ): Promise<StoredSession | undefined> {
+    const file = this.#options.fs.open(path, "read");
     if (file === undefined) return undefined;
     try {
-      return storedOf(found, readHeadTail(file, found.stat.size, buffer));
+      const { tailAt, ...lines } = readHeadTail(file, stat.size, buffers.ends);
+      const header = headerOf(lines.head);
+      const id = header?.id ?? idOfFileName(basename(path)) ?? key;
+      const stored = { id, key, modifiedAt, size: stat.size, location: path };
+      if (tailAt === 0 || header === undefined) return { ...stored, ...lines };
+      const version = headerVersion(header);
+      if (lastInfo(lines.tail, version) !== undefined) return { ...stored, ...lines };
+      const search = { file, path, stat, end: tailAt, version, signal, buffer: buffers.search };
+      const info = await this.#infos.find(search);
+      return { ...stored, head: lines.head, tail: info === undefined ? [] : [info] };
     } finally {
       file.close();
     }
@@ -192,15 +232,20 @@ export class FileBackend implements SessionBackend {
 }
 
 function newestFirst(a: Found, b: Found): number {
-  return b.stat.mtimeMs - a.stat.mtimeMs || compare(b.key, a.key) || compare(b.path, a.path);
+  return b.modifiedAt - a.modifiedAt || compare(b.key, a.key) || compare(b.path, a.path);
 }
 
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function hasSameKey({ key, stat }: Found, other: Found | undefined): boolean {
-  return other?.key === key && other.stat.mtimeMs === stat.mtimeMs;
+/** A time of modification can be set, to one that has not come yet; the time of that change cannot. */
+function modifiedAtOf({ mtimeMs, ctimeMs }: FileStat): number {
+  return mtimeMs > ctimeMs + clockErrorMs ? ctimeMs : mtimeMs;
+}
+
+function hasSameKey({ key, modifiedAt }: Found, other: Found | undefined): boolean {
+  return other?.key === key && other.modifiedAt === modifiedAt;
 }
 
 /** A space sorts before every character of an id, so that the order stays. */
@@ -208,18 +253,18 @@ function withPath(found: Found): Found {
   return { ...found, key: `${found.key} ${found.path}` };
 }
 
-function storedOf({ key, path, stat }: Found, lines: HeadTail): StoredSession {
-  return { id: key, ...lines, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
+/** Reports a file as skipped, so that the list continues. Throws other errors than the system's. */
+function skip(query: StoredSessionQuery, path: string, cause: unknown): undefined {
+  const error = storageError("list", path, cause);
+  if (!(error instanceof SessileError)) throw cause;
+  query.skipped?.(path, error);
+  return undefined;
 }
 
-/** Reads something of one file. If that fails, reports the file as skipped, and the list continues. */
-function unlessSkipped<T>(query: StoredSessionQuery, path: string, read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (cause) {
-    const error = storageError("list", path, cause);
-    if (!(error instanceof SessileError)) throw cause;
-    query.skipped?.(path, error);
-    return undefined;
+function headerOf(head: readonly Uint8Array[]): SessionHeader | undefined {
+  for (const [index, line] of head.entries()) {
+    const header = headerOfLine(line, index === 0);
+    if (header !== undefined) return header;
   }
+  return undefined;
 }

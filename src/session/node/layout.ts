@@ -6,6 +6,7 @@
 import { basename, dirname, join } from "node:path";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { canonicalPath } from "../../internal/directories.js";
 import { isName, partitionFolder } from "../../internal/ids.js";
 
 /** The directory that holds a partition's projects. */
@@ -30,13 +31,31 @@ export function projectName(cwd: string): string {
   return `--${cut.toWellFormed()}-${crc32Hex(bytes)}--`;
 }
 
-/** The directory names of a project's sessions: this store's, and pi's, which truncates no name. */
-export function projectNames(cwd: string): ReadonlySet<string> {
-  return new Set([projectName(cwd), `--${fullName(cwd)}--`]);
+/**
+ * A test whether a project's directory, by its name, may have sessions of one of these directories: each name
+ * that {@link projectName} makes of any spelling of theirs, and that of pi, which truncates no name.
+ */
+export function projectTest(directories: readonly string[]): (name: string) => boolean {
+  const wanted = directories.map((cwd) => looseName(fullName(canonicalPath(cwd))));
+  return (name) => {
+    const [, stem = "", cut] = /^--(.*?)(-[0-9a-f]{8})?--$/s.exec(name) ?? [];
+    if (stem.includes("..")) return true;
+    if (wanted.includes(looseName(stem + (cut ?? "")))) return true;
+    // The last characters may be parts of ones that were cut.
+    const isCut = cut !== undefined && encodeUtf8(name).length > maxProjectName - 8;
+    return isCut && wanted.some((each) => each.startsWith(looseName(stem).slice(0, -4)));
+  };
+}
+
+/** The same for all names of one path, and seldom for those of two. */
+function looseName(name: string): string {
+  const parts = name.normalize("NFC").toLowerCase().split("-");
+  return parts.filter((part) => part !== "" && part !== ".").join("-");
 }
 
 function fullName(cwd: string): string {
-  return cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
+  // A header may have a NUL, which no file name can have.
+  return cwd.replace(/^[/\\]/, "").replace(/[/\\:\0]/g, "-");
 }
 
 /**

@@ -17,7 +17,10 @@ const maxHeadBytes = 1024 * 1024;
 /** Whole lines from both ends of a file, as a list needs them. */
 export interface HeadTail {
   readonly head: readonly Uint8Array[];
+  /** The lines of the tail that may be a session_info. */
   readonly tail: readonly Uint8Array[];
+  /** The offset of the first whole line of the tail; the size if there is none. */
+  readonly tailAt: number;
 }
 
 /**
@@ -35,7 +38,11 @@ export function readHeadTail(
   // The tail holds the whole of a small file.
   const first =
     tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes, buffer.subarray(tailBytes));
-  return { head: headLines(file, size, first, isUserMessage), tail: infoLines(last, tailStart === 0) };
+  return {
+    head: headLines(file, size, first, isUserMessage),
+    tail: infoLines(last, tailStart === 0),
+    tailAt: tailStart === 0 ? 0 : tailStart + (last.indexOf(10) + 1 || last.length),
+  };
 }
 
 /** The lines at the beginning, at least up to a wanted one. */

@@ -6,7 +6,7 @@ import { partitionOfFolder } from "../../internal/ids.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
-import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
+import { idOfFileName, isOwnFileName, partitionDirectory, projectTest } from "./layout.js";
 import { headerOfLine, readHead } from "./read-head-tail.js";
 
 /** A file that may be a session. */
@@ -61,20 +61,20 @@ export class SessionFiles {
   /**
    * Lists the files of a partition. A project's directory that cannot be read is skipped.
    *
-   * @param cwd skips directories that can only be other projects'
+   * @param directories skips the directories of projects that can have no session of these
    * @throws SessileError STORAGE_FAILED for the partition's own directory
    */
-  async read(partition: string, cwd?: string): Promise<SessionFilesFound> {
+  async read(partition: string, directories?: readonly string[]): Promise<SessionFilesFound> {
     try {
-      return await this.#read(partition, cwd);
+      return await this.#read(partition, directories);
     } catch (error) {
       throw storageError("list", partitionDirectory(this.#dir, partition), error);
     }
   }
 
-  async #read(partition: string, cwd: string | undefined): Promise<SessionFilesFound> {
+  async #read(partition: string, wanted: readonly string[] | undefined): Promise<SessionFilesFound> {
     const base = partitionDirectory(this.#dir, partition);
-    const projects = cwd === undefined ? undefined : projectNames(cwd);
+    const mayHave = wanted === undefined ? undefined : projectTest(wanted);
     const files: SessionFile[] = [];
     const skipped: { path: string; error: SessileError }[] = [];
     const skip = (path: string, error: unknown) => {
@@ -89,7 +89,7 @@ export class SessionFiles {
       const isLog = name.endsWith(".jsonl");
       if (kind === "file" && isLog) files.push({ path, name });
       // A partition is not a project.
-      if (name.startsWith("@") || (name.startsWith("--") && projects?.has(name) === false)) continue;
+      if (name.startsWith("@") || (name.startsWith("--") && mayHave?.(name) === false)) continue;
       if (kind === "directory") directories.push(path);
       else if (kind === "link") links.push(path);
       else if (kind !== "file" && isLog) skip(path, notAFile(path, kind));
@@ -106,7 +106,7 @@ export class SessionFiles {
     for (const directory of [...directories, ...linked]) {
       await inDirectory(directory).catch((error: unknown) => skip(directory, error));
     }
-    if (cwd === undefined) this.#cacheFiles(partition, files);
+    if (wanted === undefined) this.#cacheFiles(partition, files);
     return { files, skipped };
   }
 
@@ -121,8 +121,9 @@ export class SessionFiles {
   }
 
   /**
-   * The path of a session's file: one with the id in its header, else one with the id in its name, whose
-   * header may be damaged. Reads directories only if no cached file has the id.
+   * The path of a session's file: the id is the one in its header, or in its name if the header is damaged.
+   * Of several files it is one that has the id in its name too, not a copy under another name, and the first
+   * by path. Reads directories only if no cached file has the id.
    *
    * @throws SessileError STORAGE_FAILED if the file may be in a directory that cannot be read
    */
@@ -145,25 +146,23 @@ export class SessionFiles {
       if (!this.#isSame(path, except) && this.#headerId(path) === id) return path;
     }
     const { files, skipped } = await this.read(partition);
-    let named: string | undefined;
     let damaged: string | undefined;
-    for (const { path, name } of files) {
-      if (idOfFileName(name) !== id || this.#isSame(path, except)) continue;
+    const byPath = (all: readonly SessionFile[]) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    for (const { path } of byPath(files.filter(({ name }) => idOfFileName(name) === id))) {
+      if (this.#isSame(path, except)) continue;
       const headerId = this.#headerId(path);
       if (headerId === id) return path;
       if (headerId === undefined) damaged ??= path;
-      else named ??= path;
     }
     if (damaged !== undefined) return damaged;
     const yieldIfDue = yieldWhenDue();
-    for (const { path, name } of files) {
+    for (const { path, name } of byPath(files)) {
       if (idOfFileName(name) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
       await yieldIfDue();
       if (this.#headerId(path, true) !== id || this.#isSame(path, except)) continue;
       this.#cacheFile(partition, id, path);
       return path;
     }
-    if (named !== undefined) return named;
     const unreadable = skipped.find(({ error }) => error.code === "STORAGE_FAILED");
     if (unreadable !== undefined) throw unreadable.error;
     return undefined;
@@ -263,6 +262,7 @@ export class SessionFiles {
       if (paths === undefined) byId.set(id, [path]);
       else paths.push(path);
     }
+    for (const paths of byId.values()) if (paths.length > 1) paths.sort();
     this.#filesById.delete(partition);
     this.#filesById.set(partition, byId);
     const [oldest = ""] = this.#filesById.keys();

@@ -148,12 +148,12 @@ function matchesWildcard(pattern: string, text: string): boolean {
   return p === pattern.length;
 }
 
-/** The minimum number of bytes at the end of a log that a list searches for the last session_info. */
+/** The minimum number of bytes at the end of a log that a list reads first. */
 const listReach = 32 * 1024;
 
 /**
- * Whether the last session_info is too far from the end for a list, which reads only head and tail of a log.
- * Then `close` writes it again.
+ * Whether the last session_info is so far from the end that each list has to search for it. Then `close`
+ * writes it again.
  */
 export function needsInfoRewrite(reader: LogReader): boolean {
   const rows = entryTableOf(reader.tree);

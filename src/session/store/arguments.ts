@@ -43,9 +43,18 @@ export function refArgument(session: SessionRef): {
   return { id: stringArgument("id", id), location };
 }
 
-/** A lone surrogate would become another character in the header and in the directory's name. */
+/**
+ * A lone surrogate would become another character in the header and in the directory's name.
+ *
+ * @throws SessileError INVALID_ENTRY for a NUL, which no path has
+ */
 export function cwdArgument(cwd: unknown): string {
   const text = stringArgument("cwd", cwd);
+  if (text.includes("\0")) {
+    const expected = "a path without NUL";
+    const message = `cwd: expected ${expected}, got ${SessileError.printable(text)}`;
+    throw new SessileError("INVALID_ENTRY", message, { details: { path: "cwd", expected } });
+  }
   if (text.isWellFormed()) return text;
   throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
 }

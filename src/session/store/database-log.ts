@@ -6,6 +6,7 @@
 import { SessileError } from "../../errors/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32 } from "../../internal/crc32.js";
+import { canonicalPath } from "../../internal/directories.js";
 import type { LogPosition } from "../api/backend.js";
 import { searchTermsOfLine } from "../format/search-terms.js";
 
@@ -136,11 +137,11 @@ export function checkBatchBytes(bytes: number): void {
 const maxCwdLength = 500;
 
 /**
- * The part of a directory that a list selects by: its beginning, since an index has no room for a long text,
- * and without NULs, which no database keeps.
+ * The part of a directory that a list selects by: the beginning of its path in one spelling, since an index
+ * has no room for a long text, and without NULs, which no database keeps.
  */
 export function cwdKey(cwd: string): string {
-  return cwd.slice(0, maxCwdLength).replaceAll("\0", "\ufffd");
+  return canonicalPath(cwd).slice(0, maxCwdLength).replaceAll("\0", "\ufffd");
 }
 
 /**

@@ -67,9 +67,7 @@ async function deleteSessions(
     isDone = true;
     for await (const { id, location } of backend.list({ partition, skipped })) {
       signal?.throwIfAborted();
-      // The key of a list may have more after the id.
-      const [own = id] = id.split(" ");
-      if (!(await backend.delete(own, { partition, location }))) continue;
+      if (!(await backend.delete(id, { partition, location }))) continue;
       isDone = false;
       sessions++;
     }

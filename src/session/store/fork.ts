@@ -19,7 +19,7 @@ import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
 import { entryTableOf } from "../tree/session-tree.js";
-import { type CreateOptions, cwdArgument, type Mutable } from "./arguments.js";
+import type { CreateOptions, Mutable } from "./arguments.js";
 import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
@@ -240,6 +240,8 @@ export interface CopyTarget {
   readonly create: (
     options: CreateOptions,
   ) => Promise<{ readonly state: SessionState; readonly partition: string }>;
+  /** The path of a directory that the caller named, checked. */
+  readonly directory: (cwd: string) => Promise<string>;
   readonly created: (id: string) => void;
   /** Opens the copy for writing. */
   readonly open: (
@@ -263,7 +265,7 @@ export async function copySession(
 ): Promise<LiveSession> {
   const { state, partition } = await target.create({
     // The directory of the source, which another program wrote, may be invalid.
-    cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
+    cwd: options.cwd === undefined ? source.header.cwd : await target.directory(options.cwd),
     id: options.id,
     partition: options.partition,
     parentSession: source.location ?? source.id,

@@ -2,6 +2,7 @@
 
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
+import { directoryTest } from "../../internal/directories.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
@@ -34,6 +35,7 @@ export async function* listSessions(
 ): AsyncGenerator<SessionSummary, void, undefined> {
   const limit = integerOption("limit", query.limit, Number.MAX_SAFE_INTEGER, 1);
   const { cwd, signal } = query;
+  const matches = await summaryTest(query, backend);
   let count = 0;
   const found = backend.list({
     partition,
@@ -51,13 +53,16 @@ export async function* listSessions(
       const { id, location = id, head, size } = stored;
       skipped(location, missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length)));
     }
-    if (summary === undefined || !matchesQuery(summary, query)) continue;
+    if (summary === undefined || !matches(summary)) continue;
     const listed = query.stats === true ? await counted(stored, summary, open) : summary;
     if (listed === undefined) continue;
     yield listed;
     if (++count >= limit) return;
   }
 }
+
+/** A time that is further ahead than this is a wrong one, in milliseconds: a day. */
+export const clockErrorMs = 86_400_000;
 
 /** Milliseconds that a change may be older than a list that lacks it: clocks differ, and a write takes time. */
 export const listSlack = 60_000;
@@ -126,18 +131,38 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   };
 }
 
-/** Whether a summary matches a query, apart from the cursor. */
-export function matchesQuery(summary: SessionSummary, query: SessionQuery): boolean {
-  if (query.cwd !== undefined && summary.cwd !== query.cwd) return false;
-  if (query.archived !== undefined && (summary.archivedAt !== undefined) !== query.archived) return false;
-  const modified = Date.parse(summary.modified);
-  if (query.since !== undefined && modified < query.since.getTime()) return false;
-  return query.until === undefined || modified < query.until.getTime();
+/** A test whether a summary matches a query, apart from the cursor. */
+export async function summaryTest(
+  { cwd, archived, since, until }: SessionQuery,
+  backend: Pick<SessionBackend, "resolveDirectory">,
+): Promise<(summary: SessionSummary) => boolean> {
+  const isThere = await cwdTest(cwd, backend);
+  return (summary) => {
+    if (!isThere(summary.cwd)) return false;
+    if (archived !== undefined && (summary.archivedAt !== undefined) !== archived) return false;
+    const modified = Date.parse(summary.modified);
+    if (since !== undefined && modified < since.getTime()) return false;
+    return until === undefined || modified < until.getTime();
+  };
+}
+
+/** A test whether the directory of a session is that of a query: as paths, and as the query's without links. */
+export async function cwdTest(
+  cwd: string | undefined,
+  backend: Pick<SessionBackend, "resolveDirectory">,
+): Promise<(other: string) => boolean> {
+  if (cwd === undefined) return () => true;
+  const resolved = await backend.resolveDirectory?.(cwd);
+  return directoryTest(resolved === undefined ? [cwd] : [cwd, resolved]);
 }
 
 /** The opaque cursor of a session in a list. */
-export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): string {
-  return `${stored.modifiedAt}_${stored.id}`;
+export function printCursor({
+  modifiedAt,
+  id,
+  key = id,
+}: Pick<StoredSession, "modifiedAt" | "id" | "key">): string {
+  return `${modifiedAt}_${key}`;
 }
 
 /** The inverse of {@link printCursor}. Throws a TypeError for anything else. */

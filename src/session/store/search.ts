@@ -18,6 +18,7 @@ import { candidateTerms } from "../format/search-terms.js";
 import { parseQuery } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
+import { cwdTest } from "./list.js";
 import { type EntryQuery, searchSession, type TimedHit } from "./search-session.js";
 
 /** The parts of a store that {@link searchSessions} uses. */
@@ -33,7 +34,7 @@ export interface SearchSource {
 export type Searched = SearchCandidates;
 
 /** The parts of a backend that {@link searchSessions} uses. */
-export interface SearchBackend extends Pick<SessionBackend, "open" | "search"> {
+export interface SearchBackend extends Pick<SessionBackend, "open" | "search" | "resolveDirectory"> {
   list(query: StoredSessionQuery): AsyncIterable<Searched>;
 }
 
@@ -68,6 +69,7 @@ export async function* searchSessions(
   if (phrases.length === 0) return;
   const { cwd, signal } = query;
   const test = lineTest(phrases);
+  const isThere = await cwdTest(cwd, backend);
   let count = 0;
   /** Hits that may be older than those of sessions to come, newest first. */
   let pending: readonly TimedHit[] = [];
@@ -119,7 +121,7 @@ export async function* searchSessions(
       if (at.size === 0) return [];
       const session = await source.open(log);
       try {
-        if (cwd !== undefined && session.header.cwd !== cwd) return [];
+        if (!isThere(session.header.cwd)) return [];
         if (isChecked && (await isMoved(session, at, scanned?.position))) return undefined;
         return await searchSession(session, at, entries, limit - count);
       } finally {

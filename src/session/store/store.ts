@@ -1,6 +1,7 @@
 /** A store of sessions on a backend. */
 
 import { SessileError } from "../../errors/index.js";
+import { canonicalPath } from "../../internal/directories.js";
 import { nameArgument, uuidv7 } from "../../internal/ids.js";
 import { observed, observedItems } from "../../internal/operations.js";
 import type { SessionBackend, SessionLog } from "../api/backend.js";
@@ -39,7 +40,7 @@ import {
 } from "./arguments.js";
 import { linesOfLabels, pathLines } from "./extract.js";
 import { checkForkOptions, copySession, migrate, planFork } from "./fork.js";
-import { listSessions } from "./list.js";
+import { clockErrorMs, listSessions } from "./list.js";
 import { recentOfLog } from "./recent.js";
 import { searchSessions } from "./search.js";
 
@@ -82,7 +83,8 @@ class BackedStore implements SessionStore {
 
   async create(options: CreateOptions): Promise<Session> {
     return this.#observed("create", async () => {
-      const { state, partition } = await this.#createState({ ...options, cwd: cwdArgument(options.cwd) });
+      const cwd = await this.#directory(options.cwd);
+      const { state, partition } = await this.#createState({ ...options, cwd });
       return this.#live(state, partition);
     });
   }
@@ -192,8 +194,14 @@ class BackedStore implements SessionStore {
   }
 
   async latest(query: Omit<SessionQuery, "limit" | "after"> = {}): Promise<SessionSummary | undefined> {
-    for await (const summary of this.list({ archived: false, ...query, limit: 1 })) return summary;
-    return undefined;
+    // A session of a clock that was wrong would be the newest until its time comes.
+    const latest = this.#settings.now() + clockErrorMs;
+    let ahead: SessionSummary | undefined;
+    for await (const summary of this.list({ archived: false, ...query })) {
+      if (Date.parse(summary.modified) <= latest) return summary;
+      ahead ??= summary;
+    }
+    return ahead;
   }
 
   async fork(session: SessionRef, options: ForkOptions = {}): Promise<Session> {
@@ -293,6 +301,13 @@ class BackedStore implements SessionStore {
     return { state, partition };
   }
 
+  /** The directory of a new session, without links: the one that it works in, if a link changes later too. */
+  async #directory(cwd: unknown): Promise<string> {
+    const given = cwdArgument(cwd);
+    const resolved = (await this.backend.resolveDirectory?.(given)) ?? given;
+    return canonicalPath(resolved) === canonicalPath(given) ? given : resolved;
+  }
+
   #live(state: SessionState, partition: string): LiveSession {
     const session = new LiveSession(state, (source, leafId, options) =>
       this.#extract(source, leafId, options, partition),
@@ -338,6 +353,7 @@ class BackedStore implements SessionStore {
   ): Promise<Session> {
     return copySession(source, lines, options, info, inBytes, {
       create: (created) => this.#createState(created),
+      directory: (cwd) => this.#directory(cwd),
       created: (id) => this.#events.emit("created", { id }),
       open: (copy, partition, settings) => this.#openSession(copy, { mode: "write", partition }, settings),
     });

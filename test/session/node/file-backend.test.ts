@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { memorySessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { type BlobMark, collectGarbage } from "../../../src/blobs/index.js";
@@ -19,7 +20,12 @@ import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import type { StoredSession } from "../../../src/session/api/backend.js";
-import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/api/store.js";
+import type {
+  SearchHit,
+  SessionQuery,
+  SessionStore,
+  SessionSummary,
+} from "../../../src/session/api/store.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
@@ -29,7 +35,7 @@ import {
   isOwnFileName,
   partitionDirectory,
   projectName,
-  projectNames,
+  projectTest,
   storeDirectory,
 } from "../../../src/session/node/layout.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
@@ -298,7 +304,8 @@ test("a session that was found is opened again without a look at any directory",
   disk.put("/store/--p2--/x_12.jsonl", text("other"));
   expect(await opens("7")).toEqual(["/store/--p3--/x_7.jsonl", 6]);
   expect(await opens("other")).toEqual(["/store/--p2--/x_12.jsonl", 6]);
-  expect(await opens("12")).toEqual(["/store/--p2--/x_12.jsonl", 6]);
+  // The id of a session is the one in its header.
+  expect(await opens("12")).toEqual([undefined, 6]);
   expect(await opens("none")).toEqual([undefined, 6]);
 });
 
@@ -466,7 +473,133 @@ describe("which files are sessions", () => {
     });
   });
 
+  describe("a project's directory that is reached by a link", () => {
+    test("is found from the link and from the directory, and stays what it was", async () => {
+      const root = temporaryDirectory();
+      const [real, other, link] = ["real", "other", "link"].map((name) => join(root, name)) as [
+        string,
+        string,
+        string,
+      ];
+      mkdirSync(real);
+      mkdirSync(other);
+      symlinkSync(real, link);
+      const store = fileSessionStore({ dir: join(root, "store") });
+      await write(store, "direct", `${real}/`);
+      await write(store, "linked", link);
+      const fork = await store.fork("direct", { id: "forked", cwd: link });
+      await fork.close();
+      const ids = async (cwd: string) => (await rows(store, { cwd })).map(({ id }) => id).sort();
+      const all = ["direct", "forked", "linked"];
+      for (const cwd of [real, link, `${link}/.`]) {
+        expect(await ids(cwd)).toEqual(all);
+        const hits: SearchHit[] = [];
+        for await (const hit of store.search({ text: "said", cwd })) hits.push(hit);
+        expect(new Set(hits.map(({ sessionId }) => sessionId))).toEqual(new Set(all));
+      }
+      renameSync(link, `${link}-old`);
+      symlinkSync(other, link);
+      expect(await ids(real)).toEqual(all);
+      expect(await ids(link)).toEqual([]);
+    });
+
+    test("a session from before that names the link is found from the link", async () => {
+      const root = temporaryDirectory();
+      const [real, link] = [join(root, "real"), join(root, "link")];
+      mkdirSync(real);
+      symlinkSync(real, link);
+      const directory = join(root, "store", projectName(link));
+      mkdirSync(directory, { recursive: true });
+      writeFileSync(join(directory, "x_a.jsonl"), header("a", link));
+      const store = fileSessionStore({ dir: join(root, "store") });
+      expect((await rows(store, { cwd: link })).map(({ id }) => id)).toEqual(["a"]);
+    });
+  });
+
+  test("a directory with a NUL is refused; a header that has one is listed, opened and copied", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const refused = { code: "INVALID_ENTRY", details: { path: "cwd" } };
+    await write(store, "a", "/p");
+    for (const act of [
+      () => store.create({ cwd: "/p\0" }),
+      () => store.fork("a", { cwd: "\0" }),
+      () => memorySessionStore().create({ cwd: "/p\0q" }),
+    ])
+      await expect(act()).rejects.toMatchObject(refused);
+    writeFileSync(join(dir, "x_b.jsonl"), header("b", "/p\0"));
+    expect((await rows(store, { cwd: "/p\0" })).map(({ id }) => id)).toEqual(["b"]);
+    const fork = await store.fork("b");
+    expect(fork.header.cwd).toBe("/p\0");
+    await fork.close();
+  });
+
+  test("a session of a time to come is the latest only without another one", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const future = await write(store, "future", "/p");
+    const far = 4_070_908_800;
+    utimesSync(future, far, far);
+    expect((await store.latest())?.id).toBe("future");
+    const past = await write(store, "past", "/p");
+    utimesSync(past, 1000, 1000);
+    await write(store, "now", "/p");
+    expect((await rows(store)).map(({ id }) => id)).toEqual(["now", "future", "past"]);
+    expect((await store.latest())?.id).toBe("now");
+    const pages: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const [row] = await rows(store, { limit: 1, ...(after === undefined ? {} : { after }) });
+      if (row === undefined) break;
+      pages.push(row.id);
+      after = row.cursor;
+    }
+    expect(pages).toEqual(["now", "future", "past"]);
+  });
+
+  test("a clock that was ahead when a session was written does not make it the latest", async () => {
+    let time = 4_000_000_000_000;
+    const store = memorySessionStore({ now: () => time });
+    await write(store, "ahead", "/p");
+    time = 1_000_000_000_000;
+    expect((await store.latest())?.id).toBe("ahead");
+    await write(store, "now", "/p");
+    await write(store, "newest", "/p");
+    expect((await store.latest())?.id).toMatch(/now|newest/);
+    expect((await store.latest({ archived: true }))?.id).toBeUndefined();
+  });
+
   describe("a session whose file has another name", () => {
+    test("and a copy of it, is found at its place by list, search and copies", async () => {
+      const dir = temporaryDirectory();
+      const store = fileSessionStore({ dir });
+      const location = await write(store, "a", "/p");
+      const copies = [" (conflicted copy)", ".sync-conflict-1", " 2"].map((end) =>
+        location.replace(".jsonl", `${end}.jsonl`),
+      );
+      for (const copy of copies) copyFileSync(location, copy);
+      const all = [location, ...copies].sort();
+      const listed = await rows(store);
+      expect(listed.map((row) => [row.id, row.location]).sort()).toEqual(all.map((path) => ["a", path]));
+      const hits: SearchHit[] = [];
+      for await (const hit of store.search({ text: "said" })) hits.push(hit);
+      expect(hits.map((hit) => [hit.sessionId, hit.location]).sort()).toEqual(all.map((path) => ["a", path]));
+      for (const row of listed) {
+        const session = await store.open(row);
+        expect([session.id, session.location]).toEqual(["a", row.location]);
+        await session.close();
+      }
+      // The id alone is the file with the id in its name.
+      const session = await store.open("a");
+      expect(session.location).toBe(location);
+      await session.close();
+      expect(await store.delete("a")).toBe(true);
+      expect((await rows(store)).map((row) => row.location).sort()).toEqual([...copies].sort());
+      const [first] = [...copies].sort();
+      const left = await store.open("a");
+      expect(left.location).toBe(first);
+      await left.close();
+    });
+
     test("has one id, that of its header, for every call", async () => {
       const dir = temporaryDirectory();
       const store = fileSessionStore({ dir });
@@ -492,18 +625,16 @@ describe("which files are sessions", () => {
       await expect(write(fileSessionStore({ dir }), "a", "/q")).rejects.toMatchObject({
         code: "SESSION_EXISTS",
       });
-      // A name is believed only where no header has the id.
-      const named = await store.open("z");
-      expect(named.id).toBe("b");
-      await named.close();
-      await expect(write(store, "z", "/p")).rejects.toMatchObject({ code: "SESSION_EXISTS" });
-      expect(await store.delete({ id: "z", location: named.location })).toBe(false);
-      writeFileSync(
-        join(dir, "other.jsonl"),
-        readFileSync(named.location ?? "", "utf8").replace('"id":"b"', '"id":"z"'),
-      );
+      const hits: SearchHit[] = [];
+      for await (const hit of store.search({ text: "said" })) hits.push(hit);
+      expect(hits.map(({ sessionId }) => sessionId).sort()).toEqual(["a", "b"]);
+      // The id in the name of b's file is no session's.
+      await expect(store.open("z")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+      const renamed = join(dir, "--p--", "2026-01-02T03-04-05-678Z_z.jsonl");
+      expect(await store.delete({ id: "z", location: renamed })).toBe(false);
+      await write(store, "z", "/p");
       const real = await store.open("z");
-      expect([real.id, real.location]).toEqual(["z", join(dir, "other.jsonl")]);
+      expect(real.id).toBe("z");
       await real.close();
       expect(await store.delete("z")).toBe(true);
       expect(await store.delete("b")).toBe(true);
@@ -672,8 +803,15 @@ describe("the layout", () => {
       }),
     );
     const long = `/${"é".repeat(150)}`;
-    expect([...projectNames(long)]).toEqual([projectName(long), `--${"é".repeat(150)}--`]);
-    expect([...projectNames("/a")]).toEqual(["--a--"]);
+    for (const spelling of [long, `${long}/`, `/./${long}`, long.normalize("NFD")]) {
+      expect(projectTest([long])(projectName(spelling))).toBe(true);
+      expect(projectTest([spelling])(projectName(long))).toBe(true);
+    }
+    // pi cuts no name.
+    expect(projectTest([long])(`--${"é".repeat(150)}--`)).toBe(true);
+    expect(projectTest([`/${"e".repeat(300)}`])(projectName(long))).toBe(false);
+    expect(projectTest(["/a"])("--a--")).toBe(true);
+    expect(projectTest(["/a"])("--b--")).toBe(false);
     expect(projectName(long)).toMatch(/^--é{95}-[0-9a-f]{8}--$/);
   });
 
