@@ -13,7 +13,7 @@ export { headerVersion } from "./format/migrate.js";
 export type { OwnCustomType } from "./format/ownership.js";
 export { hidesLetters, isWordAt, rarestPart } from "./format/search-bytes.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
-export { foldCase, parseQuery } from "./format/search-words.js";
+export { foldCase, parseQuery, queryProblem } from "./format/search-words.js";
 export { erasureOf, erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";

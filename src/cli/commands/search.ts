@@ -1,6 +1,6 @@
 /** `search`: full text over sessions, newest first, by the search of a store. */
 
-import { clockSlack, parseQuery } from "../../session/internal.js";
+import { clockSlack, parseQuery, queryProblem } from "../../session/internal.js";
 import {
   type CommandBody,
   numberOption,
@@ -64,6 +64,8 @@ export const search: CommandBody = {
     const words = parsed.positionals;
     const text = words.join(" ");
     if (words.includes("")) throw new UsageError("WORDS: expected a word or a phrase, got an empty one");
+    const problem = queryProblem(text);
+    if (problem !== undefined) throw new UsageError(`WORDS: expected ${problem}`);
     if (parseQuery(text).length === 0)
       throw new UsageError(`WORDS: expected a letter or a digit, got ${JSON.stringify(text)}`);
     const given = numberOption(parsed, "number", 1);

@@ -72,7 +72,8 @@ export interface SearchQuery {
    * Words, all of which an entry must have: each matches words that begin with it, in any case and
    * compatibility form, and also at a capital within an identifier. `"quoted words"` match whole words in
    * that order; so do words joined by punctuation, as in `rate-limit` or `a_name`, the last by its beginning.
-   * In scripts without spaces, such as Chinese, any run of characters matches.
+   * In scripts without spaces, such as Chinese, any run of characters matches. At most 10,000 characters, and
+   * 100 words and quotations.
    */
   readonly text: string;
   /** @default the unnamed partition */

@@ -4,7 +4,7 @@
  */
 
 import { hidesLetters, isWordAt, rarestPart } from "./search-bytes.js";
-import { foldCase, normalizedText, type SearchPhrase } from "./search-words.js";
+import { foldCase, maxSoughtLength, normalizedText, type SearchPhrase } from "./search-words.js";
 
 /**
  * Characters whose normalized and folded forms may have ASCII letters or digits: all but these ranges, which
@@ -20,6 +20,11 @@ const ofPart = /"(?:part_update|context_edit)"/;
 
 const decoder = new TextDecoder();
 
+/** Words of a query that a line is tested for. */
+const maxWords = 64;
+/** The normal form of a longer line may be longer than a string can be. */
+const maxFoldedLength = 1 << 20;
+
 /** A test of the lines of a query. */
 export interface LineTest {
   /**
@@ -33,14 +38,17 @@ export interface LineTest {
 
 /** Makes the test of lines for a query. */
 export function lineTest(phrases: readonly SearchPhrase[]): LineTest {
-  const words = [...new Set(phrases.flatMap((phrase) => phrase.words.map(({ text }) => text)))];
-  const plain = words.filter((word) => /^[a-z0-9]+$/.test(word));
+  const all = phrases.flatMap((phrase) => phrase.words.map(({ text }) => text.slice(0, maxSoughtLength)));
+  const words = [...new Set(all)].slice(0, maxWords);
+  const plain = words.filter((word) => !/[^a-z0-9]/.test(word));
   const longest = plain.reduce((one, word) => (word.length > one.length ? word : one), "");
   return {
     next: longest === "" ? (_bytes, from) => from : placesOf(longest),
     passes(line) {
       const text = decoder.decode(line);
-      const folded = isHard(text) || plain.length < words.length ? foldText(text) : text.toLowerCase();
+      const isFolded = plain.length < words.length || isHard(text);
+      if (isFolded && text.length > maxFoldedLength) return true;
+      const folded = isFolded ? foldText(text) : text.toLowerCase();
       // The other words of the message of a part or an edit are in other lines.
       return ofPart.test(folded)
         ? words.some((word) => folded.includes(word))

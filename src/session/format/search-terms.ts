@@ -10,7 +10,7 @@ import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entr
 import { decodeLine } from "./decode.js";
 import { isEntryType } from "./entry-types.js";
 import { defaultLimits } from "./line-splitter.js";
-import { asciiWords, humpsOf, normalizedText, type SearchPhrase, wordsOf } from "./search-words.js";
+import { asciiWords, humpsOf, isAscii, type SearchPhrase, wordsOf } from "./search-words.js";
 
 /** UTF-16 units of a term: longer words have this beginning in common. At most 120 bytes in UTF-8. */
 const maxTermLength = 40;
@@ -39,8 +39,7 @@ export function searchTermsOfLine(line: Uint8Array): readonly string[] {
   const terms = new Set<string>();
   let length = 0;
   for (const text of searchTexts(entry)) {
-    const plain = asciiWords(text);
-    for (const term of plain === undefined ? termsOf(wordsOf(normalizedText(text))) : termsOfAscii(plain)) {
+    for (const term of isAscii(text) ? termsOfAscii(asciiWords(text)) : termsOf(wordsOf(text))) {
       if (terms.has(mark + term)) continue;
       terms.add(mark + term);
       length += term.length + mark.length;
@@ -82,9 +81,14 @@ function* termsOf(
   if (unit !== undefined && (withHumps || !isPaired)) yield unit;
 }
 
-/** {@link termsOf} for words of ASCII, each once: a third of the time. */
-function* termsOfAscii(words: readonly string[]): Generator<string, void, undefined> {
-  for (const word of new Set(words)) {
+/** {@link termsOf} for words of ASCII, most of them once: a third of the time. */
+function* termsOfAscii(words: Iterable<string>): Generator<string, void, undefined> {
+  const seen = new Set<string>();
+  for (const word of words) {
+    if (seen.has(word)) continue;
+    // Long words with one beginning are many words of one term.
+    if (seen.size > maxTerms) seen.clear();
+    seen.add(word);
     const folded = word.toLowerCase();
     yield cut(folded);
     if (folded !== word) for (const ending of humpsOf(word)) yield cut(ending);
@@ -178,39 +182,84 @@ function* stringsIn(value: unknown): Generator<string, void, undefined> {
     for (const each of Object.values(value)) yield* stringsIn(each);
 }
 
+/** A run in either alphabet of RFC 4648 is base64 from this length on. */
 const minBase64Length = 256;
-/** A long run in either alphabet of RFC 4648, or at least four of the lines that PEM and MIME make of one. */
-const base64 =
-  /[A-Za-z0-9+/_-]{256,}={0,2}|(?:(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,76}\r?\n){4,}[A-Za-z0-9+/]*={0,2}/g;
+/** So are at least so many of the lines that PEM and MIME make of one. */
+const minBase64Lines = 4;
+const [minLineLength, maxLineLength] = [60, 76];
 
+/** By hand: the engine keeps a place for each repetition of an expression, and a run may have 60 million. */
 function withoutBase64(text: string): string {
-  return text.length < minBase64Length || !hasLongRun(text) ? text : text.replace(base64, " ");
+  if (text.length < minBase64Length || !hasLongRun(text)) return text;
+  const parts: string[] = [];
+  let kept = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (!isBase64(text.charCodeAt(at))) continue;
+    const start = at;
+    at = endOfRun(text, start, isBase64);
+    const isLong = at - start >= minBase64Length;
+    const first = isLong ? start : startOfStandard(text, start, at);
+    const stop = isLong ? at : endOfLines(text, first);
+    if (stop === undefined) continue;
+    parts.push(text.slice(kept, first));
+    for (kept = stop; kept < stop + 2 && text[kept] === "="; ) kept++;
+    // The character here may be the first of a run.
+    at = kept - 1;
+  }
+  return parts.length === 0 ? text : [...parts, text.slice(kept)].join(" ");
 }
 
-/** Each match of {@link base64} has a run of so many characters of its alphabet. */
-const minRun = 60;
+/** The place after the lines of base64 that begin here, and after the shorter rest of them, if they are enough. */
+function endOfLines(text: string, start: number): number | undefined {
+  let lines = 0;
+  let at = start;
+  for (;;) {
+    const end = endOfRun(text, at, isStandard);
+    const next = text[end] === "\r" ? end + 1 : end;
+    if (end - at < minLineLength || end - at > maxLineLength || text[next] !== "\n") {
+      return lines < minBase64Lines ? undefined : end;
+    }
+    lines++;
+    at = next + 1;
+  }
+}
 
-/** Whether a text has such a run. Every run has one of the characters that are looked at first. */
+function endOfRun(text: string, start: number, isIn: (code: number) => boolean): number {
+  let end = start;
+  while (end < text.length && isIn(text.charCodeAt(end))) end++;
+  return end;
+}
+
+/** The place from which on a run is in the standard alphabet. */
+function startOfStandard(text: string, start: number, end: number): number {
+  let at = end;
+  while (at > start && isStandard(text.charCodeAt(at - 1))) at--;
+  return at;
+}
+
+/** Whether a text has a run of {@link minLineLength}. Every run has one of the characters that are looked at first. */
 function hasLongRun(text: string): boolean {
-  for (let at = minRun - 1; at < text.length; at += minRun) {
+  for (let at = minLineLength - 1; at < text.length; at += minLineLength) {
     if (!isBase64(text.charCodeAt(at))) continue;
     let start = at;
     while (start > 0 && isBase64(text.charCodeAt(start - 1))) start--;
     let end = at + 1;
-    while (end < text.length && end - start < minRun && isBase64(text.charCodeAt(end))) end++;
-    if (end - start >= minRun) return true;
+    while (end < text.length && end - start < minLineLength && isBase64(text.charCodeAt(end))) end++;
+    if (end - start >= minLineLength) return true;
   }
   return false;
 }
 
 function isBase64(code: number): boolean {
-  // Letters, digits, and the signs of both alphabets: + - / _
+  return isStandard(code) || code === 0x2d || code === 0x5f;
+}
+
+function isStandard(code: number): boolean {
+  // Letters; / and digits; +
   return (
     (code >= 0x61 && code <= 0x7a) ||
     (code >= 0x41 && code <= 0x5a) ||
     (code >= 0x2f && code <= 0x39) ||
-    code === 0x2b ||
-    code === 0x2d ||
-    code === 0x5f
+    code === 0x2b
   );
 }

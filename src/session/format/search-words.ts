@@ -23,48 +23,152 @@ export interface SearchPhrase {
   readonly isWhole: boolean;
 }
 
-const unspaced = ["Han", "Hira", "Kana", "Bopo", "Thai", "Lao", "Khmr", "Mymr"]
-  .map((script) => `\\p{scx=${script}}`)
-  .join("");
-const wordOfAscii = /[A-Za-z0-9]+/g;
-const wordOfAny = new RegExp(
-  `(?=[\\p{L}\\p{M}\\p{N}])[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{M}\\p{N}])+`,
-  "gu",
+/** Characters of scripts without spaces. */
+const unspaced = new RegExp(
+  `[${["Han", "Hira", "Kana", "Bopo", "Thai", "Lao", "Khmr", "Mymr"].map((script) => `\\p{scx=${script}}`).join("")}]`,
+  "u",
 );
-const unit = new RegExp(`^[${unspaced}]`, "u");
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
-const ascii = /^[\x00-\x7f]*$/;
+const wordCharacter = /[\p{L}\p{M}\p{N}]/u;
+const beyondAscii = /[^\0-\x7f]/;
 
-/** The text that {@link wordsOf} gives ranges of. */
+/** In no word, within a word, a word by itself. */
+const [noWord, inWord, isWord] = [1, 2, 3] as const;
+/** The class of each code point; 0 if it is not yet known. */
+let classes: Uint8Array | undefined;
+
+function classOf(codePoint: number): number {
+  classes ??= new Uint8Array(0x11_0000);
+  const known = classes[codePoint] as number;
+  if (known !== 0) return known;
+  const character = String.fromCodePoint(codePoint);
+  const found = !wordCharacter.test(character) ? noWord : unspaced.test(character) ? isWord : inWord;
+  classes[codePoint] = found;
+  return found;
+}
+
+/**
+ * UTF-16 units that are normalized at once: a character may become 18, and a text may have 60 million. Where a
+ * window ends, its text has the words and the normal form that it has in the whole; only within a longer word
+ * it may not.
+ */
+const windowLength = 1 << 16;
+/** Units in which the end of a window is sought. */
+const endLength = 1 << 12;
+
+/** The parts of a text that are normalized one by one. */
+function* windowsOf(text: string): Generator<string, void, undefined> {
+  for (let from = 0; from < text.length; ) {
+    const to = text.length - from <= windowLength ? text.length : windowEnd(text, from + windowLength);
+    yield text.slice(from, to);
+    from = to;
+  }
+}
+
+/** Begins with a mark, or with a letter that becomes one. */
+const mark = /^[\p{M}\uff9e\uff9f]/u;
+/** More marks in a row take time by their square: https://unicode.org/reports/tr15/#Stream_Safe_Text_Format */
+const manyMarks = /[\p{M}\uff9e\uff9f]{30}(?=[\p{M}\uff9e\uff9f])/gu;
+
+/** A place up to `limit` before which a window may end. */
+function windowEnd(text: string, limit: number): number {
+  // Characters of ASCII never join with the one before.
+  for (let at = limit; at > limit - endLength; at--) {
+    const code = text.charCodeAt(at);
+    if (code < 0x80 && classOf(code) === noWord) return at;
+  }
+  for (let at = limit; at > limit - endLength; at--) {
+    if (isLow(text, at) || mark.test(text.slice(at, at + 2))) continue;
+    const around = text.slice(at - 8, at + 8);
+    const [before, after] = [normalizedText(around.slice(0, 8)), normalizedText(around.slice(8))];
+    const last = isLow(before, before.length - 1) ? before.length - 2 : before.length - 1;
+    const isInside = [before.codePointAt(last), after.codePointAt(0)].every(
+      (codePoint) => codePoint !== undefined && classOf(codePoint) === inWord,
+    );
+    if (!isInside && normalizedText(around) === before + after) return at;
+  }
+  return isLow(text, limit) ? limit - 1 : limit;
+}
+
+function isLow(text: string, at: number): boolean {
+  return (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+}
+
+/** The NFKC of a text, which is short. */
 export function normalizedText(text: string): string {
-  return ascii.test(text) ? text : text.toWellFormed().normalize("NFKC");
+  return beyondAscii.test(text) ? text.toWellFormed().replace(manyMarks, "$&\u034f").normalize("NFKC") : text;
 }
 
 /** Folds the case of normalized text, without regard to language. */
 export function foldCase(text: string): string {
-  if (ascii.test(text)) return text.toLowerCase();
+  if (!beyondAscii.test(text)) return text.toLowerCase();
   // The final sigma of Greek depends on its place in a word.
   return text.toUpperCase().toLowerCase().replaceAll("ς", "σ");
 }
 
-/** The words of a text of ASCII as they stand there; undefined for another text. */
-export function asciiWords(text: string): readonly string[] | undefined {
-  return ascii.test(text) ? (text.match(wordOfAscii) ?? []) : undefined;
+/** Whether a text is of ASCII alone. */
+export function isAscii(text: string): boolean {
+  return !beyondAscii.test(text);
 }
 
-/** The words of a normalized text in order. */
+/** By code of ASCII: whether it is a letter or a digit. */
+const isInWord = Uint8Array.from({ length: 128 }, (_, code) =>
+  /[A-Za-z0-9]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+/** The words of a text of ASCII as they stand there. */
+export function* asciiWords(text: string): Generator<string, void, undefined> {
+  for (let at = 0; at < text.length; at++) {
+    if (isInWord[text.charCodeAt(at)] === 0) continue;
+    const start = at;
+    do at++;
+    while (isInWord[text.charCodeAt(at)] === 1);
+    yield text.slice(start, at);
+  }
+}
+
+/** The words of a text in order, with places in its normal form. */
 export function* wordsOf(text: string): Generator<Word, void, undefined> {
-  const isAscii = ascii.test(text);
-  for (const { 0: raw, index } of text.matchAll(isAscii ? wordOfAscii : wordOfAny)) {
-    const isUnit = !isAscii && unit.test(raw);
-    const folded = isAscii ? raw.toLowerCase() : foldCase(raw);
+  if (isAscii(text)) {
+    let end = 0;
+    for (const raw of asciiWords(text)) {
+      const start = text.indexOf(raw, end);
+      end = start + raw.length;
+      const folded = raw.toLowerCase();
+      yield { text: folded, start, end, isUnit: false, humps: folded === raw ? noHumps : humpsOf(raw) };
+    }
+    return;
+  }
+  let before = 0;
+  for (const window of windowsOf(text)) {
+    const normalized = normalizedText(window);
+    yield* wordsOfWindow(normalized, before);
+    before += normalized.length;
+  }
+}
+
+function* wordsOfWindow(text: string, before: number): Generator<Word, void, undefined> {
+  for (let at = 0; at < text.length; ) {
+    const start = at;
+    const first = text.codePointAt(at) as number;
+    at += first > 0xffff ? 2 : 1;
+    const found = classOf(first);
+    if (found === noWord) continue;
+    if (found === inWord) {
+      for (let next = text.codePointAt(at); next !== undefined && classOf(next) === inWord; ) {
+        at += next > 0xffff ? 2 : 1;
+        next = text.codePointAt(at);
+      }
+    }
+    const raw = text.slice(start, at);
+    // Scripts without spaces have no case.
+    const folded = found === isWord ? raw : foldCase(raw);
     yield {
       text: folded,
-      start: index,
-      end: index + raw.length,
-      isUnit,
+      start: before + start,
+      end: before + at,
+      isUnit: found === isWord,
       // A word that is folded already has no capitals.
-      humps: isUnit || folded === raw ? noHumps : humpsOf(raw),
+      humps: folded === raw ? noHumps : humpsOf(raw),
     };
   }
 }
@@ -82,15 +186,42 @@ export function humpsOf(word: string): readonly string[] {
   return humps.length > maxHumps ? noHumps : humps;
 }
 
+/** A query has at most so many UTF-16 units, and so many words and quotations. */
+const maxQueryLength = 10_000;
+const maxPhrases = 100;
+
 /**
  * The phrases of a query; all of them are required. White space separates them. One in quotation marks may
  * have spaces, and is matched in whole words; a quotation without an end is still being typed.
  */
 export function parseQuery(text: string): readonly SearchPhrase[] {
-  return Array.from(text.matchAll(/"([^"]*)("?)|[^\s"]+/g), ([raw, quoted, end]) => ({
-    words: Array.from(wordsOf(normalizedText(quoted ?? raw))),
-    isWhole: end === '"',
-  })).filter(({ words }) => words.length > 0);
+  const phrases: SearchPhrase[] = [];
+  const add = (part: string, isWhole: boolean) => {
+    const words = Array.from(wordsOf(part));
+    if (words.length > 0) phrases.push({ words, isWhole });
+  };
+  for (let at = 0; at < text.length; at++) {
+    const start = at;
+    if (text[at] === '"') {
+      const end = text.indexOf('"', at + 1);
+      at = end < 0 ? text.length : end;
+      add(text.slice(start + 1, at), end >= 0);
+      continue;
+    }
+    while (at < text.length && text[at] !== '"' && text[at]?.trim() !== "") at++;
+    if (at === start) continue;
+    add(text.slice(start, at), false);
+    // A quotation may begin here.
+    at--;
+  }
+  return phrases;
+}
+
+/** What is expected of a query that is too long to be searched for; undefined if it is not. */
+export function queryProblem(text: string): string | undefined {
+  if (text.length > maxQueryLength) return `at most ${maxQueryLength} characters, got ${text.length}`;
+  const { length } = parseQuery(text);
+  return length > maxPhrases ? `at most ${maxPhrases} words and quotations, got ${length}` : undefined;
 }
 
 /** A place in normalized text. */
@@ -102,46 +233,123 @@ export interface TextMatch {
 
 /**
  * Looks for all phrases in texts, each within one of them. Returns the place of the first phrase; undefined
- * if one is missing.
+ * if one is missing. The time is linear in the texts: each word is read once, by each phrase that is missing.
  */
 export function matchTexts(
   texts: readonly string[],
   phrases: readonly SearchPhrase[],
 ): TextMatch | undefined {
-  const normalized = texts.map(normalizedText);
-  const folded = normalized.map(foldCase);
-  const words = new Map<number, readonly Word[]>();
+  let missing = phrases;
   let first: TextMatch | undefined;
-  for (const phrase of phrases) {
-    let found: TextMatch | undefined;
-    for (let at = 0; at < folded.length && found === undefined; at++) {
-      // Cheaper than words, and true of most texts that have the phrase.
-      if (!phrase.words.every((word) => folded[at]?.includes(word.text))) continue;
-      const text = normalized[at] as string;
-      const own = words.get(at) ?? Array.from(wordsOf(text));
-      words.set(at, own);
-      const range = findPhrase(own, phrase);
-      if (range !== undefined) found = { text, ...range };
-    }
-    if (found === undefined) return undefined;
-    first ??= found;
+  for (const text of texts) {
+    const likely = missing.filter(mayHave(text));
+    if (likely.length === 0) continue;
+    const found = findPhrases(text, likely);
+    const place = found.get(phrases[0] as SearchPhrase);
+    if (place !== undefined) first = matchAt(text, place);
+    missing = missing.filter((phrase) => !found.has(phrase));
+    if (missing.length === 0) break;
   }
-  return first;
+  return missing.length > 0 ? undefined : first;
 }
 
-function findPhrase(
-  words: readonly Word[],
-  { words: wanted, isWhole }: SearchPhrase,
-): Pick<TextMatch, "start" | "end"> | undefined {
-  const last = wanted.length - 1;
-  for (let at = 0; at + last < words.length; at++) {
-    const matches = wanted.every(({ text }, index) => {
-      const word = words[at + index] as Word;
-      const fits = (ending: string) => (index < last || isWhole ? ending === text : ending.startsWith(text));
-      // A phrase may begin within a word, at a capital.
-      return fits(word.text) || (index === 0 && !isWhole && word.humps.some(fits));
-    });
-    if (matches) return { start: (words[at] as Word).start, end: (words[at + last] as Word).end };
+/** The engine searches for longer texts by their last characters, in time that may be their product. */
+export const maxSoughtLength = 64;
+
+/** A test that is cheaper than words, and true of most texts that have the phrase. */
+function mayHave(text: string): (phrase: SearchPhrase) => boolean {
+  if (text.length > windowLength && !isAscii(text)) return () => true;
+  const folded = foldCase(normalizedText(text));
+  return ({ words }) => {
+    const longest = words.reduce((one, { text: word }) => (word.length > one.length ? word : one), "");
+    return folded.includes(longest.slice(0, maxSoughtLength));
+  };
+}
+
+type Place = Pick<TextMatch, "start" | "end">;
+
+function findPhrases(text: string, phrases: readonly SearchPhrase[]): ReadonlyMap<SearchPhrase, Place> {
+  const found = new Map<SearchPhrase, Place>();
+  let finders = phrases.map((phrase) => ({ phrase, next: phraseFinder(phrase) }));
+  for (const word of wordsOf(text)) {
+    let isFound = false;
+    for (const { phrase, next } of finders) {
+      const start = next(word);
+      if (start === undefined) continue;
+      found.set(phrase, { start, end: word.end });
+      isFound = true;
+    }
+    if (!isFound) continue;
+    finders = finders.filter(({ phrase }) => !found.has(phrase));
+    if (finders.length === 0) break;
   }
-  return undefined;
+  return found;
+}
+
+/**
+ * Looks for a phrase in words that are given one by one, and returns its start at its last word. The words
+ * between the first and the last are compared as Knuth, Morris and Pratt do; the first and the last may match
+ * in part.
+ */
+function phraseFinder({ words, isWhole }: SearchPhrase): (word: Word) => number | undefined {
+  const last = words.length - 1;
+  const [head, tail] = [words[0]?.text as string, words[last]?.text as string];
+  // A phrase may begin within a word, at a capital.
+  const begins = (word: Word, fits: (ending: string) => boolean) =>
+    fits(word.text) || (!isWhole && word.humps.some(fits));
+  const ends = (ending: string) => (isWhole ? ending === tail : ending.startsWith(tail));
+  if (last === 0) return (word) => (begins(word, ends) ? word.start : undefined);
+  const middle = words.slice(1, last).map(({ text }) => text);
+  const borders = bordersOf(middle);
+  /** The starts of the words that may be the first one, in a ring. */
+  const starts: (number | undefined)[] = new Array(middle.length + 2);
+  let matched = 0;
+  let at = 0;
+  return (word) => {
+    const start = starts[(at + 1) % starts.length];
+    if (matched === middle.length && start !== undefined && ends(word.text)) return start;
+    if (middle.length > 0) {
+      while (matched > 0 && middle[matched] !== word.text) matched = borders[matched - 1] as number;
+      if (middle[matched] === word.text) matched++;
+    }
+    starts[at] = begins(word, (ending) => ending === head) ? word.start : undefined;
+    at = (at + 1) % starts.length;
+    return undefined;
+  };
+}
+
+/** By the length of a beginning of words: that of the longest shorter beginning that it ends with. */
+function bordersOf(words: readonly string[]): readonly number[] {
+  const borders: number[] = [];
+  let length = 0;
+  for (const [index, word] of words.entries()) {
+    if (index > 0) {
+      while (length > 0 && words[length] !== word) length = borders[length - 1] as number;
+      if (words[length] === word) length++;
+    }
+    borders.push(length);
+  }
+  return borders;
+}
+
+/** Units around a match that a result may show. */
+const contextLength = 256;
+
+/** A place in the normal form of a text, with the text around it. */
+function matchAt(text: string, { start, end }: Place): TextMatch {
+  if (text.length <= windowLength || isAscii(text)) return { text: normalizedText(text), start, end };
+  let before = 0;
+  let from = 0;
+  for (const window of windowsOf(text)) {
+    const normalized = normalizedText(window);
+    if (start < before + normalized.length) {
+      const left = normalizedText(text.slice(Math.max(0, from - contextLength), from));
+      const right = normalizedText(text.slice(from + window.length, from + window.length + contextLength));
+      const shift = left.length - before;
+      return { text: left + normalized + right, start: start + shift, end: end + shift };
+    }
+    before += normalized.length;
+    from += window.length;
+  }
+  return { text: "", start: 0, end: 0 };
 }

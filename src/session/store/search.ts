@@ -15,7 +15,7 @@ import type {
 import type { SearchHit, SearchQuery } from "../api/store.js";
 import { type LineTest, lineTest } from "../format/search-scan.js";
 import { candidateTerms } from "../format/search-terms.js";
-import { parseQuery } from "../format/search-words.js";
+import { parseQuery, queryProblem } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { cwdTest } from "./list.js";
@@ -56,6 +56,8 @@ export async function* searchSessions(
   const limit = integerOption("limit", query.limit, 100, 1);
   if (typeof query.text !== "string")
     throw new TypeError(`text: expected a string, got ${describe(query.text)}`);
+  const problem = queryProblem(query.text);
+  if (problem !== undefined) throw new RangeError(`text: expected ${problem}`);
   const phrases = parseQuery(query.text);
   const entries: EntryQuery = {
     phrases,
