@@ -120,7 +120,23 @@ function candidateFinder(rules: readonly SecretRule[]): (text: string) => Iterab
 const minRun = 12;
 /** Of a line that is not the last of its run: shorter lines are not wrapped base64. */
 const minWrapped = 16;
-const base64Run = /[A-Za-z0-9+/_-]+/g;
+/** By code: the value of a digit of base64 in either alphabet, and 64 for any other character of ASCII. */
+const values = new Uint8Array(128).fill(64);
+for (const [value, character] of [
+  ..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+].entries())
+  values[character.charCodeAt(0)] = value;
+values["-".charCodeAt(0)] = 62;
+values["_".charCodeAt(0)] = 63;
+const isBase64 = (code: number): boolean => (values[code] ?? 64) < 64;
+
+/** The end of a run. By hand: the engine keeps a place for each character that an expression repeats. */
+function endOfRun(text: string, start: number, isIn: (code: number) => boolean): number {
+  let end = start;
+  while (end < text.length && isIn(text.charCodeAt(end))) end++;
+  return end;
+}
+
 /** Between lines of wrapped base64: a line feed, as it is or as JSON has it, and the number of a line. */
 const wrap = /(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n|\\\r?\n)(?:[ \t]{0,16}\d{1,7}(?:→|\t|[:|] ?))?[ \t+>#]{0,64}/y;
 
@@ -134,24 +150,21 @@ interface Base64Run {
 
 /** Runs of base64, in either alphabet, with wrapped lines joined. */
 function* base64Runs(text: string): Generator<Base64Run> {
-  base64Run.lastIndex = 0;
-  let match = base64Run.exec(text);
-  while (match !== null) {
+  for (let at = 0; at < text.length; at++) {
+    if (!isBase64(text.charCodeAt(at))) continue;
     /** By line: the place in the text and in the run. */
-    const places: number[] = [match.index];
+    const places: number[] = [at];
     const starts: number[] = [0];
-    const lines = [match[0]];
-    let length = match[0].length;
-    let at = match.index + length;
-    let line = match[0];
+    let line = text.slice(at, endOfRun(text, at, isBase64));
+    const lines = [line];
+    at += line.length;
+    let length = line.length;
     while (line.length >= minWrapped) {
       wrap.lastIndex = at;
       if (wrap.exec(text) === null) break;
       const start = wrap.lastIndex;
-      base64Run.lastIndex = start;
-      const next = base64Run.exec(text);
-      if (next === null || next.index !== start) break;
-      line = next[0];
+      line = text.slice(start, endOfRun(text, start, isBase64));
+      if (line === "") break;
       places.push(start);
       starts.push(length);
       lines.push(line);
@@ -178,17 +191,21 @@ function* base64Runs(text: string): Generator<Base64Run> {
         end: (index) => (index >= last ? padded : place(index) + 1),
       };
     }
-    base64Run.lastIndex = at;
-    match = base64Run.exec(text);
   }
 }
 
 /** Digits of two characters or more for each of the shortest part. */
-const hexRun = /[0-9a-fA-F]{16,}/g;
+const minDigits = 16;
+const isHex = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 /** The printable parts of hexadecimal digits, with their places among the digits. */
 function* hexParts(characters: string): Generator<{ readonly text: string; readonly from: number }> {
-  for (const { 0: digits, index } of characters.matchAll(hexRun)) {
+  for (let end = 0; end < characters.length; end++) {
+    const index = end;
+    end = endOfRun(characters, index, isHex);
+    if (end - index < minDigits) continue;
+    const digits = characters.slice(index, end);
     for (const offset of [0, 1]) {
       const bytes = new Uint8Array((digits.length - offset) >> 1);
       for (let at = 0; at < bytes.length; at++)
@@ -197,12 +214,6 @@ function* hexParts(characters: string): Generator<{ readonly text: string; reado
     }
   }
 }
-
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const values = new Uint8Array(128);
-for (const [value, character] of [...alphabet].entries()) values[character.charCodeAt(0)] = value;
-values["-".charCodeAt(0)] = 62;
-values["_".charCodeAt(0)] = 63;
 
 /** Shorter parts hold no secret, and eight random bytes are rarely printable. */
 const minPart = 8;

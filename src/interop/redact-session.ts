@@ -4,6 +4,7 @@ import { describe, oneOfOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../session/index.js";
 import { entryProblem } from "../session/internal.js";
+import { redactedValue } from "./shared/redact.js";
 import type { ExportableSession, Redaction } from "./types.js";
 
 /** Options of `redactSession`. */
@@ -23,7 +24,8 @@ export interface RedactedSession {
 }
 
 /**
- * Copies a session with a redaction of each string, keys of objects included. Types, times and ids of entries
+ * Copies a session with a redaction of each string, keys of objects included. A short value of an object or a
+ * list is given beside its name, as `"name":"value"`, so that the redaction sees both. Types, times and ids of entries
  * stay, so that the tree is the same; an entry that is invalid after its redaction becomes a custom entry.
  * The original bytes of an import are no longer named: they are not redacted.
  *
@@ -49,13 +51,13 @@ export function redactSession(
   const ids = new Set(source.entries.map(({ id }) => id));
   const drops = attachments === "drop";
 
-  const copy = (value: unknown): unknown => {
-    if (typeof value === "string") return ids.has(value) ? value : redact(value);
-    if (Array.isArray(value)) return value.map(copy);
-    if (!isRecord(value)) return value;
-    if (drops && isAttachment(value)) return { type: "text", text: "[redacted: attachment]" };
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [redact(key), copy(member)]));
+  const replace = (value: unknown): unknown => {
+    if (typeof value === "string") return ids.has(value) ? value : undefined;
+    return drops && isRecord(value) && isAttachment(value)
+      ? { type: "text", text: "[redacted: attachment]" }
+      : undefined;
   };
+  const copy = (value: unknown) => redactedValue(value, { redact, replace });
 
   const placed = new Set<string>();
   const entries = source.entries.map((each): SessionEntry => {

@@ -51,10 +51,13 @@ function endOfBody(text: string, from: number, limit: number): number {
   return from + end;
 }
 
-/** Three parts in base64url with points between, of which the first two begin as JSON objects do. */
-const tokenCharacters = /[\w-]*/y;
+/** Of base64url. */
+const tokenCharacter = /[\w-]/;
 
-/** JSON Web Tokens. A run of characters is read once, however many of its places begin like a token. */
+/**
+ * JSON Web Tokens: three parts in base64url with points between, of which the first two begin as JSON objects do.
+ * A run of characters is read once, however many of its places begin like a token.
+ */
 export function* findJsonWebTokens(text: string): Generator<Range> {
   let from = text.indexOf("eyJ");
   while (from >= 0) {
@@ -70,15 +73,23 @@ export function* findJsonWebTokens(text: string): Generator<Range> {
 }
 
 function endOfRun(text: string, from: number): number {
-  tokenCharacters.lastIndex = from;
-  tokenCharacters.exec(text);
-  return tokenCharacters.lastIndex;
+  let end = from;
+  while (end < text.length && tokenCharacter.test(text[end] as string)) end++;
+  return end;
 }
 
 const secretName =
   /passw(?:or)?d|passphrase|secret|(?:api|access|private)[_-]?key|(?:auth|access)[_-]?token|credential/;
-const assignment = /[\w-]{0,30}["'\\]{0,4}\s{0,8}(?:=|:|=>|:=)\s{0,8}["'`\\]{0,4}/;
-const assigned = new RegExp(`(?:${secretName.source})${assignment.source}([\\w+/=.~!@#%^&-]{8,200})`, "dgi");
+const assignment = /[\w-]{0,30}["'\\]{0,4}\s{0,8}(?:=|:|=>|:=)\s{0,8}/;
+/** In quotes, as members of JSON have it, also names that mean less in a text. */
+const quotedName = /pwd|pass|token/;
+const plainValue = /["'`\\]{0,4}([\w+/=.~!@#%^&-]{8,200})/;
+const quotedValue = /["'`]([^\s"'`\\(){}<>[\]]{8,200})["'`]/;
+const assigned = new RegExp(
+  `(?:(?:${secretName.source})${assignment.source}|(?:${quotedName.source})(?:=|["']\\s{0,8}[=:]\\s{0,8}))` +
+    `(?:${quotedValue.source}|${plainValue.source})`,
+  "dgi",
+);
 const minEntropy = 3;
 
 /**
@@ -86,8 +97,9 @@ const minEntropy = 3;
  * spread of characters that a random value has. A word of a language, a type or a call is not one.
  */
 export function* findAssignedSecrets(text: string): Generator<Range> {
-  for (const { 1: value = "", indices } of text.matchAll(assigned)) {
-    const range = indices?.[1];
+  for (const { 1: quoted, 2: plain = "", indices } of text.matchAll(assigned)) {
+    const value = quoted ?? plain;
+    const range = indices?.[1] ?? indices?.[2];
     if (range === undefined || !/\d/.test(value) || !/[A-Za-z]/.test(value)) continue;
     if (entropy(value) >= minEntropy) yield range;
   }

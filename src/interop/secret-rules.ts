@@ -315,7 +315,7 @@ export const commonSecrets: readonly SecretRule[] = [
   {
     name: "assigned-secret",
     source: gitleaks("generic-api-key"),
-    has: ["passw", "passphrase", "secret", "key", "token", "credential"],
+    has: ["pass", "pwd", "secret", "key", "token", "credential"],
     find: findAssignedSecrets,
   },
 ];
