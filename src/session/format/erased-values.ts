@@ -12,20 +12,23 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Members that identify or classify: they stay if they are no containers. */
 const identifying: ReadonlySet<string> = new Set([
-  ...["type", "role", "id", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "agentId", "timestamp"],
-  ...[
-    "callId",
-    "call_id",
-    "toolCallId",
-    "tool_call_id",
-    "tool_use_id",
-    "status",
-    "state",
-    "isError",
-    "is_error",
-  ],
-  ...["model", "stop_reason", "subtype", "isSidechain", "isMeta", "isCompactSummary", "userType", "version"],
-  ...["cwd", "lc", "v", "ts", "source", "step", "index"],
+  ...["type", "role", "id", "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "timestamp"],
+  ...["callId", "call_id", "toolCallId", "tool_call_id", "tool_use_id", "isError", "is_error", "sessionId"],
+  ...["model", "stop_reason"],
+]);
+
+/** The same in the lines of a transcript, which have a uuid, and in checkpoints, which have versions. */
+const ofLines: ReadonlySet<string> = new Set([
+  ...["agentId", "subtype", "isSidechain", "isMeta", "isCompactSummary", "userType", "version"],
+  "cwd",
+]);
+const ofCheckpoints: ReadonlySet<string> = new Set(["ts"]);
+
+/** Numbers of a program, and words of a closed list. */
+const counting: ReadonlySet<string> = new Set(["v", "lc", "step", "index"]);
+const words: ReadonlyMap<string, readonly string[]> = new Map([
+  ["status", ["completed", "in_progress", "incomplete", "failed", "success", "error"]],
+  ["source", ["input", "loop", "update", "fork"]],
 ]);
 
 /** Objects that say which channels changed. Their members are names and numbers of a program. */
@@ -67,7 +70,10 @@ function bareMember(owner: Json, key: string, member: unknown): unknown {
   if (containers.has(key) && isRecord(member)) return bareRecord(member);
   if (key === "usage" && isRecord(member)) return numbersOf(member);
   if (structural.has(key) && isRecord(member)) return member;
-  if (!identifying.has(key)) return undefined;
+  if (counting.has(key) && typeof member === "number") return member;
+  if (words.get(key)?.includes(String(member)) === true) return member;
+  const isOwn = "uuid" in owner ? ofLines.has(key) : "channel_versions" in owner && ofCheckpoints.has(key);
+  if (!identifying.has(key) && !isOwn) return undefined;
   if (Array.isArray(member)) return member.every((item) => typeof item === "string") ? member : undefined;
   return isRecord(member) ? undefined : member;
 }
