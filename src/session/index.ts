@@ -38,7 +38,13 @@ export {
   type SessionStats,
   type UnknownEntry,
 } from "./api/entries.js";
-export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./api/events.js";
+export type {
+  EphemeralDraft,
+  EphemeralEvent,
+  SessionEventMap,
+  SessionEventName,
+  ToolState,
+} from "./api/events.js";
 export type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "./api/session.js";
 export type {
   AdoptableSession,

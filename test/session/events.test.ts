@@ -1,6 +1,7 @@
 import { userMessage } from "sessile/content";
 import {
   type EntryDraft,
+  type EphemeralDraft,
   type EphemeralEvent,
   memorySessionStore,
   type Session,
@@ -8,6 +9,7 @@ import {
 } from "sessile/session";
 import { describe, expect, it, vi } from "vitest";
 import { Events } from "../../src/session/api/events.js";
+import { entryTypeNames } from "../../src/session/format/entry-types.js";
 
 interface Map {
   one: number;
@@ -243,8 +245,17 @@ describe("every change of a session", () => {
   });
 });
 
+function thrownBy(act: () => void): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
 describe("ephemeral events", () => {
-  const events: readonly EphemeralEvent[] = [
+  const events: readonly EphemeralDraft[] = [
     { type: "text_delta", delta: "he" },
     { type: "thinking_delta", delta: "hm", messageId: "m1" },
     { type: "tool_state", toolCallId: "c1", state: "running" },
@@ -253,13 +264,28 @@ describe("ephemeral events", () => {
   ];
 
   // @covers R29
-  it("reach listeners, and no log", async () => {
-    const sessions = memorySessionStore();
+  it("reach listeners with an id, their time and their session, and no log", async () => {
+    const now = Date.parse("2026-01-02T03:04:05.678Z");
+    const sessions = memorySessionStore({ now: () => now });
     const session = await sessions.create({ cwd: "/work" });
     const seen: EphemeralEvent[] = [];
     session.on("ephemeral", (event) => seen.push(event));
     for (const event of events) session.publish(event);
-    expect(seen).toEqual(events);
+    const timestamp = "2026-01-02T03:04:05.678Z";
+    expect(seen).toEqual(
+      events.map((event) => ({ ...event, id: expect.any(String), timestamp, sessionId: session.id })),
+    );
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(events.length);
+    // What an event claims of itself does not count.
+    session.publish({
+      type: "status",
+      status: "idle",
+      id: "mine",
+      timestamp: "",
+      sessionId: "other",
+    } as never);
+    expect(seen.at(-1)).toMatchObject({ status: "idle", timestamp, sessionId: session.id });
+    expect(seen.at(-1)?.id).not.toBe("mine");
     await session.close();
     await expect(sessions.open(session.id)).rejects.toThrow("there is no session");
   });
@@ -281,6 +307,25 @@ describe("ephemeral events", () => {
     await refuse({ type: "compacting", active: true });
     // @ts-expect-error An event is no draft.
     expect(() => session.stage([{ type: "status", status: "idle" }])).toThrow("publish it");
+    expect(session.tree.size).toBe(0);
+  });
+
+  // @covers R29
+  it("are all that publish takes: what is recorded is appended", async () => {
+    const session = await newSession();
+    const seen: unknown[] = [];
+    session.on("ephemeral", (event) => seen.push(event));
+    const refused = { code: "INVALID_ENTRY", details: { path: "event.type" } };
+    for (const type of [...entryTypeNames, "deleted", "toString", "", undefined, null, 1]) {
+      const failure = thrownBy(() => session.publish({ type, message: "x" } as never));
+      expect(failure).toMatchObject(refused);
+      expect(String(failure).includes("append it")).toBe(entryTypeNames.includes(type as never));
+    }
+    for (const event of [null, undefined, "status", [{ type: "status" }]])
+      expect(thrownBy(() => session.publish(event as never))).toMatchObject({ code: "INVALID_ENTRY" });
+    // @ts-expect-error A message is an entry.
+    expect(() => session.publish({ type: "message", message: userMessage("x") })).toThrow("append it");
+    expect(seen).toEqual([]);
     expect(session.tree.size).toBe(0);
   });
 });

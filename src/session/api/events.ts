@@ -8,11 +8,8 @@ import type { FileDiff, SessionEntry, SessionStats, UnknownEntry } from "./entri
 /** The state of a tool call. */
 export type ToolState = "pending" | "running" | "completed" | "error";
 
-/**
- * An event that is not recorded: `publish` emits it to listeners, and `append` rejects it. State that must
- * outlive the process belongs in an entry.
- */
-export type EphemeralEvent =
+/** What `publish` makes an event of. */
+export type EphemeralDraft =
   | { readonly type: "text_delta"; readonly delta: string; readonly messageId?: string }
   | { readonly type: "thinking_delta"; readonly delta: string; readonly messageId?: string }
   | {
@@ -23,6 +20,27 @@ export type EphemeralEvent =
     }
   | { readonly type: "status"; readonly status: "idle" | "busy" | "retrying"; readonly message?: string }
   | { readonly type: "compacting"; readonly active: boolean };
+
+/**
+ * An event that is not recorded: `publish` emits it to listeners, and `append` rejects it. State that must
+ * outlive the process belongs in an entry.
+ */
+export type EphemeralEvent = EphemeralDraft & {
+  /** A UUID of version 7. */
+  readonly id: string;
+  /** ISO 8601. */
+  readonly timestamp: string;
+  readonly sessionId: string;
+};
+
+/** The types of ephemeral events. */
+export const ephemeralTypes: Readonly<Record<EphemeralDraft["type"], true>> = {
+  text_delta: true,
+  thinking_delta: true,
+  tool_state: true,
+  status: true,
+  compacting: true,
+};
 
 /** The events of a session, by name. */
 export interface SessionEventMap {

@@ -13,7 +13,7 @@ import type {
   SessionInfoPatch,
   UnknownEntry,
 } from "./entries.js";
-import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
+import type { EphemeralDraft, SessionEventMap, SessionEventName } from "./events.js";
 
 /** Options of {@link Session.append}. */
 export interface AppendOptions {
@@ -202,8 +202,11 @@ export interface Session extends IfAsyncDisposable {
 
   /** Adds a listener for an event. Returns a function that removes it. */
   on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void;
-  /** Emits an event to the listeners of `ephemeral` without recording it. */
-  publish(event: EphemeralEvent): void;
+  /**
+   * Emits an event to the listeners of `ephemeral` without recording it.
+   * @throws SessileError INVALID_ENTRY for a type that is not ephemeral: what is recorded is appended
+   */
+  publish(event: EphemeralDraft): void;
 
   /**
    * Waits for pending appends, records a moved leaf, and releases the log. Rewrites the session_info if it is

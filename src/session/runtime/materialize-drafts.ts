@@ -5,6 +5,7 @@ import { describe } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
+import { type EphemeralDraft, ephemeralTypes } from "../api/events.js";
 import { assertValidEntry, encodeValidLine } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { copyWithoutUnsafeKeys, unsafeKeyMessage } from "../format/line-json.js";
@@ -159,11 +160,24 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   return entry as unknown as SessionEntry;
 }
 
+/** Throws INVALID_ENTRY for what is no ephemeral event. */
+export function checkEvent(event: EphemeralDraft): void {
+  if (!isRecord(event)) throw invalid("event", "an ephemeral event", describe(event));
+  const { type } = event as { readonly type: unknown };
+  if (isEphemeral(type)) return;
+  const hint = typeof type === "string" && isEntryType(type) ? "; this one is recorded: append it" : "";
+  throw invalid("event.type", `a type of ephemeral events${hint}`, describe(type));
+}
+
+function isEphemeral(type: unknown): boolean {
+  return typeof type === "string" && Object.hasOwn(ephemeralTypes, type);
+}
+
 /** Throws INVALID_ENTRY for an invalid draft, ENTRY_NOT_FOUND for a dangling reference. */
 export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
   if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
   if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
-    const hint = ephemeralTypes.has(draft.type as string) ? "; this one is ephemeral: publish it" : "";
+    const hint = isEphemeral(draft.type) ? "; this one is ephemeral: publish it" : "";
     throw invalid(`drafts[${at}].type`, `an entry type${hint}`, describe(draft.type));
   }
   if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {
@@ -189,14 +203,6 @@ export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
   if (draft.id !== undefined && ids.has(draft.id)) return true;
   return references(draft).some(([, id]) => typeof id === "string" && ids.has(id));
 }
-
-const ephemeralTypes: ReadonlySet<string> = new Set([
-  "text_delta",
-  "thinking_delta",
-  "tool_state",
-  "status",
-  "compacting",
-]);
 
 function invalid(path: string, expected: string, got: string): SessileError<"INVALID_ENTRY"> {
   return new SessileError("INVALID_ENTRY", `${path}: expected ${expected}, got ${got}`, {

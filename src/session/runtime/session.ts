@@ -1,6 +1,7 @@
 /** The implementation of `Session`: it delegates to the state and to the append queue. */
 
 import type { Context, Message } from "../../content/index.js";
+import { uuidv7 } from "../../internal/ids.js";
 import { type OnOperation, observed } from "../../internal/operations.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type {
@@ -11,7 +12,7 @@ import type {
   SessionInfoPatch,
   UnknownEntry,
 } from "../api/entries.js";
-import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
+import type { EphemeralDraft, SessionEventMap, SessionEventName } from "../api/events.js";
 import type {
   AppendOptions,
   IfAsyncDisposable,
@@ -29,6 +30,7 @@ import { branchEnds, lastInConversation } from "./conversation.js";
 import { entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
+import { checkEvent } from "./materialize-drafts.js";
 import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
 import { needsInfoRewrite, type PermissionRule, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
@@ -289,9 +291,13 @@ export class LiveSession implements Session {
     return this.#state.events.on(event, listener);
   }
 
-  publish(event: EphemeralEvent): void {
+  publish(draft: EphemeralDraft): void {
+    checkEvent(draft);
     const state = this.#state;
-    if (event.type === "compacting") state.setCompacting(event.active);
+    if (draft.type === "compacting") state.setCompacting(draft.active);
+    if (!state.events.has("ephemeral")) return;
+    const now = state.settings.now();
+    const event = { ...draft, id: uuidv7(now), timestamp: new Date(now).toISOString(), sessionId: this.id };
     state.events.emit("ephemeral", event);
   }
 
