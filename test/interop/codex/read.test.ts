@@ -343,6 +343,27 @@ describe("a compaction", () => {
     expect(codes(imported)).toContain("guessed");
   });
 
+  test("without a history keeps of the harness's messages only those at the beginning", async () => {
+    const imported = await read(
+      rollout([
+        said("<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>"),
+        said("one"),
+        answered("1"),
+        said("<turn_aborted>\nThe user stopped.\n</turn_aborted>"),
+        said("two"),
+        ["compacted", { message: `${prefix}\nIt was short.` }],
+        said("three"),
+      ]),
+    );
+    expect(messagesOf(imported)).toMatchObject([
+      { role: "compactionSummary", summary: "It was short." },
+      { role: "custom", customType: "sessile.initial_context" },
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+      { role: "user", content: "three" },
+    ]);
+  });
+
   test("whose summary is encrypted is an opaque block behind it", async () => {
     const encrypted = { type: "compaction", encrypted_content: "gAAA" };
     const imported = await read(

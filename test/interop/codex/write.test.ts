@@ -370,6 +370,31 @@ describe("a session that was imported", () => {
     });
   });
 
+  test("shows each turn that was added from its start to its end, in threads that number their lines", async () => {
+    const { go, session } = await opened([sample("tools-0.169.jsonl")]);
+    const before = linesOf((await go()).files[0]).length;
+    for (const question of ["first", "second"]) {
+      await session.append([
+        { type: "message", message: userMessage(question) },
+        { type: "message", message: assistantMessage({ provider: "openai", model: "gpt-5" }, "Done.") },
+      ]);
+    }
+    const added = linesOf((await go()).files[0]).slice(before);
+    const events = added.flatMap(({ payload }) => {
+      const { type, turn_id } = payload as { readonly type?: string; readonly turn_id?: string };
+      return type === "task_started" || type === "task_complete" ? [[type, turn_id]] : [];
+    });
+    const [first, second] = [events[0]?.[1], events[2]?.[1]];
+    expect(first).not.toBe(second);
+    expect(events).toEqual([
+      ["task_started", first],
+      ["task_complete", first],
+      ["task_started", second],
+      ["task_complete", second],
+    ]);
+    expect(added.at(-1)?.payload).toMatchObject({ type: "task_complete" });
+  });
+
   test("counts the tokens of its own replies and of those before", async () => {
     const { go, session, imported } = await opened([sample("tools-0.98.jsonl")]);
     const usage = { input: 100, output: 20, cacheRead: 30, cacheWrite: 0, totalTokens: 150 };
