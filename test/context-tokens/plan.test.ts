@@ -9,6 +9,7 @@ import {
   planPaste,
 } from "sessile/context-tokens";
 import { describe, expect, test } from "vitest";
+import { knownMediaTypes } from "../../src/internal/media-types.js";
 import { clipboard, counter } from "../arbitraries/tokens.js";
 
 const text = (value: string): ClipboardEntry => ({ type: "text", text: value });
@@ -131,6 +132,28 @@ describe("planPaste", () => {
     ["", "!relative"],
   ])("takes the file %j: %s", (value, expected) => {
     expect(only(path(value as string))).toEqual([expected]);
+  });
+
+  // @covers R183
+  test("takes the listed extensions in any case, and no other", () => {
+    const listed = "txt md json toml yaml yml rs go py js ts jsx tsx html css log csv".split(" ");
+    const others = [
+      ...knownMediaTypes.flatMap(({ extensions }) => extensions),
+      ..."sh bash zsh c h cpp java rb php sql xml ini cfg conf env lock mjs cjs mts svg tsv rst tex".split(
+        " ",
+      ),
+    ];
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.constantFrom(...listed, ...others), fc.stringMatching(/^[a-z0-9]{1,5}$/)),
+        (name) => {
+          const expected = listed.includes(name) ? `text.${name}` : "!extension";
+          expect(only(path(`/a.${name}`))).toEqual([expected]);
+          expect(only(path(`/a.${name.toUpperCase()}`))).toEqual([expected]);
+        },
+      ),
+      { numRuns: 1000, examples: [...listed, ...others].map((name) => [name]) },
+    );
   });
 
   test("takes the extensions that it is told to take", () => {

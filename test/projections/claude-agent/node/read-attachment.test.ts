@@ -2,13 +2,17 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, chmodSync, mkdirSync, symlinkSync, truncateSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import fc from "fast-check";
 import type { ReadLocalFileOptions } from "sessile/attachments/node";
+import { chiralityLimits } from "sessile/limits";
+import { mediaTypeOfName } from "sessile/media";
 import {
   type ResolveAttachmentsOptions,
   resolveAttachmentsToContentBlocks,
 } from "sessile/projections/claude-agent/node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readWith } from "../../../../src/attachments/node/read-local-file.js";
+import { knownMediaTypes } from "../../../../src/internal/media-types.js";
 import { nodeFileSystem } from "../../../../src/internal/node/node-file-system.js";
 import {
   type AttachmentFiles,
@@ -57,6 +61,25 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
   ])("refuses the extension of %j, also of a file that is there", async (name) => {
     if (!name.endsWith("/")) folder.write(name, "x");
     expect(await outcome(`${folder.dir}/${name}`)).toBe("UNSUPPORTED_EXTENSION");
+  });
+
+  // @covers R163
+  test("takes nine extensions in any case, and no other that a file may have", async () => {
+    const nine = ["png", "jpg", "jpeg", "gif", "webp", "pdf", "txt", "md", "csv"];
+    const others = knownMediaTypes.flatMap(({ extensions }) => extensions);
+    const extension = fc
+      .oneof(fc.constantFrom(...nine, ...others), fc.stringMatching(/^[a-z0-9]{1,5}$/))
+      .chain((name) => fc.constantFrom(name, name.toUpperCase()));
+    await fc.assert(
+      fc.asyncProperty(extension, async (name) => {
+        const isTaken = nine.includes(name.toLowerCase());
+        const expected = isTaken ? "NOT_FOUND" : "UNSUPPORTED_EXTENSION";
+        expect(await outcome(`${folder.dir}/none.${name}`)).toBe(expected);
+      }),
+      { numRuns: 1000, examples: [...nine, ...others].map((name) => [name]) },
+    );
+    const types = new Set(nine.map((name) => mediaTypeOfName(`a.${name}`)));
+    expect(new Set(chiralityLimits.fileTypes)).toEqual(types);
   });
 
   // @covers R167
