@@ -6,7 +6,7 @@ import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
 import { uuidOf } from "./shared/ids.js";
-import { maxLineDepth, readLines } from "./shared/lines.js";
+import { formOf, maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
 import { withWriteAheadLog } from "./shared/sqlite-log.js";
 import { textOf } from "./shared/values.js";
@@ -40,7 +40,7 @@ export interface SourceInit extends Pick<ImportOptions, "sqlite" | "redact"> {
 
 /** The {@link ForeignSource} of one import. */
 export class Source implements ForeignSource {
-  readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  readonly files: ForeignSource["files"];
   readonly sessionId?: string;
   readonly instructions: boolean;
   readonly #init: SourceInit;
@@ -53,10 +53,14 @@ export class Source implements ForeignSource {
   constructor(init: SourceInit) {
     const { files, instructions } = init;
     const readable = files.filter(({ bytes }) => bytes !== undefined);
-    this.files = readable.map(({ path, modified }) => ({
-      path,
-      ...(modified === undefined ? {} : { modified }),
-    }));
+    this.files = readable.map(({ path, modified, bytes, kind }) => {
+      const form = kind === "text" ? formOf(path, bytes ?? new Uint8Array()) : undefined;
+      return {
+        path,
+        ...(modified === undefined ? {} : { modified }),
+        ...(form === undefined ? {} : { form }),
+      };
+    });
     if (init.session !== undefined) this.sessionId = init.session;
     this.instructions = instructions;
     this.#init = init;

@@ -208,7 +208,12 @@ export interface ForeignRecord {
 /** The files of one session as a format reads them. Decompressed, bounded, redacted. */
 export interface ForeignSource {
   /** By path. Files that cannot be read are missing, with a finding each. */
-  readonly files: readonly { readonly path: string; readonly modified?: number }[];
+  readonly files: readonly {
+    readonly path: string;
+    readonly modified?: number;
+    /** By content: objects of JSON one a line, or one value of JSON. Absent for other files. */
+    readonly form?: "lines" | "value";
+  }[];
   /** The id of the session to read, if the files hold several. An export gives that of the header. */
   readonly sessionId?: string;
   /** Whether instructions of the other harness belong into the context. */

@@ -21,6 +21,8 @@ export interface Conversation {
   readonly answered: Map<string, string>;
   /** The session of the subagent that a call started; `result` is the line with its result. */
   childOf(call: Call, result: Line | undefined): string | undefined;
+  /** The sessions of the subagents that a workflow started; `result` is the line with the result of its call. */
+  runOf(result: Line): readonly string[];
 }
 
 /** Text of the program about its own tools. Out of context, unless the caller asks for it. */

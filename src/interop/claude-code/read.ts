@@ -14,9 +14,11 @@ import { layOut } from "./units.js";
 
 /** Reads a session and those of its subagents. Returns the entries of the session itself. */
 export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined {
-  const paths = source.files.map(({ path }) => path).filter((path) => path.endsWith(".jsonl"));
+  const paths = source.files.flatMap(({ path, form }) => (form === "lines" ? [path] : []));
   const isAgent = (path: string) => nameOf(path).startsWith(agentPrefix);
-  const mains = paths.filter((path) => !isAgent(path));
+  // A workflow has a journal beside its agents, of what it started.
+  const isBeside = (path: string) => /(?:^|\/)subagents\//.test(path);
+  const mains = paths.filter((path) => !isAgent(path) && !isBeside(path));
   const wanted = source.sessionId;
   const mainPath = mains.find((path) => nameOf(path) === wanted) ?? mains[0] ?? paths[0];
   if (mainPath === undefined) return undefined;
@@ -31,16 +33,17 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   for (const path of mains)
     if (path !== mainPath) source.find({ code: "unmapped", file: path, text: "another session" });
   const agentFiles = paths.filter((path) => isAgent(path) && path !== mainPath);
+  const taken = new Set<string>();
   const children = [
     ...sidechainsOf(main, first.sessionId),
     ...agentFiles.flatMap((path) =>
-      childOfFile(source, path, { main, foreignId, parentId: first.sessionId }),
+      childOfFile(source, path, { main, foreignId, parentId: first.sessionId, taken }),
     ),
   ];
   const links = new Links(source, children);
   reportState(source, main);
   const own = isAgent(mainPath) ? main.lines : main.lines.filter(({ value }) => value.isSidechain !== true);
-  const conversation = { source, childOf: links.childOf };
+  const conversation = { source, childOf: links.childOf, runOf: links.runOf };
   const add = (
     lines: readonly Line[],
     isSidechain: boolean,
@@ -55,6 +58,8 @@ export function readClaudeCode(source: ForeignSource): EntryBuilder | undefined 
   };
   add(own, isAgent(mainPath), first, foreignId);
   addTitles(first, titlesOf(main), main.lines[0]?.value.timestamp);
+  for (const path of paths)
+    if (isBeside(path) && !isAgent(path) && path !== mainPath) reportState(source, fileOf(source, path));
   for (const child of children) {
     const { sessionId, file, parentAgentId } = child;
     const parent = parentAgentId === undefined ? undefined : links.agent(parentAgentId);

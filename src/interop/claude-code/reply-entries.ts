@@ -20,7 +20,7 @@ export function addReply(conversation: Conversation, unit: Unit, parentId: strin
   for (const line of unit.results) last = addResults(conversation, line, last);
   for (const call of unit.calls.values()) {
     if (!conversation.answered.has(answerKey(unit, call.id)))
-      last = addSubagent(conversation, call, undefined, last);
+      last = addSubagents(conversation, call, undefined, last);
   }
   return last;
 }
@@ -136,21 +136,30 @@ function addResults(conversation: Conversation, line: Line, last: string): strin
   const draft = beside.length === 0 ? undefined : userDraft(conversation, line, beside);
   if (draft !== undefined) tail = builder.add(draft, { ...place, part: "text", parentId: tail });
   source.count(countedType(line), tail === last ? "unmapped" : "mapped", record);
-  for (const call of found) tail = addSubagent(conversation, call, line, tail);
+  for (const call of found) tail = addSubagents(conversation, call, line, tail);
   return tail;
 }
 
-/** The link from a call to the session of the subagent that it started. */
-function addSubagent(
+/** The links from a call to the sessions of the subagents that it started. Returns the last of its own place. */
+function addSubagents(
   conversation: Conversation,
   call: Call,
   result: Line | undefined,
   parentId: string,
 ): string {
-  const sessionId = conversation.childOf(call, result);
-  if (sessionId === undefined) return parentId;
   const toolCallId = call.id;
-  const data = { toolCallId, sessionId };
-  const draft = { type: "custom", customType: "sessile.subagent", data } as const;
-  return conversation.builder.add(draft, { recordId: sessionId, part: toolCallId, parentId });
+  const add = (
+    sessionId: string,
+    place: { readonly parentId: string | null; readonly timestamp?: unknown },
+  ) =>
+    conversation.builder.add(
+      { type: "custom", customType: "sessile.subagent", data: { toolCallId, sessionId } },
+      { recordId: sessionId, part: toolCallId, ...place },
+    );
+  // A workflow starts more of them while the conversation goes on: their links move nothing.
+  const timestamp = result?.value.timestamp;
+  for (const sessionId of result === undefined ? [] : conversation.runOf(result))
+    add(sessionId, { parentId: null, timestamp });
+  const sessionId = conversation.childOf(call, result);
+  return sessionId === undefined ? parentId : add(sessionId, { parentId });
 }

@@ -1,6 +1,6 @@
 /** The conversations of subagents, and the calls that started them. */
 
-import { sessionIdOf } from "../shared/ids.js";
+import { digestOf, sessionIdOf } from "../shared/ids.js";
 import { objectOf } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
@@ -21,6 +21,8 @@ export interface Child {
   readonly toolUseId: string | undefined;
   readonly parentAgentId: string | undefined;
   readonly prompt: string | undefined;
+  /** The run of a workflow that started it: the name of its folder. */
+  readonly run: string | undefined;
   isClaimed: boolean;
 }
 
@@ -62,7 +64,12 @@ function groupOf(line: Line, groups: Map<Line, string>): string {
 export function childOfFile(
   source: ForeignSource,
   path: string,
-  { main, foreignId, parentId }: { main: TranscriptFile; foreignId: string; parentId: string },
+  {
+    main,
+    foreignId,
+    parentId,
+    taken,
+  }: { main: TranscriptFile; foreignId: string; parentId: string; taken: Set<string> },
 ): readonly Child[] {
   const file = fileOf(source, path);
   const { sessionId } = file;
@@ -74,7 +81,11 @@ export function childOfFile(
   const metaPath = path.replace(/\.jsonl$/, ".meta.json");
   const hasMeta = source.files.some((each) => each.path === metaPath);
   const meta = hasMeta ? (objectOf(source.json(metaPath)) ?? {}) : {};
-  return [childOf({ agentId: file.name.slice(agentPrefix.length), parentId, lines: file.lines, file, meta })];
+  const own = file.name.slice(agentPrefix.length);
+  // Two runs of workflows may have agents of one name.
+  const agentId = taken.has(own) ? `${own}-${digestOf(path).slice(0, 8)}` : own;
+  taken.add(agentId);
+  return [childOf({ agentId, parentId, lines: file.lines, file, meta })];
 }
 
 function childOf(init: {
@@ -95,15 +106,23 @@ function childOf(init: {
     toolUseId: idOf(meta.toolUseId),
     parentAgentId: idOf(meta.parentAgentId),
     prompt: first === undefined ? undefined : plainText(objectOf(first.value.message)?.content),
+    run: /(?:^|\/)workflows\/([^/]+)\/[^/]+$/.exec(file.path)?.[1],
     isClaimed: false,
   };
 }
 
-/** Finds the conversation that a call started. */
+function addTo(map: Map<string, Child[]>, key: string, child: Child): void {
+  const known = map.get(key);
+  if (known === undefined) map.set(key, [child]);
+  else known.push(child);
+}
+
+/** Finds the conversations that a call started. */
 export class Links {
   readonly #source: ForeignSource;
   readonly #byAgent = new Map<string, Child>();
   readonly #byCall = new Map<string, Child>();
+  readonly #byRun = new Map<string, Child[]>();
   /** Those whose call nothing names, in the order of their files. The last is the first. */
   readonly #byPrompt = new Map<string, Child[]>();
 
@@ -111,18 +130,23 @@ export class Links {
     this.#source = source;
     for (const child of children.toReversed()) {
       this.#byAgent.set(child.agentId, child);
-      if (child.toolUseId !== undefined) this.#byCall.set(child.toolUseId, child);
-      else if (child.prompt !== undefined) {
-        const same = this.#byPrompt.get(child.prompt);
-        if (same === undefined) this.#byPrompt.set(child.prompt, [child]);
-        else same.push(child);
-      }
+      if (child.run !== undefined) addTo(this.#byRun, child.run, child);
+      else if (child.toolUseId !== undefined) this.#byCall.set(child.toolUseId, child);
+      else if (child.prompt !== undefined) addTo(this.#byPrompt, child.prompt, child);
     }
   }
 
   agent(agentId: string): Child | undefined {
     return this.#byAgent.get(agentId);
   }
+
+  /** By the run of a workflow that the result names. */
+  readonly runOf: Conversation["runOf"] = (result) => {
+    const runId = idOf(objectOf(result.value.toolUseResult)?.runId) ?? "";
+    const started = this.#byRun.get(runId)?.toReversed() ?? [];
+    this.#byRun.delete(runId);
+    return started.map(({ sessionId }) => sessionId);
+  };
 
   /** By the agent that the result names, the call that the agent names, or the prompt of both. */
   readonly childOf: Conversation["childOf"] = (call, result) => {

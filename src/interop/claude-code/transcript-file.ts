@@ -2,8 +2,10 @@
 
 import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
+import { plainText } from "./content.js";
 import { countedType } from "./entries.js";
-import { idOf, type Line, lineOf, typeOf } from "./lines.js";
+import { idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
+import { firstPrompt } from "./prompts.js";
 
 /** A transcript file with the facts of the session in its records. */
 export interface TranscriptFile {
@@ -28,7 +30,7 @@ const lineTypes = new Set(["assistant", "attachment", "progress", "system", "use
 
 /** The last part of a path, without its extension. */
 export function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1).replace(/\.jsonl$/, "");
+  return path.slice(path.lastIndexOf("/") + 1).replace(/\.[A-Za-z]\w{0,7}$/, "");
 }
 
 /**
@@ -129,6 +131,17 @@ export interface Titles {
   readonly title: string | undefined;
 }
 
+const maxPromptTitle = 200;
+
+/** The words of the first prompt, if the first message begins with what the program added. */
+function promptTitle(lines: readonly Line[]): string | undefined {
+  const first = lines.find((line) => isPrompt(line) && line.value.isSidechain !== true);
+  const words = first && firstPrompt(lines.map(({ value }) => value));
+  if (first === undefined || words === undefined) return undefined;
+  if (plainText(objectOf(first.value.message)?.content).trim().startsWith(words)) return undefined;
+  return words.replace(/\s+/g, " ").slice(0, maxPromptTitle).toWellFormed();
+}
+
 /** The titles of a session, one after the other. The last of each kind counts. */
 export function titlesOf({ others, lines }: TranscriptFile): readonly Titles[] {
   const known = new Set(lines.map(({ uuid }) => uuid));
@@ -137,13 +150,15 @@ export function titlesOf({ others, lines }: TranscriptFile): readonly Titles[] {
     .sort((a, b) => a.line - b.line);
   const states: Titles[] = [];
   const last = new Map<unknown, string>();
-  let other: string | undefined;
+  let other = promptTitle(lines);
+  if (other !== undefined) states.push({ name: undefined, title: other });
+  let isOther = false;
   for (const record of records) {
     const title = titleOf(record) as string;
     const { type, leafUuid } = record.value;
     // The summary of another session of the project, with which old versions begin a file.
-    if (type === "summary" && !known.has(leafUuid as string)) other ??= title;
-    else last.set(type, title);
+    if (type !== "summary" || known.has(leafUuid as string)) last.set(type, title);
+    else if (!isOther) [other, isOther] = [title, true];
     const state = {
       name: last.get("custom-title"),
       title: last.get("ai-title") ?? last.get("summary") ?? other,

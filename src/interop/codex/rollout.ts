@@ -97,7 +97,7 @@ function* linesIn(path: string, source: ForeignSource): Generator<RolloutLine> {
 
 /** The records of JSON Lines, or those in the first CLI's object. */
 function* recordsIn(path: string, source: ForeignSource): Generator<ForeignRecord> {
-  if (path.endsWith(".json")) {
+  if (source.files.find((file) => file.path === path)?.form === "value") {
     yield* itemsOfFirstCli(path, objectOf(source.json(path)) ?? {});
     return;
   }

@@ -32,7 +32,7 @@ const metadataNames = [
 const readNames = new Set([...metadataNames, "messages", "summary"]);
 
 /** Reads a file of states, one a line, or one JSON object of the whole chat as version 0.26 wrote it. */
-export function readChat(source: ForeignSource, path: string): Chat | undefined {
+export function readChat(source: ForeignSource, path: string, form: "lines" | "value"): Chat | undefined {
   const metadata: Record<string, unknown> = {};
   const log = new ChatLog();
   const learn = (value: ForeignObject): void => {
@@ -47,7 +47,7 @@ export function readChat(source: ForeignSource, path: string): Chat | undefined 
   const add = (record: ForeignRecord): void => {
     isChat = addRecord(record, { log, learn, source }) || isChat;
   };
-  if (path.endsWith(".jsonl")) for (const record of source.records(path)) add(record);
+  if (form === "lines") for (const record of source.records(path)) add(record);
   else {
     const value = objectOf(source.json(path));
     if (value === undefined || !Array.isArray(value.messages)) return undefined;

@@ -16,10 +16,10 @@ export interface MainChat {
 export function readGemini(source: ForeignSource): MainChat | undefined {
   let projects: Readonly<Record<string, unknown>> | undefined;
   const chats: Chat[] = [];
-  for (const { path } of source.files) {
+  for (const { path, form } of source.files) {
     if (path.split("/").at(-1) === "projects.json") projects = registryOf(source.json(path));
-    else if (/\.jsonl?$/.test(path)) {
-      const chat = readChat(source, path);
+    else if (form !== undefined) {
+      const chat = readChat(source, path, form);
       if (chat === undefined) source.count("other file", "unmapped");
       else chats.push(chat);
     }

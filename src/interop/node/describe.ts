@@ -1,6 +1,8 @@
 /** Describes a session by the first and last bytes of its file: its id, directory, title and parent. */
 
+import { firstPrompt } from "../claude-code/prompts.js";
 import { parseCutJson } from "../shared/cut-json.js";
+import { formOf } from "../shared/lines.js";
 import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import type { ForeignFormatName } from "../types.js";
 import type { Candidate, Windows } from "./walk.js";
@@ -46,10 +48,10 @@ export function describeSession(
 }
 
 /** The objects of the lines of a window. A first line that is cut at its start is no JSON, and left out. */
-function* recordsOf(bytes: Uint8Array): Generator<ForeignObject> {
+function* recordsOf(bytes: Uint8Array, lines = maxLines): Generator<ForeignObject> {
   const text = new TextDecoder().decode(bytes);
   let at = 0;
-  for (let line = 0; line < maxLines && at < text.length; line++) {
+  for (let line = 0; line < lines && at < text.length; line++) {
     const feed = text.indexOf("\n", at);
     const end = feed < 0 ? text.length : feed;
     const value = objectOf(parseCutJson(text.slice(at, end)));
@@ -94,7 +96,9 @@ function titleOf(text: string | undefined): string | undefined {
     ?.slice(0, 1000)
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim();
-  return clean === undefined || clean === "" ? undefined : clean.slice(0, maxTitle);
+  if (clean === undefined || clean === "") return undefined;
+  // A cut may be within a surrogate pair.
+  return clean.length <= maxTitle ? clean : clean.slice(0, maxTitle).replace(/[\ud800-\udbff]$/, "");
 }
 
 /** The text of a content: text, or blocks with one. */
@@ -111,26 +115,50 @@ function claudeCode({ path }: Candidate, windows: Windows): Described | undefine
   const id = nameOf(path);
   let cwd: string | undefined;
   let created: number | undefined;
-  let question: string | undefined;
   let sessionId: string | undefined;
   for (const record of recordsOf(windows.head)) {
     cwd ??= textOf(record.cwd);
     sessionId ??= textOf(record.sessionId);
     created ??= millisecondsOf(record.timestamp);
-    const isAsked = record.type === "user" && record.isMeta !== true && record.isSidechain !== true;
-    if (isAsked) question ??= textIn(objectOf(record.message)?.content);
-    if (cwd !== undefined && created !== undefined && question !== undefined && sessionId !== undefined)
-      break;
+    if (cwd !== undefined && created !== undefined && sessionId !== undefined) break;
   }
   if (sessionId === undefined && cwd === undefined && created === undefined) return undefined;
   if (id.startsWith("agent-")) return { id, cwd, created, partOf: sessionId ?? "" };
-  const named = firstOf(
-    lastRecords(windows, ['"customTitle"', '"aiTitle"', '"summary"']),
-    ({ type, customTitle, aiTitle, summary }) =>
-      textOf(customTitle) ?? textOf(aiTitle) ?? (type === "summary" ? textOf(summary) : undefined),
-  );
-  return { id, cwd, created, title: titleOf(named ?? question) };
+  return { id, cwd, created, title: claudeTitle(windows) };
 }
+
+/** The records that name a session, the ones that count first, with the member that has the name. */
+const claudeTitles = [
+  ["custom-title", "customTitle"],
+  ["ai-title", "aiTitle"],
+  ["last-prompt", "lastPrompt"],
+  ["summary", "summary"],
+] as const;
+
+/** The title that the agent itself shows. The names of a user and of a model count at both ends of the file. */
+function claudeTitle({ head, tail }: Windows): string | undefined {
+  const last = new Map<string, string>();
+  const see = (windows: Windows, kinds: readonly (readonly [string, string])[]) => {
+    const texts = kinds.map(([, member]) => `"${member}"`);
+    for (const record of lastRecords(windows, texts)) {
+      const member = kinds.find(([type]) => type === record.type)?.[1];
+      const title = member === undefined ? undefined : textOf(record[member]);
+      if (member !== undefined && title !== undefined && !last.has(member)) last.set(member, title);
+      if (last.has("customTitle")) break;
+    }
+  };
+  see({ head, tail }, claudeTitles);
+  if (head !== tail) see({ head, tail: head }, claudeTitles.slice(0, 2));
+  for (const [, member] of claudeTitles) {
+    const title = titleOf(last.get(member));
+    // The last prompt may be what the program wrote, like the first.
+    const isAsked = member !== "lastPrompt" || firstPrompt([asPrompt(title)]) === title;
+    if (title !== undefined && isAsked) return title;
+  }
+  return titleOf(firstPrompt(recordsOf(head, Number.POSITIVE_INFINITY)));
+}
+
+const asPrompt = (content: unknown) => ({ type: "user", message: { content } });
 
 const rolloutId = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\.jsonl?(?:\.zst)?$)/;
 
@@ -162,7 +190,7 @@ function codex({ path }: Candidate, { head }: Windows): Described | undefined {
 }
 
 function gemini({ path }: Candidate, windows: Windows): Described | undefined {
-  const isLog = path.endsWith(".jsonl");
+  const isLog = formOf(path, windows.head) === "lines";
   const whole = isLog ? undefined : objectOf(parseCutJson(new TextDecoder().decode(windows.head)));
   const records = isLog ? [...recordsOf(windows.head)] : whole === undefined ? [] : [whole];
   const start = records.find(({ sessionId }) => typeof sessionId === "string");

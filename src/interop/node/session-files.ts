@@ -37,13 +37,17 @@ export async function sessionFiles(found: FoundSession): Promise<readonly Foreig
   }));
 }
 
+/** Of folders with files of subagents. */
+const maxDepth = 8;
+
 /** The files beside that of the session: subagents, messages, changes of a database. */
 async function moreFiles(found: FoundSession, main: Candidate): Promise<readonly Candidate[]> {
   const { format, home, id } = found;
   const beside = (...names: readonly string[]) => join(main.file, "..", ...names);
   switch (format) {
     case "claude-code":
-      return await walk(home, beside(id, "subagents"), { depth: 0, name: /\.jsonl?$/ });
+      // Those that a workflow started are in a folder for each run.
+      return await walk(home, beside(id, "subagents"), { depth: maxDepth, name: /^agent-.*\.jsonl?$/ });
     case "gemini":
       return await walk(home, beside(id), { depth: 0, name: /\.jsonl?$/ });
     case "opencode": {

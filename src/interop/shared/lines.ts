@@ -1,7 +1,7 @@
 /** JSON Lines of a foreign file, with the bounds of this library's own codec. */
 
 import { parseLine, shortLineDamage } from "../../session/internal.js";
-import { type ForeignObject, objectOf } from "./values.js";
+import { type ForeignObject, objectOf, parseJson } from "./values.js";
 
 /** Nesting of a foreign line: less than the maximum of an entry, which it becomes a part of. */
 export const maxLineDepth = 240;
@@ -34,6 +34,32 @@ export function* readLines(bytes: Uint8Array, maxLineBytes: number): Generator<F
     if (found !== undefined) yield found;
     start = end + 1;
   }
+}
+
+const headBytes = 64 * 1024;
+/** Lines at the start of a file that are looked at. */
+const maxHeadLines = 20;
+
+/**
+ * The form of the JSON in a file: objects one a line, or one value, which may be printed over several lines.
+ * The content decides, and the path for a file of one line. Undefined for other content.
+ */
+export function formOf(path: string, bytes: Uint8Array): "lines" | "value" | undefined {
+  const head = new TextDecoder().decode(bytes.subarray(0, headBytes));
+  const named = path.endsWith(".jsonl") ? "lines" : path.endsWith(".json") ? "value" : undefined;
+  const lines = head.split("\n", maxHeadLines).filter((line) => !blank.test(line));
+  // A cut line is not looked at.
+  if (bytes.length > headBytes && lines.length > 1 && !head.endsWith("\n")) lines.pop();
+  if (lines.length > 1) {
+    const isWhole = (line: string) => line.startsWith("{") && objectOf(parseJson(line)) !== undefined;
+    if (lines.some(isWhole)) return "lines";
+    return /^\s*[[{]\s*$/.test(lines[0] as string) ? "value" : named;
+  }
+  const [only] = lines;
+  if (only === undefined || !/^\s*[[{]/.test(only)) return named;
+  // The first line may be longer than the head.
+  const isOne = bytes.indexOf(10, Math.min(bytes.length, headBytes)) < 0;
+  return isOne ? (named ?? "lines") : "lines";
 }
 
 function lineOf(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignLine | undefined {

@@ -5,7 +5,7 @@
 
 import type { SessionEntry } from "../../session/index.js";
 import type { AppendSource, EntryBuilder, ForeignRecord, ForeignSource } from "../types.js";
-import { readLines } from "./lines.js";
+import { formOf, readLines } from "./lines.js";
 
 /**
  * A source with the files of an original. Its builders give the entries of the import their ids again, in the
@@ -15,7 +15,10 @@ export function sourceAgain({ files, original, header }: AppendSource): ForeignS
   const sessions = [original, ...original.children];
   const builders = new Map<string, EntryBuilder>();
   return {
-    files: files.map(({ path }) => ({ path })),
+    files: files.map(({ path, bytes }) => {
+      const form = formOf(path, bytes);
+      return form === undefined ? { path } : { path, form };
+    }),
     sessionId: header.id,
     instructions: false,
     records: (path) => recordsOf(files, path),

@@ -606,6 +606,33 @@ describe("subagents", () => {
     expect(link(imported.entries)).toMatchObject({ data: { toolCallId: "c1" } });
   });
 
+  it("finds those that a workflow started, in the folder of its run, and moves nothing for a later one", async () => {
+    const folder = `projects/-work/${sessionId}/subagents/workflows`;
+    const run = (id: string, content: string) =>
+      bytesOf([user("s1", null, content, { ...side, agentId: id })]);
+    const lines = main({ toolUseResult: { status: "async_launched", runId: "wf_1" } });
+    const more = {
+      [`${folder}/wf_1/agent-b1.jsonl`]: run("b1", "one"),
+      [`${folder}/wf_1/journal.jsonl`]: bytesOf([{ type: "started", key: "v2:1", agentId: "b1" }]),
+      [`${folder}/wf_2/agent-b1.jsonl`]: run("b1", "of another run"),
+    };
+    const early = await read(lines, { more, keep: "none" });
+    const later = { ...more, [`${folder}/wf_1/agent-b2.jsonl`]: run("b2", "two") };
+    const imported = await read(lines, { more: later, keep: "none" });
+    expect(early.children.map(shown)).toEqual([["user: one"], ["user: of another run"]]);
+    expect(new Set(imported.children.map(({ header }) => header.id)).size).toBe(3);
+    const links = imported.entries.flatMap((entry) =>
+      entry.type === "custom" && entry.customType === "sessile.subagent" ? [entry.data] : [],
+    );
+    const ids = new Map(imported.children.map((child) => [shown(child)[0], child.header.id]));
+    expect(links).toEqual(
+      ["user: one", "user: two"].map((words) => ({ toolCallId: "c1", sessionId: ids.get(words) })),
+    );
+    expect(imported.entries).toEqual(expect.arrayContaining([...early.entries]));
+    expect(imported.leafId).toBe(early.leafId);
+    expect(codes(imported)).toEqual(["unmapped"]);
+  });
+
   it("reports a file that is missing, and reads a subagent's file alone", async () => {
     const imported = await read(main({ toolUseResult: { agentId: "b1" } }));
     expect(codes(imported)).toEqual(["missingChild"]);
@@ -618,6 +645,36 @@ describe("subagents", () => {
     expect(shown(alone)).toEqual(["user: say hi", "assistant: hi"]);
     expect(alone.children).toEqual([]);
   });
+});
+
+it("is read by its content, whatever its name", async () => {
+  const bytes = bytesOf([user("u1", null, "hello"), reply("a1", "u1", "m1", text("hi"))]);
+  for (const path of ["session", "session.txt", "session.json", "session.jsonl.bak"]) {
+    const imported = await importSession([{ path, bytes }], { from: [claudeCode] });
+    expect(shown(imported)).toEqual(["user: hello", "assistant: hi"]);
+  }
+});
+
+it("has the words of a person for a title, if the first message has others of the program", async () => {
+  const titleOf = async (...contents: readonly unknown[]) => {
+    const lines = contents.map((content, at) => user(`u${at}`, at === 0 ? null : `u${at - 1}`, content));
+    const titles = (await read(lines)).entries.flatMap((entry) =>
+      entry.type === "session_info" ? [entry.title] : [],
+    );
+    return titles.at(-1);
+  };
+  expect(await titleOf("hello")).toBeUndefined();
+  expect(await titleOf([text("hello"), text("world")])).toBeUndefined();
+  expect(await titleOf([text("<ide_opened_file>a</ide_opened_file>"), text("Fix it\nnow")])).toBe(
+    "Fix it now",
+  );
+  expect(
+    await titleOf(
+      "<command-name>/clear</command-name>",
+      "<local-command-stdout></local-command-stdout>",
+      "Go",
+    ),
+  ).toBe("Go");
 });
 
 it("is named by its file if nothing else names it, and says where its directory changes", async () => {

@@ -470,12 +470,13 @@ describe("files", () => {
     ];
     const first = { session: { id: "one", timestamp: "2025-04-17T00:00:00.000Z", instructions: "" }, items };
     const bytes = (text: string) => new TextEncoder().encode(text);
-    const json = await read({
-      path: "sessions/rollout-2025-04-17-one.json",
-      bytes: bytes(JSON.stringify(first, null, 1)),
-    });
-    expect(json.header).toMatchObject({ id: "one" });
-    expect(messagesOf(json)).toMatchObject([{ content: "Hi" }, { content: [{ text: "Ho" }] }]);
+    const read1 = (path: string) => read({ path, bytes: bytes(JSON.stringify(first, null, 1)) });
+    const json = await read1("sessions/rollout-2025-04-17-one.json");
+    // The content tells its form, and not the name.
+    for (const imported of [json, await read1("one.txt"), await read1("one.jsonl")]) {
+      expect(imported.header).toMatchObject({ id: "one" });
+      expect(messagesOf(imported)).toMatchObject([{ content: "Hi" }, { content: [{ text: "Ho" }] }]);
+    }
     expect(entriesOf(json, "message")[0]?.timestamp).toBe("2025-01-15T00:13:20.000Z");
     const environment = "<environment_context>\nCurrent working directory: /srv/app\n</environment_context>";
     const bare = [

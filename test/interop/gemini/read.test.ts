@@ -1,3 +1,5 @@
+import { importSession } from "sessile/interop";
+import { gemini } from "sessile/interop/gemini";
 import { describe, expect, it } from "vitest";
 import {
   call,
@@ -372,6 +374,35 @@ describe("the files of a session", () => {
       "result c1: out",
       "custom: [Function Response: read_file]<image/png>",
     ]);
+  });
+
+  it("are read by their content, whatever their names", async () => {
+    const messages = [user("u1", "one"), reply("g1", "two")];
+    const whole = { ...header(), messages };
+    const contents = [
+      lines([header(), ...messages]),
+      lines([whole]),
+      new TextEncoder().encode(JSON.stringify(whole)),
+      new TextEncoder().encode(JSON.stringify(whole, null, 2)),
+      new TextEncoder().encode(JSON.stringify(whole, null, "\t").replaceAll("\n", "\r\n")),
+    ];
+    for (const name of ["chat", "chat.txt", "chat.json", "chat.jsonl", "chat.json.bak"]) {
+      for (const bytes of contents) {
+        const imported = await importSession([{ path: name, bytes }], { from: [gemini] });
+        expect(rowsOf(imported)).toEqual(["user: one", "assistant: two"]);
+        expect(imported.header.id).toBe(chatId);
+      }
+    }
+    const others = { "logs.json": "[]", "notes.txt": "words\n", "empty.jsonl": "", "x.bin": "\0\u0001" };
+    const beside = Object.entries(others).map(
+      ([path, text]) => [path, new TextEncoder().encode(text)] as const,
+    );
+    const imported = await read({
+      [chatPath]: lines([header(), ...messages]),
+      ...Object.fromEntries(beside),
+    });
+    expect(rowsOf(imported)).toEqual(["user: one", "assistant: two"]);
+    expect(imported.report.findings.map(({ code }) => code)).toEqual(["unmapped"]);
   });
 
   it("tell the directory by its digest, in the registry, the chat and the environment", async () => {

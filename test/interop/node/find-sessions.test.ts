@@ -229,6 +229,83 @@ describe("findSessions", () => {
     await expect(find({ cwd: 5 as unknown as string })).rejects.toThrow("cwd: expected a string, got number");
   });
 
+  it("shows the title of Claude Code's session that the agent shows", async () => {
+    const command = "<command-message>a</command-message>\n<command-name>/a</command-name>";
+    const u = (content: unknown, more: object = {}) => said({ message: { role: "user", content }, ...more });
+    const t = (text: string) => ({ type: "text", text });
+    const filler = { type: "assistant", message: { content: "y".repeat(70_000) } };
+    const cases: readonly (readonly [string | undefined, ...object[]])[] = [
+      [
+        "Add tests",
+        u("<command-name>/clear</command-name>"),
+        u("<local-command-stdout></local-command-stdout>"),
+        u("Add tests"),
+      ],
+      ["/a", u(command)],
+      ["words", u(command), u("words")],
+      ["go on", u([t("[Request interrupted by user for tool use]")]), u("go on")],
+      ["Create it", u([t("<ide_opened_file>x</ide_opened_file>"), t("Create it")])],
+      ["! ls", u("<bash-input>ls</bash-input>"), u("more")],
+      ["x", u("<task-notification>a</task-notification>"), u('<note id="a">b</note>'), u("x")],
+      ["<Component /> breaks", u("<Component /> breaks")],
+      [
+        "x",
+        u("note", { isMeta: true }),
+        u("sum", { isCompactSummary: true }),
+        u([{ type: "tool_result" }, t("y")]),
+        u("x"),
+      ],
+      ["late", ...Array.from({ length: 150 }, () => u("<command-name>/clear</command-name>")), u("late")],
+      ["mine", u("x"), { type: "custom-title", customTitle: "mine" }, { type: "ai-title", aiTitle: "its" }],
+      [
+        "mine",
+        u("x"),
+        { type: "custom-title", customTitle: "mine" },
+        filler,
+        { type: "ai-title", aiTitle: "its" },
+      ],
+      [
+        "its",
+        u("x"),
+        { type: "last-prompt", lastPrompt: "go" },
+        { type: "ai-title", aiTitle: "its" },
+        { type: "summary", summary: "sum" },
+      ],
+      ["go", u("x"), { type: "last-prompt", lastPrompt: "go" }, { type: "summary", summary: "sum" }],
+      ["x", u("x"), { type: "custom-title", customTitle: "mine" }, { type: "custom-title", customTitle: "" }],
+      ["x", u("x"), { type: "last-prompt", lastPrompt: command }],
+      [undefined, u("[Request interrupted by user]")],
+      ["\u{1f600}".repeat(100), u("\u{1f600}".repeat(120))],
+      [`a${"\u{1f600}".repeat(99)}`, u(`a${"\u{1f600}".repeat(120)}`)],
+    ];
+    for (const [title, ...records] of cases) {
+      put(`claude/projects/-w/${uuid(1)}.jsonl`, lines(...records));
+      const [found] = await find({ agents: ["claude-code"] });
+      expect(found?.title).toBe(title);
+    }
+  });
+
+  it("reads the subagents of a workflow with their session", async () => {
+    const folder = `claude/projects/-w/${uuid(1)}/subagents`;
+    put(`claude/projects/-w/${uuid(1)}.jsonl`, lines(said({})));
+    put(`${folder}/agent-a.jsonl`, lines(said({ isSidechain: true })));
+    put(`${folder}/workflows/wf_1/agent-b.jsonl`, lines(said({ isSidechain: true })));
+    put(`${folder}/workflows/wf_1/agent-b.meta.json`, "{}");
+    put(`${folder}/workflows/wf_1/journal.jsonl`, lines({ type: "started" }));
+    const [found] = await find({ agents: ["claude-code"] });
+    const paths = (await sessionFiles(found as FoundSession)).map(({ path }) =>
+      path.slice(path.indexOf(uuid(1))),
+    );
+    expect(paths.toSorted()).toEqual(
+      [
+        `${uuid(1)}.jsonl`,
+        `${uuid(1)}/subagents/agent-a.jsonl`,
+        `${uuid(1)}/subagents/workflows/wf_1/agent-b.jsonl`,
+        `${uuid(1)}/subagents/workflows/wf_1/agent-b.meta.json`,
+      ].toSorted(),
+    );
+  });
+
   it("lists the file of a subagent alone if its session was deleted, but not if only the subagent is new", async () => {
     fillHomes();
     const alone = lines(said({ isSidechain: true, sessionId: uuid(99) }));
