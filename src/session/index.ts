@@ -25,6 +25,7 @@ export type { Diagnostic, DiagnosticCode, Diagnostics } from "./api/diagnostics.
 export {
   type CustomEntryType,
   customEntry,
+  type DerivedEntry,
   type EntryBase,
   type EntryDraft,
   type EntryMap,
@@ -78,7 +79,6 @@ export {
 export { sessionBlobRoots } from "./store/blob-roots.js";
 export { deletePartition, type PartitionDeletion } from "./store/delete-partition.js";
 export { type ErasedSession, type EraseOptions, type ErasureReport, eraseEntries } from "./store/erase.js";
-export type { DerivedEntry } from "./store/erase-links.js";
 export { memorySessionStore } from "./store/memory-backend.js";
 export { sessionStore } from "./store/store.js";
 export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";

@@ -174,6 +174,28 @@ export interface Erasure {
   readonly reason: string;
 }
 
+/** An entry that was made from an erased one and is not erased itself. */
+export interface DerivedEntry {
+  readonly entryId: string;
+  /**
+   * A summary that covers it, a value of a memory block written after it, the result of an erased tool call,
+   * an observation about its attachment, a revert to it, a part of the file that it was imported from, an
+   * adapter's entry with the same text, or an entry of another program that names it.
+   */
+  readonly kind:
+    | "compaction"
+    | "branch_summary"
+    | "memory"
+    | "tool_result"
+    | "observation"
+    | "revert"
+    | "import"
+    | "copy"
+    | "custom";
+  /** The erased entries that it may have content of. */
+  readonly from: readonly string[];
+}
+
 /** An entry of a session. Narrow it by `type`. */
 export type SessionEntry = { [T in EntryType]: { readonly type: T } & EntryMap[T] & EntryBase }[EntryType];
 

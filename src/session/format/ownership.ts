@@ -5,7 +5,7 @@
 
 import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { EntryMap, EntryType, SessionEntry } from "../api/entries.js";
+import type { DerivedEntry, EntryMap, EntryType, SessionEntry } from "../api/entries.js";
 import { bareParcel, bareUiMessage, erasedText, parcelValue } from "./erased-values.js";
 
 /**
@@ -52,24 +52,12 @@ export type Relation =
   | "abandoned"
   | "anything";
 
-/** The kinds of entries that an erasure reports and does not make. */
-export type DerivedKind =
-  | "compaction"
-  | "branch_summary"
-  | "memory"
-  | "tool_result"
-  | "observation"
-  | "revert"
-  | "import"
-  | "copy"
-  | "custom";
-
 /** Of which entries an entry is. */
-export interface Ownership {
+interface Ownership {
   /** It repeats or describes them, and nothing else needs its text: it is erased with any of them. */
   readonly erasedWith?: readonly Source[];
   /** It may have content of them: it is reported. */
-  readonly derived?: { readonly kind: DerivedKind; readonly from: readonly Source[] };
+  readonly derived?: { readonly kind: DerivedEntry["kind"]; readonly from: readonly Source[] };
 }
 
 interface EntryRow<F> extends Ownership {
@@ -79,7 +67,7 @@ interface EntryRow<F> extends Ownership {
 type Data = Readonly<Record<string, unknown>>;
 
 /** The row of a custom type. Its data are text, but for what a tombstone keeps. */
-export interface CustomRow extends Ownership {
+interface CustomRow extends Ownership {
   /** The data of a tombstone: ids, and what a reader needs to load. Idempotent. @default none */
   readonly keeps?: (data: Data) => unknown;
   /** Whether it is a message of a person. */

@@ -4,10 +4,9 @@
  */
 
 import { isRecord } from "../../internal/shape.js";
-import type { Erasure, SessionEntry } from "../api/entries.js";
+import type { DerivedEntry, Erasure, SessionEntry } from "../api/entries.js";
 import {
   bareFields,
-  type DerivedKind,
   isCall,
   memberAt,
   ownershipOf,
@@ -17,19 +16,6 @@ import {
 } from "../format/ownership.js";
 import { type ErasedPart, erasureOf, hasText } from "../format/tombstone.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
-
-/** An entry that was made from an erased one and is not erased itself. */
-export interface DerivedEntry {
-  readonly entryId: string;
-  /**
-   * A summary that covers it, a value of a memory block written after it, the result of an erased tool call,
-   * an observation about its attachment, a revert to it, a part of the file that it was imported from, an
-   * adapter's entry with the same text, or an entry of another program that names it.
-   */
-  readonly kind: DerivedKind;
-  /** The erased entries that it may have content of. */
-  readonly from: readonly string[];
-}
 
 /** The erasure of one entry: its record, and the parts of the body that it is of. */
 export interface EntryErasure {
@@ -49,7 +35,7 @@ export interface Closure {
 interface Dependent {
   readonly row: number;
   /** undefined: it is erased with them. */
-  readonly kind: DerivedKind | undefined;
+  readonly kind: DerivedEntry["kind"] | undefined;
 }
 
 /** A dependent by its place in the tree. */
@@ -239,10 +225,10 @@ export class ErasureLinks {
 
   #derivedFrom(isErased: ReadonlySet<number>): readonly DerivedEntry[] {
     const rows = this.#rows;
-    const found = new Map<number, { readonly kind: DerivedKind; readonly from: Set<string> }>();
+    const found = new Map<number, { readonly kind: DerivedEntry["kind"]; readonly from: Set<string> }>();
     const open: number[] = [...isErased];
     const sourcesOf = (row: number): Iterable<string> => found.get(row)?.from ?? [rows.id(row)];
-    const add = (row: number, kind: DerivedKind, from: Iterable<string>): void => {
+    const add = (row: number, kind: DerivedEntry["kind"], from: Iterable<string>): void => {
       if (row === noRow || isErased.has(row)) return;
       const known = found.get(row);
       if (known === undefined) open.push(row);

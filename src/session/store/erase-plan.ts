@@ -2,7 +2,7 @@
 
 import type { BlobRef } from "../../content/index.js";
 import type { LineReplacement, SessionLog } from "../api/backend.js";
-import { formatVersion, type SessionEntry } from "../api/entries.js";
+import { type DerivedEntry, formatVersion, type SessionEntry } from "../api/entries.js";
 import { decodeLine, stripBom } from "../format/decode.js";
 import { entryIdOf, parseEntryPrefix } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
@@ -11,7 +11,7 @@ import { type StoredLine, storedLines, withLineFeed } from "../runtime/log-lines
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { blobRefsInLine } from "./blob-roots.js";
 import { type DamagedLine, eraseInDamaged, piecesOf } from "./erase-damaged.js";
-import { type DerivedEntry, type EntryErasure, ErasureLinks } from "./erase-links.js";
+import { type EntryErasure, ErasureLinks } from "./erase-links.js";
 
 /** The changes of an erasure to one log. */
 export interface ErasurePlan {
