@@ -1,6 +1,6 @@
 /** The backend of sessions in files. */
 
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
@@ -21,7 +21,7 @@ import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { InfoPlaces, infoSearchBytes } from "./find-info.js";
-import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
+import { fileName, idOfPath, partitionDirectory, projectName } from "./layout.js";
 import { absentPosition } from "./log-position.js";
 import { headerOfLine, headTailBytes, readHeadTail } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
@@ -93,10 +93,10 @@ export class FileBackend implements SessionBackend {
     for (const { path, error } of skipped) query.skipped?.(path, error);
     const found: Found[] = [];
     const yieldIfDue = yieldWhenDue();
-    for (const { path, name } of files) {
+    for (const { path } of files) {
       await yieldIfDue();
       query.signal?.throwIfAborted();
-      const key = idOfFileName(name);
+      const key = idOfPath(path);
       const stat = this.#statOf(path, query);
       if (key !== undefined && stat?.kind === "file")
         found.push({ key, path, stat, modifiedAt: modifiedAtOf(stat) });
@@ -153,7 +153,7 @@ export class FileBackend implements SessionBackend {
     try {
       const { tailAt, ...lines } = readHeadTail(file, stat.size, buffers.ends);
       const header = headerOf(lines.head);
-      const id = header?.id ?? idOfFileName(basename(path)) ?? key;
+      const id = header?.id ?? idOfPath(path) ?? key;
       const stored = { id, key, modifiedAt, size: stat.size, location: path };
       if (tailAt === 0 || header === undefined) return { ...stored, ...lines };
       const version = headerVersion(header);

@@ -1,6 +1,6 @@
 /** Opens a session store in a directory, or a single session file. */
 
-import { basename, resolve } from "node:path";
+import { resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
@@ -14,7 +14,7 @@ import type { SessionStoreOptions } from "../runtime/loaded-log.js";
 import { openLog, sessionStore } from "../store/store.js";
 import { FileBackend } from "./file-backend.js";
 import { remoteLeaseMs } from "./file-lock.js";
-import { idOfFileName, storeDirectory } from "./layout.js";
+import { idOfPath, storeDirectory } from "./layout.js";
 
 /** Options of {@link fileSessionStore}. */
 export interface FileSessionStoreOptions extends SessionStoreOptions {
@@ -67,7 +67,7 @@ export async function openSessionFile(
 ): Promise<Session> {
   const absolute = resolve(stringArgument("path", path));
   const backend = backendOf({ ...options, dir: storeDirectory(absolute) }, nodeFileSystem);
-  const id = idOfFileName(basename(absolute)) ?? absolute;
+  const id = idOfPath(absolute) ?? absolute;
   try {
     if (nodeFileSystem.stat(absolute) === undefined) {
       throw new SessileError("SESSION_NOT_FOUND", `there is no file ${absolute}`, {

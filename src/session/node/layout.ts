@@ -76,8 +76,21 @@ export function isOwnFileName(name: string): boolean {
   return isName(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_(.+)\.jsonl$/.exec(name)?.[1]);
 }
 
-/** The id in a file name; undefined if the file is not a session. */
-export function idOfFileName(name: string): string | undefined {
+/** The file of a session in older versions of pi, in a directory with its id. It is read, not written. */
+const oldFileName = "session.txt";
+
+/** Whether a file in the directory of a project may be a session. */
+export function isSessionFileName(name: string): boolean {
+  return name.endsWith(".jsonl") || name === oldFileName;
+}
+
+/** The id in the path of a file; undefined if the file is not a session. */
+export function idOfPath(path: string): string | undefined {
+  const name = basename(path);
+  if (name === oldFileName) {
+    const id = basename(dirname(path));
+    return isName(id) ? id : undefined;
+  }
   if (!name.endsWith(".jsonl")) return undefined;
   const stem = name.slice(0, -".jsonl".length);
   // The time has no underscore, but an id may.

@@ -6,7 +6,7 @@ import { partitionOfFolder } from "../../internal/ids.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
-import { idOfFileName, isOwnFileName, partitionDirectory, projectTest } from "./layout.js";
+import { idOfPath, isOwnFileName, isSessionFileName, partitionDirectory, projectTest } from "./layout.js";
 import { headerOfLine, readHead } from "./read-head-tail.js";
 
 /** A file that may be a session. */
@@ -96,7 +96,7 @@ export class SessionFiles {
     }
     const inDirectory = async (directory: string) => {
       for (const { name, kind } of await this.#list(directory)) {
-        if (!name.endsWith(".jsonl")) continue;
+        if (!isSessionFileName(name)) continue;
         const path = `${directory}${sep}${name}`;
         if (kind === "file") files.push({ path, name });
         else skip(path, notAFile(path, kind));
@@ -148,7 +148,7 @@ export class SessionFiles {
     const { files, skipped } = await this.read(partition);
     let damaged: string | undefined;
     const byPath = (all: readonly SessionFile[]) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1));
-    for (const { path } of byPath(files.filter(({ name }) => idOfFileName(name) === id))) {
+    for (const { path } of byPath(files.filter((file) => idOfPath(file.path) === id))) {
       if (this.#isSame(path, except)) continue;
       const headerId = this.#headerId(path);
       if (headerId === id) return path;
@@ -157,7 +157,7 @@ export class SessionFiles {
     if (damaged !== undefined) return damaged;
     const yieldIfDue = yieldWhenDue();
     for (const { path, name } of byPath(files)) {
-      if (idOfFileName(name) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
+      if (idOfPath(path) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
       await yieldIfDue();
       if (this.#headerId(path, true) !== id || this.#isSame(path, except)) continue;
       this.#cacheFile(partition, id, path);
@@ -220,11 +220,12 @@ export class SessionFiles {
     const path = resolve(location);
     const parts = relative(partitionDirectory(this.#dir, partition), path).split(sep);
     const [first = "", name = first] = parts;
-    if (parts.length > 2 || first === ".." || !name.endsWith(".jsonl")) return undefined;
+    if (parts.length > 2 || first === "..") return undefined;
+    if (!(parts.length === 2 ? isSessionFileName(name) : name.endsWith(".jsonl"))) return undefined;
     if (parts.length === 2 && first.startsWith("@")) return undefined;
     if (this.#fs.lstat(path)?.kind !== "file") return undefined;
     const headerId = this.#headerId(path);
-    return headerId === id || (headerId === undefined && idOfFileName(name) === id) ? path : undefined;
+    return headerId === id || (headerId === undefined && idOfPath(path) === id) ? path : undefined;
   }
 
   /** The id in a file's header; undefined without a file or header, and if it cannot be read. */
@@ -257,7 +258,7 @@ export class SessionFiles {
   #cacheFiles(partition: string, files: readonly SessionFile[]): void {
     const byId = new Map<string, string[]>();
     for (const { path, name } of files) {
-      const id = idOfFileName(name) ?? name;
+      const id = idOfPath(path) ?? name;
       const paths = byId.get(id);
       if (paths === undefined) byId.set(id, [path]);
       else paths.push(path);

@@ -31,7 +31,7 @@ import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import {
   fileName,
-  idOfFileName,
+  idOfPath,
   isOwnFileName,
   partitionDirectory,
   projectName,
@@ -819,9 +819,9 @@ describe("the layout", () => {
     const stamp = "2026-01-02T03:04:05.678Z";
     expect(fileName("my_id.1", stamp)).toBe("2026-01-02T03-04-05-678Z_my_id.1.jsonl");
     for (const id of ["a", "my_id.1", "0196f3a0-0000-7000-8000-000000000000"]) {
-      expect(idOfFileName(fileName(id, stamp))).toBe(id);
+      expect(idOfPath(fileName(id, stamp))).toBe(id);
     }
-    expect(idOfFileName("by-hand.jsonl")).toBe("by-hand");
+    expect(idOfPath("by-hand.jsonl")).toBe("by-hand");
   });
 
   test("a file name of the store's own is told from one that a person gave", () => {
@@ -833,9 +833,9 @@ describe("the layout", () => {
   test("a sidecar file of a session is not a session", () => {
     const name = fileName("a", "2026-01-02T03:04:05.678Z");
     for (const ending of [".lock", ".lock.wait", ".lock.stale-1", ".torn-1", ".old-1", ".tmp-1"]) {
-      expect(idOfFileName(name + ending)).toBeUndefined();
+      expect(idOfPath(name + ending)).toBeUndefined();
     }
-    expect(idOfFileName("a.txt")).toBeUndefined();
+    expect(idOfPath("a.txt")).toBeUndefined();
   });
 
   test("partitions are directories that no project has", () => {

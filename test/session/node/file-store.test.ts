@@ -453,6 +453,44 @@ describe("list", () => {
     await named.close();
   });
 
+  test("finds the files of older versions of pi, a directory each, by list, id and location", async () => {
+    const dir = temporaryDirectory();
+    const id = "0196f3a0-1111-7222-8333-444455556666";
+    const path = join(dir, id, "session.txt");
+    const write = (at: string, text: string) => {
+      mkdirSync(dirname(at), { recursive: true });
+      writeFileSync(at, text);
+    };
+    const text = lines(header(id), entry("00000001", null, "hello"));
+    write(path, text);
+    // The header decides about the id. Other texts are no sessions, nor is one that is in no directory.
+    const renamed = join(dir, "a-copy", "session.txt");
+    write(renamed, text);
+    write(join(dir, id, "notes.txt"), text);
+    write(join(dir, "session.txt"), text);
+    const store = fileSessionStore({ dir });
+    const found = await collect(store);
+    expect(found.map((each) => [each.id, each.location, each.firstMessage]).sort()).toEqual([
+      [id, path, "hello"],
+      [id, renamed, "hello"],
+    ]);
+    for (const ref of [id, { id, location: path }, { id, location: renamed }]) {
+      const session = await store.open(ref, { mode: "write" });
+      expect(session.location).toBe(typeof ref === "string" ? path : ref.location);
+      await session.appendMessage(userMessage("more"));
+      await session.close();
+    }
+    for (const at of [path, renamed]) expect(readFileSync(at, "utf8").startsWith(text)).toBe(true);
+    const location = join(dir, "session.txt");
+    await expect(store.open({ id, location })).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await using alone = await openSessionFile(path);
+    expect(alone.id).toBe(id);
+    // A damaged header leaves the name of the directory.
+    writeFileSync(path, text.slice(5));
+    expect(await store.delete({ id, location: path })).toBe(true);
+    expect((await collect(store)).map((each) => each.location)).toEqual([renamed]);
+  });
+
   // @covers R153
   test("pages through two thousand sessions, each once, newest first", async () => {
     const dir = temporaryDirectory();

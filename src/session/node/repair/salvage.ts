@@ -1,6 +1,6 @@
 /** Salvages a damaged session file into a new one. */
 
-import { basename, dirname, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { SessileError } from "../../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../../internal/arguments.js";
 import { isName, nameArgument, uuidv7 } from "../../../internal/ids.js";
@@ -14,7 +14,7 @@ import { isNewer } from "../../format/decode.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion } from "../../format/migrate.js";
 import { withRegularFile } from "../file-descriptors.js";
-import { idOfFileName } from "../layout.js";
+import { idOfPath } from "../layout.js";
 import { findingOf } from "./diagnose.js";
 import { Findings, type SessionFinding } from "./findings.js";
 import type { OrphanPlacing } from "./salvage-lines.js";
@@ -178,7 +178,7 @@ function headerOf(
     const details = { path: from, lines: reader.lines };
     throw new SessileError("NO_HEADER", `no line of ${from} is a header or an entry`, { details });
   }
-  const named = [to, from].map((path) => idOfFileName(basename(path))).find(isName);
+  const named = [to, from].map((path) => idOfPath(path)).find(isName);
   const first = rows.timestamp(0);
   const began = Number.isNaN(Date.parse(first)) ? stat.mtimeMs : Date.parse(first);
   return {
