@@ -1,7 +1,7 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
 
 export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
-export { formatVersion, ownEntry } from "./api/entries.js";
+export { erasureOf, formatVersion, ownEntry } from "./api/entries.js";
 export { applyUpdates, updatesOf } from "./context/context-items.js";
 export { decodeLine, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
@@ -14,7 +14,7 @@ export type { OwnCustomType } from "./format/ownership.js";
 export { hidesLetters, isWordAt, rarestPart } from "./format/search-bytes.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
 export { foldCase, parseQuery, queryProblem } from "./format/search-words.js";
-export { erasureOf, erasureOfLine } from "./format/tombstone.js";
+export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";

@@ -220,6 +220,30 @@ describe("of an entry derive", () => {
   });
 });
 
+test("lines of a transcript that name an erased one, or have its text, derive", async () => {
+  const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
+  const line = (value: object, id: string): EntryDraft => ({
+    ...{ type: "custom", customType: "sessile.claude-agent.entry", data: { entry: { v: value } }, id },
+  });
+  const user = (digit: number, content: unknown, parent: string | null) =>
+    line({ type: "user", uuid: uuid(digit), parentUuid: parent, message: { content } }, `u/${uuid(digit)}`);
+  const summary = (id: string): EntryDraft => ({
+    ...{ type: "custom", customType: "sessile.claude-agent.summary", data: { summary: { v: {} } }, id },
+  });
+  const said = `a text of ${canary}`;
+  const opened = await start(
+    ...[summary("s0"), user(1, said, null), summary("s1"), user(2, "more", uuid(1)), summary("s2")],
+    line({ type: "summary", summary: canary, leafUuid: uuid(1) }, "named"),
+    line({ type: "last-prompt", lastPrompt: said }, "quoted"),
+    line({ type: "last-prompt", lastPrompt: "more of another" }, "other"),
+  );
+  expect(await erase(opened, `u/${uuid(2)}`)).toEqual({ erased: ["s2"], derived: [] });
+  expect(await erase(opened, `u/${uuid(1)}`)).toEqual({
+    erased: ["s1", "s2"],
+    derived: [`custom named < u/${uuid(1)}`, `copy quoted < u/${uuid(1)}`],
+  });
+});
+
 describe("by forks", () => {
   const kinds = {
     memory: () => memorySessionStore(),

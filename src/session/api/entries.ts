@@ -8,6 +8,7 @@ import type {
   TextBlock,
   Usage,
 } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
 import type { OwnCustomType } from "../format/ownership.js";
 import type { PermissionRule } from "../runtime/session-info.js";
 
@@ -172,6 +173,13 @@ export interface Erasure {
   readonly at: string;
   /** The caller's reason. */
   readonly reason: string;
+}
+
+/** The erasure that a value of JSON records; undefined if it is no tombstone. */
+export function erasureOf(entry: unknown): Erasure | undefined {
+  if (!isRecord(entry) || !isRecord(entry.erased)) return undefined;
+  const { at, reason } = entry.erased;
+  return typeof at === "string" && typeof reason === "string" ? { at, reason } : undefined;
 }
 
 /** An entry that was made from an erased one and is not erased itself. */

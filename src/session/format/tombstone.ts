@@ -4,8 +4,13 @@
  */
 
 import { encodeUtf8, equalBytes } from "../../internal/bytes.js";
-import { isRecord } from "../../internal/shape.js";
-import { type Erasure, formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import {
+  type Erasure,
+  erasureOf,
+  formatVersion,
+  type SessionEntry,
+  type UnknownEntry,
+} from "../api/entries.js";
 import { decodeLine } from "./decode.js";
 import { entryIdOf, parseEntryPrefix, printTimestamp } from "./entry-prefix.js";
 import { appendChecksum, parseLine } from "./line-json.js";
@@ -13,13 +18,6 @@ import { defaultLimits } from "./line-splitter.js";
 import { bareFields, defined } from "./ownership.js";
 
 const { maxDepth } = defaultLimits;
-
-/** The erasure that a value of JSON records; undefined if it is no tombstone. */
-export function erasureOf(entry: unknown): Erasure | undefined {
-  if (!isRecord(entry) || !isRecord(entry.erased)) return undefined;
-  const { at, reason } = entry.erased;
-  return typeof at === "string" && typeof reason === "string" ? { at, reason } : undefined;
-}
 
 /** The parts of a body that are erased: all of it, or the names of a session alone. */
 export type ErasedPart = "body" | "names";

@@ -4,7 +4,7 @@
  */
 
 import { isRecord } from "../../internal/shape.js";
-import type { DerivedEntry, Erasure, SessionEntry } from "../api/entries.js";
+import { type DerivedEntry, type Erasure, erasureOf, type SessionEntry } from "../api/entries.js";
 import {
   bareFields,
   isCall,
@@ -14,7 +14,7 @@ import {
   type Source,
   stringsIn,
 } from "../format/ownership.js";
-import { type ErasedPart, erasureOf, hasText } from "../format/tombstone.js";
+import { type ErasedPart, hasText } from "../format/tombstone.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 
 /** The erasure of one entry: its record, and the parts of the body that it is of. */

@@ -4,8 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { isName } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionBackend } from "../api/backend.js";
-import type { SessionHeader } from "../api/entries.js";
-import { erasureOf } from "../format/tombstone.js";
+import { erasureOf, type SessionHeader } from "../api/entries.js";
 import type { LiveSession } from "../runtime/session.js";
 import { openLog } from "./store.js";
 
