@@ -344,8 +344,8 @@ async function check(subject: Subject, given: Plan): Promise<void> {
   }
 }
 
-// @covers security:erasure durability:erased-bytes
 describe.each(subjects)("in $name", ({ few, start }) => {
+  // @covers security:erasure durability:erased-bytes
   it("nothing of an erased entry is left in entries that are of it, in forks and in damaged lines", async () => {
     await fc.assert(
       fc.asyncProperty(plan, async (given) => check(await start(), given)),

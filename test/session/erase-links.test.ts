@@ -103,6 +103,23 @@ describe("with an entry are erased", () => {
     expect((await erase(opened, "start")).erased).toEqual([]);
   });
 
+  test("the note of the message or reply that it is a part of, and no other", async () => {
+    const note = (entryId: string, id: string): EntryDraft => ({
+      ...{ type: "custom", customType: "sessile.ai-sdk.ui", id },
+      data: { messageId: `page-${entryId}`, entryId, metadata: { canary } },
+    });
+    const opened = await start(
+      ...[note("u1", "n1"), say("u1", "u1"), say("u2", "u2"), note("r1", "n2"), reply("r1", call("c1"))],
+      { type: "message", message: toolResult(call("c1"), "x"), id: "r2" },
+      ...[{ type: "label", targetId: "u2", label: canary, id: "l1" } as const, reply("r3"), say("u3", "u3")],
+    );
+    expect((await erase(opened, "r3")).erased).toEqual(["n2"]);
+    expect((await erase(opened, "u3")).erased).toEqual([]);
+    expect((await erase(opened, "u2")).erased).toEqual(["l1"]);
+    expect((await erase(opened, "r2")).erased).toEqual(["n2"]);
+    expect((await erase(opened, "u1")).erased).toEqual(["n1"]);
+  });
+
   test("names with the first message alone, and no rule or time of archiving", async () => {
     const opened = await start(say("second", "b"));
     await opened.session.append([

@@ -59,8 +59,8 @@ function erased(entry: SessionEntry) {
   return { tombstone, again: tombstoneLine(tombstone, { at: "later", reason: "again" }, "body") };
 }
 
-// @covers security:erasure
 describe("a tombstone", () => {
+  // @covers security:erasure
   test.each(entryTypes)("of %s has no text, and is its own tombstone", (type) => {
     fc.assert(
       fc.property(entryFields[type] as fc.Arbitrary<object>, (fields) => {
