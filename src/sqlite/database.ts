@@ -65,7 +65,7 @@ export class Database {
    * @throws SessileError STORAGE_FAILED with the code of the last attempt
    */
   async retrying<T>(operation: Operation, attempt: () => Promise<T>, onLost?: () => void): Promise<T> {
-    const end = Date.now() + this.#retryMs;
+    const end = performance.now() + this.#retryMs;
     for (let wait = firstWaitMs; ; wait = Math.min(2 * wait, maxWaitMs)) {
       try {
         return await attempt();
@@ -73,7 +73,7 @@ export class Database {
         if (!(error instanceof DriverFailure)) throw error;
         const { failure, cause } = error;
         if (failure === "lost" || failure === "unsure") onLost?.();
-        const left = end - Date.now();
+        const left = end - performance.now();
         const isFinal = failure === "refused" || failure === "unsure";
         if (isFinal || left <= 0) throw storageFailed(operation, cause);
         await new Promise((resolve) => setTimeout(resolve, Math.min(Math.random() * wait, left)));

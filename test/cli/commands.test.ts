@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -55,6 +56,9 @@ describe("ls", () => {
     expect(await count("--agent", "codex")).toBe(0);
     expect(await count("--cwd", ".")).toBe(1);
     expect(await count("--cwd", "elsewhere")).toBe(0);
+    // Ages are by the clock of this process, which need not be that of the file system.
+    const now = Date.now() / 1000;
+    utimesSync(made.path, now, now);
     expect(await count("--since", "1d")).toBe(1);
     expect(await count("--since", "2099-01-01")).toBe(0);
     expect((await run(["ls", "--since", "2099-01-01"])).stderr).toBe("no sessions\n");

@@ -32,6 +32,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { searchTermsOfLine } from "../../src/session/internal.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { fileClock } from "../support/file-clock.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -71,6 +72,7 @@ function fileFixture(durability: "disk" | "os"): ConformanceFixture {
   return {
     open,
     maxLineBytes,
+    now: fileClock,
     async *contents() {
       for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
         if (entry.isFile()) yield readFileSync(join(entry.parentPath, entry.name));

@@ -19,6 +19,7 @@ import { diagnoseSession, fileSessionStore, salvageSession } from "sessile/sessi
 import { afterEach, describe, expect, test } from "vitest";
 import { entryTree, plainHeader, sessionOf } from "../arbitraries/entries.js";
 import { canary, filesWithCanary, withCanary } from "../support/canary.js";
+import { fileClock } from "../support/file-clock.js";
 import { rounds } from "../support/rounds.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
@@ -830,7 +831,7 @@ describe("files", () => {
     const day = 86_400_000;
     const path = session.location as string;
     const marks = [await sessionBlobRoots(path, readFileSync(path))];
-    const collect = (days: number) => collectGarbage(blobs, { marks, now: () => Date.now() + days * day });
+    const collect = (days: number) => collectGarbage(blobs, { marks, now: () => fileClock() + days * day });
     // The lease and the time in the trash are the defaults.
     expect((await collect(13)).recent.count).toBe(1);
     expect((await collect(15)).trashed.count).toBe(1);

@@ -30,8 +30,8 @@ export interface FileRecord {
   /** The old path; only without `gone`. */
   readonly movedFrom?: string;
   /**
-   * Whether the latest operation happened is unknown: its call has no result, or only pi's lists name the
-   * file.
+   * Whether the file is there, and with which content, is unknown: the call has no result, only pi's lists
+   * name the file, or it was gone before a directory was moved to a place above it.
    */
   readonly unconfirmed?: true;
   /** The number of operations up to and including the file's latest one; orders the files by time. */

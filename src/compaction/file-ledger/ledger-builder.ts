@@ -147,8 +147,10 @@ class LedgerBuilder {
     } else if (resolved === "move" && to !== undefined) {
       const content = contentSha256 ?? this.#drafts[at]?.contentSha256;
       this.#remove(at, "moved", to);
-      const draft = this.#present(this.#at(to), "moved", content);
+      const target = this.#at(to);
+      const draft = this.#present(target, "moved", content);
       draft.movedFrom = key.path;
+      this.#doubtBelow(target);
     } else {
       const draft = this.#present(at, actionOf[resolved], contentSha256);
       if (resolved === "create" && draft.movedFrom !== undefined) delete draft.movedFrom;
@@ -226,6 +228,19 @@ class LedgerBuilder {
       delete draft.gone;
       delete draft.movedTo;
       this.#track(above);
+    }
+  }
+
+  /** Records that gone files below a path may be back: a directory was moved there, perhaps with them. */
+  #doubtBelow(at: number): void {
+    const inside = `${(this.#keys[at] as PathKey).full}\0`;
+    for (let below = at + 1; this.#keys[below]?.full.startsWith(inside); below++) {
+      const draft = this.#drafts[below];
+      if (draft?.gone !== true) continue;
+      delete draft.gone;
+      delete draft.movedTo;
+      draft.unconfirmed = true;
+      this.#track(below);
     }
   }
 

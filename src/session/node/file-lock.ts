@@ -45,8 +45,8 @@ export class FileLock {
   /** The nonce of the lock file while this lock holds it. */
   #nonce: string | undefined;
   #waitedFor: LockHolder | undefined;
-  #checkedAt = 0;
-  #checkedWaitersAt = 0;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #checkedWaitersAt = Number.NEGATIVE_INFINITY;
   #usedAt = 0;
   /** Calls of `with` that run now. */
   #uses = 0;
@@ -92,7 +92,7 @@ export class FileLock {
 
   /** Checks the lock file before the next use: another program wrote although this lock is held. */
   recheck(): void {
-    this.#checkedAt = 0;
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Releases the lock. If the lock file cannot be unlinked, keeps the lock and retries. Never throws. */
@@ -113,8 +113,8 @@ export class FileLock {
 
   #isHeld(): boolean {
     if (this.#nonce === undefined) return false;
-    const now = Date.now();
-    if (now - this.#checkedAt < recheckMs && now >= this.#checkedAt) return true;
+    const now = performance.now();
+    if (now - this.#checkedAt < recheckMs) return true;
     this.#checkedAt = now;
     if (readLockFile(this.#fs, this.path)?.holder?.nonce === this.#nonce) {
       // Timers do not run during a run of appends that never yields.
@@ -138,8 +138,8 @@ export class FileLock {
 
   /** Whether another writer requested the lock while it was held. A waiting writer repeats its request. */
   #hasWaiters(): boolean {
-    const now = Date.now();
-    if (now - this.#checkedWaitersAt < fairnessMs && now >= this.#checkedWaitersAt) return false;
+    const now = performance.now();
+    if (now - this.#checkedWaitersAt < fairnessMs) return false;
     this.#checkedWaitersAt = now;
     // Usually there is no request, and an error for a missing file takes as long as fifty writes.
     return this.#fs.stat(this.#waitPath) !== undefined && this.#fs.unlink(this.#waitPath);
@@ -147,7 +147,7 @@ export class FileLock {
 
   #releaseWhenIdle(): void {
     if (this.#uses > 0 || this.#nonce === undefined) return;
-    this.#usedAt = Date.now();
+    this.#usedAt = performance.now();
     this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
   }
 
@@ -155,8 +155,8 @@ export class FileLock {
     this.#idleTimer = undefined;
     if (this.#uses > 0 || this.#nonce === undefined) return;
     // The lock was used after the timer was set: a run of appends does not reset the timer each time.
-    const left = this.#usedAt + this.#times.idleMs - Date.now();
-    if (left <= 0 || left > this.#times.idleMs) this.release();
+    const left = this.#usedAt + this.#times.idleMs - performance.now();
+    if (left <= 0) this.release();
     else this.#idleTimer = setTimeout(() => this.#onIdle(), left);
   }
 
@@ -165,7 +165,7 @@ export class FileLock {
     this.#nonce = createLockFile(this.#fs, this.path);
     if (this.#nonce === undefined) return false;
     this.#acquisitions++;
-    this.#checkedAt = Date.now();
+    this.#checkedAt = performance.now();
     this.#checkedWaitersAt = this.#checkedAt;
     this.#heartbeatTimer = setInterval(() => this.#heartbeat(), heartbeatMs);
     this.#heartbeatTimer.unref();
@@ -181,7 +181,7 @@ export class FileLock {
   }
 
   async #acquireWithin(waitMs: number): Promise<void> {
-    const deadline = Date.now() + waitMs;
+    const deadline = performance.now() + waitMs;
     let hasRequested = false;
     for (;;) {
       const live = removeStaleLock(this.#fs, this.path, this.#times.remoteLeaseMs);
@@ -190,7 +190,7 @@ export class FileLock {
         this.#withdrawRequest();
         return;
       }
-      if (Date.now() >= deadline) {
+      if (performance.now() >= deadline) {
         if (hasRequested) this.#withdrawRequest();
         throw this.#lockedError((live ?? readLockFile(this.#fs, this.path))?.holder);
       }

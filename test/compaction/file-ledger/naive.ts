@@ -74,6 +74,11 @@ export function naiveLedger(acts: readonly Act[]): readonly FileRecord[] {
       const content = hash ?? records.get(path)?.contentSha256;
       leave(path, "moved", to);
       there(to, "moved", content).movedFrom = path;
+      for (const other of records.values()) {
+        if (!other.gone || !other.path.startsWith(`${to}/`)) continue;
+        forget(other, "gone", "movedTo");
+        other.unconfirmed = true;
+      }
     }
   }
   return [...records.values()].sort((a, b) => (a.path < b.path ? -1 : 1));

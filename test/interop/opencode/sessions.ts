@@ -152,7 +152,7 @@ export async function writeSource(
     leafId: session.leafId,
     children: [],
     cwd: "/srv/work",
-    now: () => 1_795_500_000_000,
+    now: Date.now,
     modelFor: () => undefined,
     find: () => {},
     async media(block) {

@@ -16,6 +16,7 @@ import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { absentPosition } from "../../../src/session/node/log-position.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
+import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -24,7 +25,7 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const header = '{"header":1}\n';
 
 function lockOn(disk: SimulatedDisk): FileLock {
-  return new FileLock(disk, `${path}.lock`, { waitMs: 40, idleMs: 5, remoteLeaseMs: 30_000 });
+  return new FileLock(disk, `${path}.lock`, { waitMs: 60_000, idleMs: 5, remoteLeaseMs: 30_000 });
 }
 
 function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): FileLog {
@@ -488,7 +489,7 @@ describe("descriptors of open sessions", () => {
   describe("a store that closes every file at once", () => {
     test.each(sessionStoreConformance.map((one) => [one.name, one] as const))("%s", async (_, one) => {
       const dir = temporaryDirectory();
-      await one.run({ open: () => fileSessionStoreOn(diskOf(0), { dir, durability: "os" }) });
+      await one.run({ open: () => fileSessionStoreOn(diskOf(0), { dir, durability: "os" }), now: fileClock });
     });
   });
 });

@@ -760,7 +760,7 @@ describe("a program that ignores locks", () => {
     "at the moment of %s: both stand, the meeting is reported, and the leaf stays ours",
     async (_, before, durability) => {
       // A run is one by the clock.
-      vi.useFakeTimers({ toFake: ["Date"] });
+      vi.useFakeTimers({ toFake: ["performance"] });
       const dir = temporaryDirectory();
       let race: ((path: string) => void) | undefined;
       const disk = {

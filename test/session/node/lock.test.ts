@@ -7,10 +7,13 @@ import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../../src/internal/node/process-identity.js";
 import { FileLock, type LockTimes } from "../../../src/session/node/file-lock.js";
 import { useChildren } from "../../faults/start-child.js";
+import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 const startChild = useChildren();
+
+afterEach(() => void vi.useRealTimers());
 
 function lockAt(path: string, times: Partial<LockTimes> = {}, disk: FileSystem = nodeFileSystem): FileLock {
   return new FileLock(disk, path, { waitMs: 150, idleMs: 20, remoteLeaseMs: 30_000, ...times });
@@ -27,7 +30,7 @@ function holder(other: Readonly<Record<string, unknown>> = {}): string {
 
 function putAged(path: string, text: string, ageMs: number): void {
   writeFileSync(path, text);
-  const time = (Date.now() - ageMs) / 1000;
+  const time = (fileClock() - ageMs) / 1000;
   utimesSync(path, time, time);
 }
 
@@ -114,15 +117,19 @@ describe("a free lock", () => {
   });
 
   test("stays held while it is used, and is released after the last use", async () => {
+    vi.useFakeTimers();
     const path = newPath();
     const lock = lockAt(path, { idleMs: 60 });
     const acquisition = (number: number) => number;
     const first = await lock.with(acquisition);
     for (let i = 0; i < 10; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 15));
+      await vi.advanceTimersByTimeAsync(15);
       expect(await lock.with(acquisition)).toBe(first);
     }
-    await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
+    await vi.advanceTimersByTimeAsync(59);
+    expect(existsSync(path)).toBe(true);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(existsSync(path)).toBe(false);
   });
 
   test("is released when idle, at once on request, and after a failure", async () => {
@@ -448,10 +455,6 @@ describe("a dead holder that several find at once", () => {
 });
 
 describe("a holder", () => {
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
   test("gives signs of life while it holds", async () => {
     vi.useFakeTimers();
     const disk = new SimulatedDisk();
@@ -468,16 +471,18 @@ describe("a holder", () => {
     end();
     await holding;
     await vi.advanceTimersByTimeAsync(100);
-    expect(vi.getTimerCount()).toBe(0);
+    const touched = vi.spyOn(disk, "touch");
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(touched).not.toHaveBeenCalled();
   });
 
   test("gives signs of life though its uses leave no time for timers", async () => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
     const disk = new SimulatedDisk();
     const lock = lockAt("/a.lock", { idleMs: 60_000 }, disk);
     await lock.with(() => undefined);
     const first = disk.stat("/a.lock")?.mtimeMs ?? 0;
-    vi.setSystemTime(Date.now() + 1100);
+    vi.advanceTimersByTime(1100);
     await lock.with(() => undefined);
     expect(disk.stat("/a.lock")?.mtimeMs ?? 0).toBeGreaterThan(first);
     lock.release();
