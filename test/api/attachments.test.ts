@@ -28,6 +28,7 @@ import { type Session, sessionBlobRoots } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
+import { fileClock } from "../support/file-clock.js";
 
 const model = { provider: "anthropic", model: "claude-sonnet-4-5" };
 const target = anthropicMessages({ model: model.model });
@@ -140,9 +141,9 @@ test("bytes of a batch that failed are garbage, and what a log names is not", as
   const batch = [{ bytes: png(9, 9) }, { bytes: new TextEncoder().encode("x") }];
   await expect(ingest(batch, { blobs: full })).rejects.toThrow("full");
   const marks = [await sessionBlobRoots(session.id, await readFile(session.location ?? ""))];
-  const { trashed } = await collectGarbage(blobs, { marks, graceMs: 0, now: () => Date.now() + 60_000 });
+  const { trashed } = await collectGarbage(blobs, { marks, graceMs: 0, now: () => fileClock() + 60_000 });
   expect(trashed.count).toBe(1);
-  await collectGarbage(blobs, { marks, graceMs: 0, now: () => Date.now() + 120_000 });
+  await collectGarbage(blobs, { marks, graceMs: 0, now: () => fileClock() + 120_000 });
   const left = await refsIn(blobs);
   expect(left).toEqual([shot.blob]);
 });

@@ -27,12 +27,12 @@ import {
   type ConformanceFixture,
   sessionStoreConformance,
 } from "sessile/session/conformance";
-import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { searchTermsOfLine } from "../../src/session/internal.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { fileClock } from "../support/file-clock.js";
+import { fileSystemByProcessClock } from "../support/file-clock.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -68,11 +68,12 @@ afterEach(() => {
 function fileFixture(durability: "disk" | "os"): ConformanceFixture {
   const dir = mkdtempSync(join(tmpdir(), "sessile-"));
   folders.push(dir);
-  const open = (): SessionStore => fileSessionStore({ dir, durability, maxLineBytes, lockWaitMs: 60_000 });
+  const disk = fileSystemByProcessClock();
+  const options = { dir, durability, maxLineBytes, lockWaitMs: 60_000 };
+  const open = (): SessionStore => fileSessionStoreOn(disk, options);
   return {
     open,
     maxLineBytes,
-    now: fileClock,
     async *contents() {
       for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
         if (entry.isFile()) yield readFileSync(join(entry.parentPath, entry.name));

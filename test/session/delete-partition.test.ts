@@ -139,7 +139,8 @@ describe.each(Object.entries(blobKinds))("deletePartition with blobs in %s", (_,
     const { ref } = await acme.put(bytesOf("one"));
     const { ref: trashed } = await acme.put(bytesOf("two"));
     const marks = [{ root: "r", refs: [ref], complete: true }];
-    await collectGarbage(acme, { marks, graceMs: 0, trashMs: 1e9, now: () => Date.now() + 1e6 });
+    const later = (await acme.backend.now()) + 1e6;
+    await collectGarbage(acme, { marks, graceMs: 0, trashMs: 1e9, now: () => later });
     const { ref: other } = await blobs.partition("beta").put(bytesOf("one"));
     await blobs.put(bytesOf("one"));
     const report = await deletePartition(memorySessionStore(), "acme", { blobs });

@@ -135,15 +135,18 @@ export const collectionCases = [
     const first = await store.put(noise(10));
     const { ref, touchedAt } = first;
     const now = (await store.backend.now()) + 15 * dayMs;
+    const step = touchedAt % 1000 === 0 ? 1000 : 1;
     const marks = async function* () {
       yield mark();
-      // A writer puts the same bytes while the collector reads the logs.
-      await pause();
+      // A writer puts the same bytes while the collector reads the logs, by a clock that may be put back.
       const other = await open();
-      await renewed(first, () => other.put(noise(10)));
+      let again = first;
+      for (let puts = 0; puts < 100 && again.touchedAt <= touchedAt + step + 2; puts++) {
+        await pause();
+        again = await renewed(again, () => other.put(noise(10)));
+      }
     };
     // The grace period of the first put has just expired: by its step, and a millisecond.
-    const step = touchedAt % 1000 === 0 ? 1000 : 1;
     const graceMs = Math.floor(now - touchedAt) - step - 1;
     const report = await collectGarbage(store, { marks: marks(), now: () => now, graceMs });
     equal(report.trashed.count, 0, "blobs that were trashed");

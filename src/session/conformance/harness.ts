@@ -164,8 +164,6 @@ export interface ConformanceFixture {
    * database. Absent if it cannot be read.
    */
   contents?(): AsyncIterable<Uint8Array>;
-  /** The clock by which the storage dates changes, in milliseconds. Absent for the clock of this process. */
-  now?(): number;
   /** The `maxLineBytes` that the stores were opened with; at least 2 MiB. Absent for the default, 64 MiB. */
   readonly maxLineBytes?: number;
 }

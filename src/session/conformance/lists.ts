@@ -43,7 +43,7 @@ export const listCases = [
     "a listed session has its header, its size, its times and its first message",
     async (harness) => {
       const store = await harness.store();
-      const before = harness.fixture.now?.() ?? Date.now();
+      const before = Date.now();
       const parentSession = "parent";
       const session = await harness.keep(store.create({ cwd: "/work/a", id: "listed", parentSession }));
       await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);

@@ -108,7 +108,7 @@ describe("the files of a store", () => {
       expect(path.endsWith(".png")).toBe(layout === "flat");
       expect(await blobs.partition("p").locate(ref)).toBeUndefined();
       // A collection moves it; a reader that asks for it gets it back.
-      const later = { graceMs: 0, now: () => Date.now() + 60_000 };
+      const later = { graceMs: 0, now: () => fileClock() + 60_000 };
       await collectGarbage(blobs, { ...later, marks: [{ root: "r", refs: [], complete: true }] });
       expect(existsSync(path)).toBe(false);
       expect(await blobs.locate(ref)).toBe(path);
@@ -128,7 +128,7 @@ describe("the files of a store", () => {
     writeFileSync(join(dir, "blobs", "README.md"), "not a blob");
     const blobs = fileBlobStore({ dir, layout: "flat" });
     expect(await blobs.get(ref)).toEqual(bytes);
-    const now = () => Date.now() + 15 * 86_400_000;
+    const now = () => fileClock() + 15 * 86_400_000;
     const marks = [{ root: "log", refs: [], complete: true }];
     expect((await collectGarbage(blobs, { marks, now })).trashed.count).toBe(1);
     expect(filesIn(dir)).toEqual(["blobs/README.md", `trash/sha256-${name}`]);
@@ -716,7 +716,7 @@ describe("a process that dies before any one call", () => {
         const left = readdirSync(join(dir, "tmp")).length;
         const marks = [{ root: "log", refs: [name], complete: true }];
         // The process that left them is this one, and runs: they get a day more.
-        const report = await collectGarbage(blobs, { marks, now: () => Date.now() + 15.5 * 86_400_000 });
+        const report = await collectGarbage(blobs, { marks, now: () => fileClock() + 15.5 * 86_400_000 });
         expect(report.leftovers.count).toBe(left);
         expect(readdirSync(join(dir, "tmp"))).toEqual([]);
       }

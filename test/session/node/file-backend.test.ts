@@ -40,6 +40,7 @@ import {
 } from "../../../src/session/node/layout.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
 import { sessionBlobRoots } from "../../../src/session/store/blob-roots.js";
+import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -403,7 +404,7 @@ describe("which files are sessions", () => {
       for (const { location = "" } of await rows(collector)) {
         marks.push(await sessionBlobRoots(location, readFileSync(location)));
       }
-      const later = () => Date.now() + 7 * 24 * 3_600_000;
+      const later = () => fileClock() + 7 * 24 * 3_600_000;
       await collectGarbage(blobs, { marks, now: later });
       await collectGarbage(blobs, { marks, now: () => later() * 2 });
       expect(await blobs.stat(named.ref)).toBeDefined();

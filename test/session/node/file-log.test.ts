@@ -16,7 +16,6 @@ import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { absentPosition } from "../../../src/session/node/log-position.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
-import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -488,8 +487,10 @@ describe("descriptors of open sessions", () => {
 
   describe("a store that closes every file at once", () => {
     test.each(sessionStoreConformance.map((one) => [one.name, one] as const))("%s", async (_, one) => {
-      const dir = temporaryDirectory();
-      await one.run({ open: () => fileSessionStoreOn(diskOf(0), { dir, durability: "os" }), now: fileClock });
+      const disk = new SimulatedDisk();
+      disk.clock = Date.now;
+      descriptorPoolOf(disk, 0);
+      await one.run({ open: () => fileSessionStoreOn(disk, { dir: "/sessions", lockWaitMs: 60_000 }) });
     });
   });
 });

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -63,6 +64,13 @@ describe("diagnoseSession", () => {
 
   const lock = (fields: object) =>
     JSON.stringify({ ...ownIdentity(), nonce: "n", since: Date.UTC(2026, 0, 1), ...fields });
+
+  /** A lock file with a sign of life of now, by the clock of this process, by which a diagnosis goes. */
+  function putLock(path: string, content: string): void {
+    const now = Date.now() / 1000;
+    writeFileSync(`${path}.lock`, content);
+    utimesSync(`${path}.lock`, now, now);
+  }
 
   describe("diagnoseSession", () => {
     test("calls a session sound that is", async () => {
@@ -140,7 +148,7 @@ describe("diagnoseSession", () => {
       ];
       for (const [content, finding] of states) {
         const path = written(file(header));
-        writeFileSync(`${path}.lock`, content);
+        putLock(path, content);
         const before = everything(dirname(path));
         const { verdict, findings } = await diagnoseSession(path);
         expect(findings).toMatchObject([
@@ -157,7 +165,7 @@ describe("diagnoseSession", () => {
         verdict: "usable",
         findings: [{ code: "TORN_TAIL", severity: "warning", line: 2, offset: header.length + 1, bytes: 8 }],
       });
-      writeFileSync(`${path}.lock`, lock({}));
+      putLock(path, lock({}));
       expect(await diagnoseSession(path)).toMatchObject({
         verdict: "sound",
         findings: [{ code: "TORN_TAIL", severity: "info" }, { code: "LOCK_LIVE" }],
