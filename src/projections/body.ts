@@ -44,15 +44,21 @@ export function toBody(
     placeholders: new Base64Placeholders(),
   };
   const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
-  const { texts, spliced } = placeholders.cut(jsonOf(whole, payloadsOf(projection.request), placeholders));
-  const frame = texts.map(encodeUtf8);
-  const digits = spliced.reduce((sum, { length }) => sum + base64Length(length), 0);
-  const size = frame.reduce((sum, { length }) => sum + length, digits);
+  const parts: BodyPart[] = [];
+  let size = 0;
+  for (const text of jsonTexts(whole, payloadsOf(projection.request), placeholders)) {
+    const { texts, spliced } = placeholders.cut(text);
+    for (const [at, each] of texts.entries()) {
+      const json = encodeUtf8(each);
+      const base64Of = spliced[at];
+      parts.push(base64Of === undefined ? { json } : { json, base64Of });
+      size += json.length + (base64Of === undefined ? 0 : base64Length(base64Of.length));
+    }
+  }
   function* pieces(): Generator<Uint8Array, void, undefined> {
-    for (const [at, piece] of frame.entries()) {
-      yield piece;
-      const bytes = spliced[at];
-      if (bytes !== undefined) yield* base64Pieces(bytes);
+    for (const { json, base64Of } of parts) {
+      yield json;
+      if (base64Of !== undefined) yield* base64Pieces(base64Of);
     }
   }
   return {
@@ -69,6 +75,12 @@ export function toBody(
       });
     },
   };
+}
+
+/** A part of the JSON, and bytes whose base64 follows it. */
+interface BodyPart {
+  readonly json: Uint8Array;
+  readonly base64Of?: Uint8Array;
 }
 
 /** The suffix of a string in base64. */
@@ -98,12 +110,64 @@ function payloadsOf({ turns }: NeutralRequest): Payloads {
   return byLength;
 }
 
-/** The JSON of a value, with placeholders for bytes and for strings with known base64. */
-function jsonOf(value: object, payloads: Payloads, placeholders: Base64Placeholders): string {
-  return JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
-    const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
-    return payload === undefined ? field : payload.prefix + placeholders.for(payload.bytes);
-  });
+/** The maximum number of characters of a text with several values. */
+const maxTextLength = 64 * 1024;
+/** Members that are printed one by one: those of the value, of a list of messages, a message, its content. */
+const maxSplitDepth = 4;
+
+/**
+ * The JSON of a value in texts, with placeholders for bytes and for strings with known base64. The longest
+ * conversation is longer than a string can be: a text has one value of a member, or many short ones.
+ */
+function* jsonTexts(
+  value: object,
+  payloads: Payloads,
+  placeholders: Base64Placeholders,
+): Generator<string, void, undefined> {
+  const print = (part: unknown) =>
+    JSON.stringify(part, function (this: unknown, key: string, field: unknown) {
+      const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
+      return payload === undefined ? field : payload.prefix + placeholders.for(payload.bytes);
+    }) as string | undefined;
+  let text = "";
+  const parts = hasMembers(value) ? jsonParts(value, print, 1) : [print(value) ?? "null"];
+  for (const part of parts) {
+    if (text.length + part.length > maxTextLength && text !== "") {
+      yield text;
+      text = "";
+    }
+    text += part;
+  }
+  if (text !== "") yield text;
+}
+
+/** Prints a list or plain object member by member, down to a depth. */
+function* jsonParts(
+  value: object,
+  print: (part: unknown) => string | undefined,
+  depth: number,
+): Generator<string, void, undefined> {
+  const isList = Array.isArray(value);
+  let separator = "";
+  yield isList ? "[" : "{";
+  for (const key of isList ? value.keys() : Object.keys(value)) {
+    const member = (value as Readonly<Record<string | number, unknown>>)[key];
+    const isSplit = depth < maxSplitDepth && hasMembers(member);
+    const whole = isSplit ? undefined : print(member);
+    if (!isSplit && whole === undefined && !isList) continue;
+    yield typeof key === "number" ? separator : `${separator}${JSON.stringify(key)}:`;
+    if (isSplit) yield* jsonParts(member, print, depth + 1);
+    else yield whole ?? "null";
+    separator = ",";
+  }
+  yield isList ? "]" : "}";
+}
+
+/** Whether a value is a list or a plain object, which `JSON.stringify` prints by their members. */
+function hasMembers(value: unknown): value is object {
+  if (typeof value !== "object" || value === null || "toJSON" in value) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
 function payloadFor(raw: unknown, field: unknown, payloads: Payloads): Payload | undefined {

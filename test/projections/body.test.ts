@@ -128,6 +128,51 @@ describe("toBody", () => {
     expect(pieces.every(({ length }) => length > 0)).toBe(true);
   });
 
+  test("no text is as long as the body: a body may be longer than the longest string", () => {
+    const block = (length: number) => ({ type: "text", text: "x".repeat(length) });
+    const value = {
+      messages: [
+        { role: "user", content: Array.from({ length: 50 }, () => block(100_000)) },
+        ...Array.from({ length: 5000 }, () => ({ role: "user", content: [block(200)] })),
+      ],
+    };
+    const { stringify } = JSON;
+    let longest = 0;
+    JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+      const text = stringify(...args);
+      longest = Math.max(longest, text?.length ?? 0);
+      return text;
+    }) as typeof stringify;
+    let body: ReturnType<typeof bodyOf>;
+    try {
+      body = bodyOf(value, []);
+    } finally {
+      JSON.stringify = stringify;
+    }
+    expect(longest).toBeLessThan(101_000);
+    const pieces = [...body];
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(101_000 + 65_536);
+    // Short values share a piece.
+    expect(pieces.length).toBeLessThan(150);
+    expect(joined(body)).toBe(stringify(value));
+  });
+
+  test.each([
+    [{ a: undefined, b: () => 1, c: Symbol("c"), d: [undefined, () => 1], e: new Date(0), f: Number.NaN }],
+    [{ a: { toJSON: () => undefined }, b: [{ toJSON: () => undefined }], c: { toJSON: () => "c" } }],
+    [
+      {
+        a: Object.assign(Object.create(null), { b: 1 }),
+        m: new Map([[1, 2]]),
+        n: Object("n"),
+        "\ud800": "\udc00",
+      },
+    ],
+    [{ a: { b: { c: { d: { e: { f: [undefined, { g: undefined }] } } } } } }],
+  ])("is what JSON.stringify gives of odd values", (value) => {
+    expect(joined(bodyOf(value, []))).toBe(JSON.stringify(value));
+  });
+
   test("members besides come first, and give way to the value's", () => {
     expect(joined(bodyOf({ messages: [], model: "own" }, [], { model: "m", max_tokens: 1 }))).toBe(
       '{"model":"own","max_tokens":1,"messages":[]}',
