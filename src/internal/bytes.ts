@@ -17,6 +17,11 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
+/** Encodes texts one after the other: all of them may be longer than the longest string. */
+export function encodeTexts(texts: readonly string[]): Uint8Array {
+  return concatBytes(texts.map(encodeUtf8));
+}
+
 /** Concatenates parts in a new array. */
 export function concatBytes(parts: readonly Uint8Array[], total?: number): Uint8Array {
   const out = new Uint8Array(total ?? parts.reduce((sum, part) => sum + part.length, 0));

@@ -316,6 +316,16 @@ describe("forkTitle", () => {
   ])("makes of %j %j", (title, forked) => {
     expect(forkTitle(title)).toBe(forked);
   });
+
+  it("is none of the titles that there are", () => {
+    const title = fc.constantFrom("A", "A (fork #1)", "A (fork #2)", "A (fork #7)", "B (fork #9)", "");
+    fc.assert(
+      fc.property(title, fc.array(title), (source, others) => {
+        expect([source, ...others]).not.toContain(forkTitle(source, others));
+      }),
+    );
+    expect(forkTitle("A", ["A (fork #1)", "B (fork #4)", "A"])).toBe("A (fork #2)");
+  });
 });
 
 describe("slugOf", () => {

@@ -5,7 +5,7 @@
 
 import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../content/index.js";
 import { unreachable } from "../../internal/arguments.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeTexts } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
 import { parseJson } from "../shared/values.js";
@@ -64,7 +64,7 @@ export class LineWriter {
   }
 
   get bytes(): Uint8Array {
-    return encodeUtf8(this.#lines.map((line) => `${line}\n`).join(""));
+    return encodeTexts(this.#lines.map((line) => `${line}\n`));
   }
 
   async write(step: WriteStep): Promise<void> {

@@ -1,6 +1,6 @@
 /** The written lines of a rollout: items, and the events by which Codex lists and shows a session. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeTexts } from "../../internal/bytes.js";
 import { uuidOf } from "../shared/ids.js";
 import { type ForeignObject, objectOf } from "../shared/values.js";
 import type { CodexItem } from "./write-items.js";
@@ -105,7 +105,7 @@ export class RolloutLines {
 
   /** The lines as bytes. */
   bytes(): Uint8Array {
-    return encodeUtf8(this.#lines.join(""));
+    return encodeTexts(this.#lines);
   }
 
   #event(payload: ForeignObject, time: number): void {

@@ -1,6 +1,6 @@
 /** Writes a session as a chat of Gemini CLI, in the JSON Lines of version 0.39 and later. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeTexts } from "../../internal/bytes.js";
 import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
@@ -79,7 +79,7 @@ async function chatBytes(
 
 /** Records as lines. */
 export function encodeRecords(records: readonly ForeignObject[]): Uint8Array {
-  return encodeUtf8(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  return encodeTexts(records.map((record) => `${JSON.stringify(record)}\n`));
 }
 
 /** The lines of steps. A compaction drops all messages, and puts those that it keeps after its summary. */

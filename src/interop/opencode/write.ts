@@ -1,6 +1,6 @@
 /** The writer: an exchange file for each session, as `opencode import` takes it. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeTexts } from "../../internal/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
 import { millisecondsOf } from "../shared/values.js";
 import type { WriteSource, WrittenSession } from "../types.js";
@@ -32,9 +32,19 @@ async function writeInto(
   for (const child of source.children) children.set(child.header.id, await writeInto(files, child, id));
   const drafts = await new MessageWriter(source, children).write();
   const messages = numbered(drafts, { id, session: header.id, now: source.now() });
-  const value = { info: infoOf(source, id, parentID, messages), messages };
-  files.unshift({ path: `${id}.json`, bytes: encodeUtf8(`${JSON.stringify(value, null, 2)}\n`) });
+  const info = infoOf(source, id, parentID, messages);
+  files.unshift({ path: `${id}.json`, bytes: encodeFile(info, messages) });
   return id;
+}
+
+/** The JSON of a file, indented by two, message by message: the whole may be longer than a string can be. */
+function encodeFile(info: object, messages: readonly object[]): Uint8Array {
+  const indented = (value: object, by: string) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${by}`);
+  const texts = [`{\n  "info": ${indented(info, "  ")},\n  "messages": [`];
+  for (const [at, message] of messages.entries())
+    texts.push(`${at === 0 ? "" : ","}\n    ${indented(message, "    ")}`);
+  texts.push(messages.length === 0 ? "]\n}\n" : "\n  ]\n}\n");
+  return encodeTexts(texts);
 }
 
 /** The members that the schema requires, and those that the session_info of the path has. */

@@ -230,7 +230,8 @@ export interface SessionStore {
   latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
   /**
    * Creates a session from the lines of another, byte for byte, with entry ids and all branches; with an
-   * entry, from the lines up to it. Its title ends with "(fork #N)". Open for writing.
+   * entry, from the lines up to it. Its title ends with "(fork #N)": a number that none of the 256 sessions
+   * of its directory has that changed last. Open for writing.
    * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of
    *   `rewrite`
    */

@@ -188,6 +188,9 @@ export const copyCases = [
     equal(second.info.title, "A title (fork #2)", "title of the fork of the fork");
     const back = await harness.readBack(second.id);
     equal(back.info.title, "A title (fork #2)", "title read back");
+    const sibling = await harness.keep(store.fork("source"));
+    equal(sibling.info.title, "A title (fork #3)", "title of another fork of the source");
+    equal(sibling.info.name, "a name (fork #3)", "its name");
     equal((await harness.readBack("source")).info.title, "A title", "title of the source");
   }),
 

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
-import { storageError } from "../../internal/node/file-system.js";
+import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { removePartition } from "../../internal/node/remove-tree.js";
 import type {
   Durability,
@@ -192,16 +192,22 @@ export class FileBackend implements SessionBackend {
     const path = await this.#files.find(id, { partition, location, everyHeader: true });
     if (path === undefined) return false;
     const lock = this.#lockOf(path);
-    return lock
-      .with(async () => {
-        const deleted = fs.unlink(path);
-        await fs.syncDirectory(dirname(path));
-        return deleted;
-      })
-      .catch((error: unknown) => {
-        throw storageError("delete", path, error);
-      })
-      .finally(() => lock.release());
+    const remove = async () => {
+      const deleted = fs.unlink(path);
+      await fs.syncDirectory(dirname(path));
+      return deleted;
+    };
+    try {
+      return await lock.with(remove).catch((error: unknown) => {
+        // A full disk has no room for a lock file. A writer, which cannot write either, finds its file gone.
+        if (isFull(error)) return remove();
+        throw error;
+      });
+    } catch (error) {
+      throw storageError("delete", path, error);
+    } finally {
+      lock.release();
+    }
   }
 
   /** The log in a file. */
@@ -229,6 +235,10 @@ export class FileBackend implements SessionBackend {
   #lockOf(path: string): FileLock {
     return new FileLock(this.#options.fs, `${path}.lock`, this.#options.times);
   }
+}
+
+function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "");
 }
 
 function newestFirst(a: Found, b: Found): number {

@@ -166,10 +166,20 @@ export function needsInfoRewrite(reader: LogReader): boolean {
   return info >= 0 && bytes > listReach;
 }
 
-/** The title of a fork: the next number after the title's own. */
-export function forkTitle(title: string): string {
-  const numbered = /^(.*) \(fork #(\d{1,9})\)$/s.exec(title);
-  return numbered === null ? `${title} (fork #1)` : `${numbered[1]} (fork #${Number(numbered[2]) + 1})`;
+/** The title of a fork: the number after the title's own, and after those of the forks that there are. */
+export function forkTitle(title: string, others: Iterable<string> = []): string {
+  const { base, number } = forkNumber(title);
+  let last = number;
+  for (const other of others) {
+    const fork = forkNumber(other);
+    if (fork.base === base) last = Math.max(last, fork.number);
+  }
+  return `${base} (fork #${last + 1})`;
+}
+
+function forkNumber(title: string): { readonly base: string; readonly number: number } {
+  const [, base = title, number = 0] = /^(.*) \(fork #(\d{1,9})\)$/s.exec(title) ?? [];
+  return { base, number: Number(number) };
 }
 
 const adjectives = (

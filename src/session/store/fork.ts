@@ -40,9 +40,15 @@ interface ForkPlan {
 
 /**
  * Plans a fork: the lines up to the entry of the options, rewritten if asked for, and its title and name.
+ *
+ * @param titles those of other sessions, which the fork does not repeat
  * @throws SessileError ENTRY_NOT_FOUND
  */
-export async function planFork(source: LiveSession, options: ForkOptions): Promise<ForkPlan> {
+export async function planFork(
+  source: LiveSession,
+  options: ForkOptions,
+  titles: () => Promise<readonly string[]>,
+): Promise<ForkPlan> {
   const { upTo, resources } = options;
   if (upTo !== undefined && !source.tree.has(upTo)) {
     throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
@@ -52,7 +58,7 @@ export async function planFork(source: LiveSession, options: ForkOptions): Promi
   const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
   return {
     lines: linesUpTo(source, upTo, rewrite),
-    info: await forkInfo(source),
+    info: await forkInfo(source, await titles()),
     inBytes: async (log, first) => (rewrite === undefined ? copyBytes(source, log, first, upTo) : false),
   };
 }
@@ -106,18 +112,19 @@ async function freshResources(
 }
 
 /** The title and name of a fork. */
-async function forkInfo(source: LiveSession): Promise<SessionInfoFields> {
+async function forkInfo(source: LiveSession, titles: readonly string[]): Promise<SessionInfoFields> {
   const { name, title } = source.info;
+  const forked = (of: string) => forkTitle(of, titles);
   if (title !== undefined)
-    return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
-  if (name !== undefined) return { title: forkTitle(name), name: forkTitle(name) };
+    return { title: forked(title), ...(name === undefined ? {} : { name: forked(name) }) };
+  if (name !== undefined) return { title: forked(name), name: forked(name) };
   for (const { node } of source.tree.walk()) {
     if (node.role !== "user") continue;
     const text = firstText(await source.entry(node.id));
     if (text === undefined) continue;
-    return { title: forkTitle(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
+    return { title: forked(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
   }
-  return { title: forkTitle("Session") };
+  return { title: forked("Session") };
 }
 
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;

@@ -67,6 +67,9 @@ export async function openLog(
   }
 }
 
+/** The number of sessions whose titles a fork does not repeat, newest first: a fork must not read a whole store. */
+const maxTitles = 256;
+
 class BackedStore implements SessionStore {
   readonly backend: SessionBackend;
   readonly #settings: SessionSettings;
@@ -214,11 +217,28 @@ class BackedStore implements SessionStore {
     partitionOf(toPartition, "toPartition");
     const source = await this.#openSession(session, { partition: partitionOf(partition) });
     try {
-      const { lines, info, inBytes } = await planFork(source, options);
+      const { lines, info, inBytes } = await planFork(source, options, () =>
+        this.#newestTitles(partitionOf(toPartition), options.cwd ?? source.header.cwd),
+      );
       return await this.#copy(source, lines, { ...options, partition: toPartition }, info, inBytes);
     } finally {
       await source.close();
     }
+  }
+
+  /** The titles and names of the sessions of a project that changed last. */
+  async #newestTitles(partition: string, cwd: string): Promise<readonly string[]> {
+    const titles: string[] = [];
+    const source = {
+      partition,
+      skipped: () => undefined,
+      open: () => Promise.reject(new Error("no counts")),
+    };
+    for await (const { title, name } of listSessions(this.backend, { cwd, limit: maxTitles }, source)) {
+      if (title !== undefined) titles.push(title);
+      if (name !== undefined) titles.push(name);
+    }
+    return titles;
   }
 
   async adopt(session: AdoptableSession, options: AdoptOptions = {}): Promise<Session> {

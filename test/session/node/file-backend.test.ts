@@ -242,6 +242,25 @@ test("deleting waits for a writer, and returns whether the session existed", asy
   expect(disk.paths()).toEqual([]);
 });
 
+test.each([
+  ["open", "ENOSPC"],
+  ["append", "ENOSPC"],
+  ["append", "EDQUOT"],
+] as const)(
+  "a disk without room for a lock file (%s: %s) has its sessions deleted",
+  async (operation, errno) => {
+    const disk = new SimulatedDisk();
+    const backend = backendOn(disk);
+    await create(backend, "a");
+    disk.failNext(operation, errno, (path) => path.endsWith(".lock"));
+    expect(await backend.delete("a", { partition: "" })).toBe(true);
+    expect(disk.paths()).toEqual([]);
+    await create(backend, "b");
+    disk.failNext(operation, "EACCES", (path) => path.endsWith(".lock"));
+    await expect(backend.delete("b", { partition: "" })).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+  },
+);
+
 test.each(["stat", "open", "readSync"] as const)(
   "a file that the system refuses to %s is left out of the list, which says so",
   async (operation) => {
