@@ -11,6 +11,7 @@ import { type Session, type SessionHeader, SessionTree } from "../session/index.
 import { type AnyEntry, editedPath, placeholderOf } from "./edited-path.js";
 import type { ReportBuilder } from "./report.js";
 import { entryRoles } from "./shared/entry-roles.js";
+import { wellFormed } from "./shared/values.js";
 import type { ExportableSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
 
 /** A source of an export, with its entries in memory. */
@@ -69,22 +70,25 @@ function loadRead(source: ExportableSession, leafId: string | null = source.leaf
 export function writeSource(
   session: LoadedSession,
   children: readonly WriteSource[],
-  options: Pick<ExportOptions, "blobs" | "cwd" | "now" | "modelFor">,
+  options: Pick<ExportOptions, "blobs" | "cwd" | "now" | "modelFor" | "provider">,
   report: ReportBuilder,
 ): WriteSource {
   const { path, edited } = editedPath(session.path);
   reportOmissions(session, edited, report);
-  const { now = Date.now, modelFor, blobs } = options;
+  const { now = Date.now, modelFor, provider, blobs } = options;
   return {
-    header: session.header,
+    header: wellFormed(session.header),
     path: path.map((entry) =>
-      entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry,
+      wellFormed(
+        entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry,
+      ),
     ),
-    leafId: session.leafId,
+    leafId: wellFormed(session.leafId),
     children,
-    cwd: options.cwd ?? session.header.cwd,
+    cwd: wellFormed(options.cwd ?? session.header.cwd),
     now,
-    modelFor: (message) => modelFor?.(message),
+    modelFor: (message) => wellFormed(modelFor?.(message)),
+    ...(provider === undefined ? {} : { provider: wellFormed(provider) }),
     media: (block, entryId) => readMedia(block, entryId, blobs, report),
     find: (finding) => report.find(finding),
   };

@@ -19,15 +19,18 @@ import type { ExportedSession, ExportOptions, ExportSource } from "./types.js";
  * ```
  */
 export async function exportSession(source: ExportSource, options: ExportOptions): Promise<ExportedSession> {
-  const { to } = options;
+  const { to, provider } = options;
   if (typeof to?.write !== "function") throw new TypeError(`to: expected a format, got ${describe(to)}`);
+  if (provider !== undefined && (typeof provider !== "string" || provider === ""))
+    throw new TypeError(`provider: expected a name, got ${describe(provider)}`);
   const report = new ReportBuilder();
   const session = await loadSession(source, options.leafId);
   const loaded: LoadedSession[] = [];
   for (const child of options.children ?? []) loaded.push(await loadSession(child));
   const children = loaded.map((child) => writeSource(child, [], options, report));
   const path = writeSource(session, children, options, report);
-  const original = await readOriginal(session, options);
+  // The original bytes name the provider that they were written with.
+  const original = provider === undefined ? await readOriginal(session, options) : undefined;
   const kept = original && (await returned(session, path, original, { ...options, loaded }));
   if (original !== undefined && kept !== undefined) {
     const exact = beginsWith(kept.files, original.files);

@@ -6,7 +6,7 @@ import { removedType } from "./edited-path.js";
 import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
 import { isFileName } from "./shared/ids.js";
-import { objectOf, textOf } from "./shared/values.js";
+import { objectOf, textOf, wellFormed } from "./shared/values.js";
 import type { ExportOptions, ImportedSession, WriteSource, WrittenSession } from "./types.js";
 
 type Files = WrittenSession["files"];
@@ -85,7 +85,7 @@ export async function returned(
   const later = session.path.slice(last + 1);
   // A change of an original entry cannot be expressed by a later line.
   if (later.some((entry) => isChangeOf(entry, ids))) return undefined;
-  const addedIds = new Set(later.map(({ id }) => id));
+  const addedIds = new Set(later.map(({ id }) => wellFormed(id)));
   const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
   const resume = to.resume?.(imported.header.id, files) ?? [];

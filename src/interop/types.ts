@@ -158,6 +158,11 @@ export interface ExportOptions extends Pick<ImportOptions, "decompress" | "sqlit
   readonly now?: () => number;
   /** The model under which a message of another maker is written. */
   readonly modelFor?: (message: { readonly provider: string; readonly model: string }) => string;
+  /**
+   * The provider of the agent's configuration with which the session goes on, for Codex and opencode. The
+   * session is then written anew. @default that of the replies
+   */
+  readonly provider?: string;
 }
 
 /** A session to export. A `ParsedSession`, an `ImportedSession` and an open session fit. */
@@ -291,7 +296,7 @@ export type DraftEntry = SessionEntry extends infer E
     : never
   : never;
 
-/** A session as a format writes it. */
+/** A session as a format writes it. No string has half of a surrogate pair. */
 export interface WriteSource {
   readonly header: SessionHeader;
   /**
@@ -307,6 +312,8 @@ export interface WriteSource {
   now(): number;
   /** The model under which a message of another maker is written; undefined for its own. */
   modelFor(message: { readonly provider: string; readonly model: string }): string | undefined;
+  /** The provider in the agent's configuration, if the caller names one. */
+  readonly provider?: string;
   /** The bytes of an inline image or a stored resource; undefined, with a finding, if they are gone. */
   media(block: unknown, entryId: string): Promise<{ bytes: Uint8Array; mediaType: string } | undefined>;
   /** Adds a finding to the report. */

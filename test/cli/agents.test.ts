@@ -221,6 +221,22 @@ describe("sessions of other agents", () => {
     );
   });
 
+  it("go on with the model and the provider of another configuration", async () => {
+    const { json: made } = await run("convert", codexId, "--to", "claude-code", "-o", "as-claude", "--json");
+    const [claude] = made[0].files;
+    const words = ["--model", "local-7b", "--provider", "ollama"];
+    for (const command of ["convert", "export"]) {
+      const { json } = await run(command, claude, "--to", "codex", "-o", `${command}-as`, "--json", ...words);
+      const text = readFileSync(json[0].files[0], "utf8");
+      expect(text).toContain('"model_provider":"ollama"');
+      expect(text).toContain('"model":"local-7b"');
+    }
+    const refused = await run("convert", claude, "--to", "gemini", "-o", "x", "--provider", "ollama");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--to codex or opencode")]);
+    const empty = await run("convert", claude, "--to", "codex", "-o", "x", "--provider", "");
+    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining("expected a name")]);
+  });
+
   it("show the tree of no entry", async () => {
     const shown = await run("show", "latest", "--at", "nope");
     expect([shown.code, shown.stderr]).toEqual([2, expect.stringContaining("--at needs --context")]);

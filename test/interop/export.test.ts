@@ -1,17 +1,27 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
 import { type Message, messageText, userMessage } from "sessile/content";
 import { type ExportableSession, exportSession, importSession } from "sessile/interop";
+import { toAtif } from "sessile/interop/atif";
 import { claudeCode } from "sessile/interop/claude-code";
 import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { opencode } from "sessile/interop/opencode";
-import { eraseEntries, memorySessionStore, parseSession, type Session } from "sessile/session";
+import {
+  eraseEntries,
+  memorySessionStore,
+  parseSession,
+  type Session,
+  type SessionEntry,
+} from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { conversation } from "../arbitraries/conversations.js";
+import { rounds } from "../support/rounds.js";
 import { lines, plain } from "./plain-format.js";
 
 const records = [
@@ -354,4 +364,148 @@ describe("exportSession", () => {
     await expect(exportSession(4 as never, { to: plain })).rejects.toThrow(TypeError);
     await expect(exportSession(session, {} as never)).rejects.toThrow("to: expected a format");
   });
+});
+
+/** Members whose texts are no words, or tie entries to each other. */
+const fixed = new Set(
+  "type role id parentId timestamp firstKeptEntryId targetId retain stopReason kind blob data mimeType mediaType entryId entryIds".split(
+    " ",
+  ),
+);
+
+/** A value with half of a surrogate pair in each text and key, but for {@link fixed} members. */
+function halved(value: unknown): unknown {
+  if (typeof value === "string") return `${value}\ud83d`;
+  if (Array.isArray(value)) return value.map(halved);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => {
+      if (key === "arguments" && typeof member === "object" && member !== null)
+        return [key, { ...(halved(member) as object), "\udc00": ["\ud800"] }];
+      const isCall = key === "id" && (value as { type?: unknown }).type === "toolCall";
+      return [key, fixed.has(key) && !isCall ? member : halved(member)];
+    }),
+  );
+}
+
+/** The texts and keys in a value that have half of a surrogate pair; JSON in a text counts too. */
+function halvesIn(value: unknown): readonly string[] {
+  if (typeof value === "string") {
+    const inner = /^[[{]/.test(value) ? JSON.parse(/\\u[dD][89a-fA-F]/.test(value) ? value : "null") : null;
+    return [...(value.isWellFormed() ? [] : [value]), ...(inner === null ? [] : halvesIn(inner))];
+  }
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return [];
+  return Object.entries(value).flatMap(([key, member]) => [...halvesIn(key), ...halvesIn(member)]);
+}
+
+it("writes no half of a surrogate pair in any member of any format", async () => {
+  const others: readonly SessionEntry[] = [
+    { type: "session_info", name: "n", title: "t" },
+    { type: "model_change", provider: "p", modelId: "m" },
+    { type: "thinking_level_change", thinkingLevel: "high" },
+  ].map(
+    (fields, at) =>
+      ({
+        ...fields,
+        id: `0000000${at}`,
+        parentId: null,
+        timestamp: "2026-01-01T00:00:00.000Z",
+      }) as SessionEntry,
+  );
+  await fc.assert(
+    fc.asyncProperty(conversation(10), async ({ entries }) => {
+      const chained = others.map((entry, at) => ({ ...entry, parentId: others[at - 1]?.id ?? null }));
+      const moved = entries.map((entry) =>
+        entry.parentId === null ? { ...entry, parentId: "00000002" } : entry,
+      );
+      const all = [...chained, ...moved].map(halved) as SessionEntry[];
+      const header = {
+        type: "session",
+        version: 3,
+        id: "s",
+        timestamp: "2026-01-01T00:00:00.000Z",
+        cwd: "/w\ud800",
+      } as const;
+      const source = { header, entries: all, leafId: all.at(-1)?.id ?? null };
+      const named = {
+        provider: "p\ud800",
+        modelFor: () => "m\ud800",
+        children: [{ ...source, header: { ...header, id: "c" } }],
+      };
+      for (const options of [{}, named]) {
+        for (const to of [claudeCode, codex, gemini, opencode]) {
+          const { files } = await exportSession(source, { to, ...options });
+          for (const { path, bytes } of files) {
+            const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+            const values = path.endsWith(".jsonl") ? text.split("\n").filter((each) => each !== "") : [text];
+            for (const each of values) expect(halvesIn(JSON.parse(each))).toEqual([]);
+          }
+        }
+        expect(halvesIn((await toAtif(source, options)).trajectory)).toEqual([]);
+      }
+    }),
+    { numRuns: rounds(40, 1000) },
+  );
+});
+
+it.each([claudeCode, codex, gemini, opencode])(
+  "writes an empty session as a file that its import reads: %s",
+  async (to) => {
+    const empty = memorySessionStore();
+    const session = await empty.create({ cwd: "/w/app" });
+    const child = { header: { ...session.header, id: "child", cwd: "/w/child" }, entries: [], leafId: null };
+    for (const children of [[], [child]]) {
+      const { files } = await exportSession(session, { to, children });
+      for (const from of [to, [claudeCode, codex, gemini, opencode]]) {
+        const imported = await importSession(files, { from, keep: "none" });
+        expect(imported.report.format).toBe(to.name);
+        expect(imported.header.cwd).toBe("/w/app");
+        expect(imported.entries.filter(({ type }) => type === "message")).toEqual([]);
+        expect(imported.children.map(({ header }) => header.cwd)).toEqual(children.map(() => "/w/child"));
+      }
+    }
+  },
+);
+
+it("names the provider that a caller gives, and keeps those of the replies for the way back", async () => {
+  const sessions = memorySessionStore();
+  const session = await sessions.create({ cwd: "/w" });
+  await session.appendMessage(userMessage("hello"));
+  for (const [provider, api] of [
+    ["openai", "openai-responses"],
+    ["anthropic", "anthropic-messages"],
+  ] as const)
+    await session.appendMessage({
+      ...{
+        role: "assistant",
+        content: [{ type: "text", text: provider }],
+        provider,
+        api,
+        model: `${provider}-1`,
+      },
+      ...{ usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }, stopReason: "stop", timestamp: 1 },
+    });
+  for (const to of [codex, opencode]) {
+    const blobs = memoryBlobStore();
+    const { files } = await exportSession(session, { to, provider: "local" });
+    const text = new TextDecoder().decode(files[0]?.bytes);
+    expect(text).toMatch(/"(?:model_provider|providerID)": ?"local"/);
+    const imported = await importSession(files, { from: to, blobs });
+    if (to === codex) {
+      const makers = imported.entries.flatMap((entry) =>
+        entry.type === "message" && entry.message.role === "assistant" ? [entry.message.provider] : [],
+      );
+      expect(makers).toEqual(["openai", "anthropic"]);
+    }
+    // The original bytes have another provider.
+    const again = await exportSession(imported, { to, blobs, provider: "other" });
+    expect(again.report.exact).toBe(false);
+    expect(new TextDecoder().decode(again.files[0]?.bytes)).toMatch(
+      /"(?:model_provider|providerID)": ?"other"/,
+    );
+    expect((await exportSession(imported, { to, blobs })).report.exact).toBe(true);
+  }
+  await expect(exportSession(session, { to: codex, provider: "" })).rejects.toThrow(
+    "provider: expected a name",
+  );
 });

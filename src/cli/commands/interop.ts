@@ -75,7 +75,16 @@ const exportOptions: readonly OptionSpec[] = [
   { name: "output", short: "o", value: "DIR", description: "The directory that gets the agent's files." },
   { name: "at", value: "ID", description: "The leaf of the result. Default: the leaf." },
   { name: "cwd", value: "DIR", description: "The project's directory in the result." },
+  { name: "model", value: "NAME", description: "The model of replies of other makers in the result." },
+  {
+    name: "provider",
+    value: "NAME",
+    description: "The provider in the configuration of codex or opencode. Default: that of the replies.",
+  },
 ];
+
+/** Agents whose sessions name a provider of their configuration. */
+const withProviders = ["codex", "opencode"];
 
 export const exportCommand: CommandBody = {
   description: [
@@ -107,6 +116,9 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   const { out, cwd, signal } = context;
   const to = formats[requiredOption(parsed, "to")] as ForeignFormat;
   const dir = resolve(cwd, requiredOption(parsed, "output"));
+  const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
+  if (provider !== undefined && !withProviders.includes(to.name))
+    throw new UsageError(`--provider: expected --to ${withProviders.join(" or ")}, got ${to.name}`);
   const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
   try {
     const { session, children, blobs, damaged } = opened;
@@ -119,6 +131,8 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       ...(blobs && { blobs }),
       ...(at === undefined ? {} : { leafId: idOf(session, at) }),
       ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
+      ...(model === undefined ? {} : { modelFor: () => model }),
+      ...(provider === undefined ? {} : { provider }),
     });
     const paths = files.map(({ path }) => join(dir, ...path.split("/")));
     const written: string[] = [];
@@ -141,6 +155,12 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   } finally {
     await opened.close();
   }
+}
+
+function nameOption(parsed: Parsed, name: string): string | undefined {
+  const value = textOption(parsed, name);
+  if (value?.trim() === "") throw new UsageError(`--${name}: expected a name, got an empty one`);
+  return value;
 }
 
 export async function printReport({ counts, findings, exact }: InteropReport, out: Output): Promise<void> {

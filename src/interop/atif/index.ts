@@ -9,7 +9,7 @@ import type { CostOptions } from "../../cost/index.js";
 import { oneOfOption } from "../../internal/arguments.js";
 import { type LoadedSession, loadSession, writeSource } from "../export-source.js";
 import { ReportBuilder } from "../report.js";
-import { textOf } from "../shared/values.js";
+import { textOf, wellFormed } from "../shared/values.js";
 import type { ExportSource, InteropReport } from "../types.js";
 import { type AtifFile, TrajectorySteps } from "./steps.js";
 import type { AtifTrajectory } from "./trajectory.js";
@@ -102,7 +102,7 @@ export async function toAtif(source: ExportSource, options: AtifOptions = {}): P
   const subagents: AtifTrajectory[] = [];
   for (const child of children.values()) subagents.push(document(child, await make(child)));
   return {
-    trajectory: subagents.length === 0 ? main : { ...main, subagent_trajectories: subagents },
+    trajectory: wellFormed(subagents.length === 0 ? main : { ...main, subagent_trajectories: subagents }),
     files: Array.from(files, ([path, bytes]) => ({ path, bytes })),
     report: report.build("atif", { exact: false }),
   };

@@ -134,8 +134,8 @@ export class TrajectorySteps {
       ...timeOf(time),
       source: "agent",
       model_name: this.model,
-      message: texts.join("\n").toWellFormed(),
-      ...(reasoning.length === 0 ? {} : { reasoning_content: reasoning.join("\n").toWellFormed() }),
+      message: texts.join("\n"),
+      ...(reasoning.length === 0 ? {} : { reasoning_content: reasoning.join("\n") }),
       ...(calls.length === 0
         ? {}
         : {
@@ -193,7 +193,7 @@ export class TrajectorySteps {
     this.#push({
       ...timeOf(time),
       source: "system",
-      message: summary.toWellFormed(),
+      message: summary,
       extra: { sessile: { entry: entryId, compaction } },
     });
     for (const each of kept) await this.#add(each, true);
@@ -213,7 +213,7 @@ export class TrajectorySteps {
     const types = version === "1.7" ? imageTypes : { ...imageTypes, ...audioTypes };
     const blocks = await writeBlocks(source, entryId, content, (type) => Object.hasOwn(types, type));
     const parts = blocks.map((block): AtifPart => {
-      if (block.type === "text") return { type: "text", text: block.text.toWellFormed() };
+      if (block.type === "text") return { type: "text", text: block.text };
       const { mediaType } = block;
       const bytes = decodeBase64(block.base64) ?? new Uint8Array();
       const kind = Object.hasOwn(imageTypes, mediaType) ? "image" : "audio";

@@ -158,7 +158,7 @@ export class LineWriter {
     this.#add("system", { logicalParentUuid, ...boundary, compactMetadata }, entryId, time);
     const flags = { isVisibleInTranscriptOnly: true, isCompactSummary: true };
     // A boundary alone would not end the conversation before it.
-    const content = isBlank(summary) ? noSummary : summary.toWellFormed();
+    const content = isBlank(summary) ? noSummary : summary;
     this.#add("user", { message: { role: "user", content }, ...flags }, `${entryId} summary`, time);
     const outer = this.#copyOf;
     this.#copyOf = entryId;
@@ -188,8 +188,7 @@ export class LineWriter {
       mediaTypes.has(mediaType),
     );
     return blocks.flatMap((block): readonly ShownBlock[] => {
-      if (block.type === "text")
-        return isBlank(block.text) ? [] : [{ type: "text", text: block.text.toWellFormed() }];
+      if (block.type === "text") return isBlank(block.text) ? [] : [{ type: "text", text: block.text }];
       const { mediaType, base64 } = block;
       const type = mediaType === "application/pdf" ? "document" : "image";
       return [{ type, source: { type: "base64", media_type: mediaType, data: base64 } }];
@@ -265,7 +264,7 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
       case "text": {
         if (isBlank(block.text)) return [];
         const extra = isOwn ? extraFields(block.textSignature) : {};
-        return [{ type: "text", text: block.text.toWellFormed(), ...extra }];
+        return [{ type: "text", text: block.text, ...extra }];
       }
       case "thinking": {
         const { thinking, thinkingSignature: signature = "", redacted } = block;

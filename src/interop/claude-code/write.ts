@@ -2,7 +2,7 @@
 
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
-import { objectOf, textOf } from "../shared/values.js";
+import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import { stepsOf } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { isUuid } from "./read.js";
@@ -20,7 +20,7 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
   if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
   const folder = `projects/${projectName(source.cwd)}`;
   const writer = new LineWriter(source, { sessionId, parent: null });
-  for (const step of stepsOf(source)) await writer.write(step);
+  await writeAll(source, writer);
   const files: WrittenSession["files"][number][] = [
     { path: `${folder}/${sessionId}.jsonl`, bytes: writer.bytes },
   ];
@@ -28,7 +28,7 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
   for (const { child, toolUseId, parentAgentId } of subagentsOf(source)) {
     const agentId = agentIdOf(child.header.id, taken);
     const lines = new LineWriter(child, { sessionId, parent: null, agentId });
-    for (const step of stepsOf(child)) await lines.write(step);
+    await writeAll(child, lines);
     const path = `${folder}/${sessionId}/subagents/agent-${agentId}`;
     const meta = {
       agentType: "general-purpose",
@@ -40,6 +40,12 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
     files.push({ path: `${path}.meta.json`, bytes: encodeUtf8(JSON.stringify(meta)) });
   }
   return { files, resume: resumeWords(sessionId) };
+}
+
+/** Writes the steps of a session; without any, a line that says whose file it is. */
+async function writeAll(source: WriteSource, writer: LineWriter): Promise<void> {
+  for (const step of stepsOf(source)) await writer.write(step);
+  if (writer.parent === null) writer.mark(millisecondsOf(source.header.timestamp) ?? source.now());
 }
 
 /**

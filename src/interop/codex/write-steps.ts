@@ -48,6 +48,8 @@ function splitId(id: string): readonly [callId: string, itemId?: string] {
 
 /** The state that the lines so far lead to. */
 export interface WrittenState {
+  /** The provider of the rollout; undefined for lines after those of Codex. */
+  readonly provider?: string;
   model?: string | undefined;
   effort?: string | undefined;
   totals: Usage;
@@ -105,7 +107,11 @@ export class StepWriter {
     const items = this.#items.reply(step);
     for (const [at, item] of items.entries()) {
       this.#lines.showReply(entryId, item, at, time);
-      this.#lines.item(item, time, at === 0 ? { entry: entryId, ...providerOfReply(message) } : undefined);
+      this.#lines.item(
+        item,
+        time,
+        at === 0 ? { entry: entryId, ...providerOfReply(message, this.#state.provider) } : undefined,
+      );
     }
     if (message.usage !== undefined && items.length > 0) this.#tokenCount(message.usage, time);
     await this.#results(results, items);
@@ -218,9 +224,13 @@ export class StepWriter {
 const efforts: ReadonlySet<string> = new Set(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
 /** The provider of a reply that came over another protocol. */
-function providerOfReply(message: AssistantMessage): Readonly<Record<string, unknown>> {
+function providerOfReply(
+  message: AssistantMessage,
+  written: string | undefined,
+): Readonly<Record<string, unknown>> {
   const { provider, model, api } = message;
-  return isResponses(message) ? {} : { provider, model, ...(api === undefined ? {} : { api }) };
+  const isWritten = isResponses(message) && (written === undefined || provider === written);
+  return isWritten ? {} : { provider, model, ...(api === undefined ? {} : { api }) };
 }
 
 function tokensOf({ input, output, cacheRead, cacheWrite, totalTokens }: Usage) {

@@ -34,6 +34,7 @@ async function rolloutOf(source: WriteSource, threadId: string, parentId: string
   const created = Date.parse(header.timestamp);
   const time = Number.isNaN(created) ? source.now() : created;
   const timestamp = new Date(time).toISOString();
+  const provider = providerOf(source);
   const lines = new RolloutLines({ threadId });
   const parent = header.parentSession;
   const isFork = parentId === undefined && parent !== undefined && uuid.test(parent);
@@ -49,18 +50,19 @@ async function rolloutOf(source: WriteSource, threadId: string, parentId: string
       // Codex lists no session without a version.
       cli_version: "0.0.0",
       source: parentId === undefined ? "cli" : { subagent: { thread_spawn: spawn } },
-      model_provider: providerOf(source),
+      model_provider: provider,
     },
     time,
   );
   const { steps, items } = codexSteps(source);
-  const writer = new StepWriter(source, items, lines, emptyState());
+  const writer = new StepWriter(source, items, lines, { ...emptyState(), provider });
   for (const step of steps) await writer.write(step);
   return { path: pathOf(threadId, timestamp), bytes: lines.bytes() };
 }
 
-/** The provider of the latest reply that Codex could have had. */
-function providerOf({ path }: WriteSource): string {
+/** The provider that the caller names, else that of the latest reply that Codex could have had. */
+function providerOf({ path, provider }: WriteSource): string {
+  if (provider !== undefined) return provider;
   const last = path.findLast(
     (entry) => entry.type === "message" && entry.message.role === "assistant" && isResponses(entry.message),
   );

@@ -10,9 +10,13 @@ export interface Model {
 
 export const unknownModel: Model = { providerID: "unknown", modelID: "unknown" };
 
-/** `modelFor` names a model, with or without its provider before a slash. */
+/**
+ * `modelFor` names a model, with or without its provider before a slash. The source may name the provider for
+ * all of them.
+ */
 export function modelOf(source: WriteSource, provider: string, model: string): Model {
   const named = source.modelFor({ provider, model });
+  if (source.provider !== undefined) return { providerID: source.provider, modelID: named ?? model };
   if (named === undefined) return { providerID: provider, modelID: model };
   const slash = named.indexOf("/");
   if (slash < 0) return { providerID: provider, modelID: named };

@@ -21,6 +21,27 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value.toWellFormed() : undefined;
 }
 
+/**
+ * A value of JSON without halves of surrogate pairs, which some parsers refuse even as an escape: each is
+ * U+FFFD, in keys too. The same value if it has none.
+ */
+export function wellFormed<T>(value: T): T;
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => wellFormed(item));
+    return items.some((item, at) => item !== value[at]) ? items : value;
+  }
+  const members = Object.entries(value).map(
+    ([key, member]) => [key.toWellFormed(), wellFormed(member)] as const,
+  );
+  const isSame = members.every(
+    ([key, member]) => Object.hasOwn(value, key) && member === (value as ForeignObject)[key],
+  );
+  return isSame ? value : Object.fromEntries(members);
+}
+
 /** The value if it is a finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
