@@ -267,13 +267,14 @@ test("LangGraph: a thread has its checkpoints, and every value with the text is 
     channel_values: { messages: [human, tool], input: { messages: [{ role: "user", content: canary }] } },
     ...{ channel_versions: { messages: 1, input: 1 }, versions_seen: {} },
   };
-  const put = await saver().put(
+  const first = saver();
+  const put = await first.put(
     config,
     checkpoint,
     { source: "input", step: -1, parents: {} },
     { messages: 1, input: 1 },
   );
-  await saver().putWrites(
+  await first.putWrites(
     put,
     [
       ["messages", [human]],
@@ -282,6 +283,7 @@ test("LangGraph: a thread has its checkpoints, and every value with the text is 
     "task",
   );
   const found = await idsWithCanary(sessions, "langgraph");
+  expect(JSON.stringify(await first.getTuple(config))).toContain(canary);
   // The message alone is requested: the input, the call and the write are reported.
   const session = await onlySession(sessions, "langgraph");
   const lines = await Promise.all(
@@ -289,6 +291,8 @@ test("LangGraph: a thread has its checkpoints, and every value with the text is 
   );
   const message = lines.find(([, line]) => line.includes("HumanMessage"))?.[0] as string;
   expect(await eraseAll(sessions, "langgraph", [message])).toHaveLength(found.length - 1);
+  // The one that wrote it too, whose cache has the values.
+  expect(JSON.stringify(await first.getTuple(config))).not.toContain(canary);
   const tuple = await saver().getTuple(config);
   expect(tuple?.checkpoint).toEqual({
     ...checkpoint,

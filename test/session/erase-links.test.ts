@@ -237,6 +237,18 @@ describe("of an entry derive", () => {
   });
 });
 
+test("a session that an erased call started is named", async () => {
+  const subagent = (toolCallId: string, sessionId: string): EntryDraft => ({
+    ...{ type: "custom", customType: "sessile.subagent", data: { toolCallId, sessionId } },
+  });
+  const { store, session } = await start(
+    ...[reply("a", call("c1")), subagent("c1", "child"), reply("b", call("c2")), subagent("c2", "another")],
+  );
+  const { remaining } = await eraseEntries(store, session, ["a"], { reason });
+  expect(remaining).toContain("session child, which an erased call started");
+  expect(remaining.join("\n")).not.toContain("another");
+});
+
 test("lines of a transcript that name an erased one, or have its text, derive", async () => {
   const uuid = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
   const line = (value: object, id: string): EntryDraft => ({

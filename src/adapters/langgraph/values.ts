@@ -61,15 +61,18 @@ const valueEntry = ownEntry("sessile.langgraph.value", (data): StoredValue => {
   throw new TypeError("data: expected a value");
 });
 
-/** The values of all threads. Equal values have equal ids, so that the threads share the caches. */
+/** The values of all threads. */
 export class Values {
   readonly #parcels: Parcels;
-  /** Values, and resolved lists, by id. */
+  /** Values, and resolved lists, by {@link Values.#keyOf}. */
   readonly #known = new BoundedCache<Serialized | readonly string[]>(maxCachedCharacters, (value) =>
     "length" in value ? value.length * digits : "text" in value ? value.text.length : value.bytes.length,
   );
   readonly #recent = new BoundedCache<RecentList>(maxCachedCharacters, ({ text }) => text.length);
 
+  /** Numbers of trees: a log that an erasure replaced has another tree, and its values count no more. */
+  readonly #trees = new WeakMap<object, number>();
+  #treeCount = 0;
   readonly #loadsText: boolean;
 
   /** @param loadsText whether the serializer takes JSON as text; bytes, as it gave them, are right for all */
@@ -140,7 +143,8 @@ export class Values {
           ? await this.#listData(session, piece.items, base)
           : await this.#valueData(piece.value);
       drafts.push({ ...valueEntry.draft(data), id: piece.id });
-      this.#known.set(piece.id, "items" in piece ? piece.items : piece.value);
+      if (session !== undefined)
+        this.#known.set(this.#keyOf(session, piece.id), "items" in piece ? piece.items : piece.value);
     }
   }
 
@@ -168,8 +172,15 @@ export class Values {
     return { list: items.slice(start.length), extends: base, depth: depth + 1 };
   }
 
+  #keyOf({ tree }: Session, id: string): string {
+    const number = this.#trees.get(tree) ?? this.#treeCount++;
+    this.#trees.set(tree, number);
+    return `${number} ${id}`;
+  }
+
   async #read(session: Session, id: string): Promise<Serialized> {
-    const known = this.#known.get(id);
+    const key = this.#keyOf(session, id);
+    const known = this.#known.get(key);
     if (known !== undefined) return "length" in known ? this.#joined(session, known) : known;
     const stored = await this.#stored(session, id);
     if ("list" in stored) return this.#joined(session, await this.#listItems(session, id, stored));
@@ -177,12 +188,12 @@ export class Values {
       "value" in stored
         ? { type: stored.type, text: JSON.stringify(await this.#parcels.open(stored.value)) }
         : { type: stored.type, bytes: (await this.#parcels.open(stored.bytes)) as Uint8Array };
-    this.#known.set(id, value);
+    this.#known.set(key, value);
     return value;
   }
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
-    const texts = items.map((id) => textOf(this.#known.get(id)));
+    const texts = items.map((id) => textOf(this.#known.get(this.#keyOf(session, id))));
     // Items that are cached are not awaited, which matters in a history of long lists.
     const missing = items.flatMap((id, at) => (texts[at] === undefined ? [{ id, at }] : []));
     const read = mapConcurrent(missing, maxConcurrentReads, async ({ id, at }) => {
@@ -193,14 +204,15 @@ export class Values {
   }
 
   async #listItems(session: Session, id: string, stored: StoredValue): Promise<readonly string[]> {
-    const known = this.#known.get(id);
+    const key = this.#keyOf(session, id);
+    const known = this.#known.get(key);
     if (known !== undefined && "length" in known) return known;
     let items: readonly string[] = [];
     for (let next: StoredValue | undefined = stored; next !== undefined && "list" in next; ) {
       items = [...next.list, ...items];
       next = next.extends === undefined ? undefined : await this.#stored(session, next.extends);
     }
-    this.#known.set(id, items);
+    this.#known.set(key, items);
     return items;
   }
 

@@ -74,6 +74,8 @@ interface CustomRow extends Ownership {
   readonly isOfPerson?: (data: Data) => boolean;
   /** Ids of entries that have its text. */
   readonly holds?: (data: Data) => readonly string[];
+  /** The session that a tool call started: it has the text of the call. */
+  readonly startedSession?: (data: Data) => { readonly toolCallId: unknown; readonly sessionId: unknown };
   /** It may repeat a text of any other entry: it is reported as a copy if it does. */
   readonly mayQuote?: true;
 }
@@ -176,7 +178,10 @@ const ofMemory = { derived: { kind: "memory", from: ["above"] } } as const satis
 export const customOwnership = {
   "sessile.turn": {},
   "sessile.tool_started": noText,
-  "sessile.subagent": noText,
+  "sessile.subagent": {
+    keeps: (data) => data,
+    startedSession: ({ toolCallId, sessionId }) => ({ toolCallId, sessionId }),
+  },
   "sessile.lost": noText,
   "sessile.removed": noText,
   "sessile.memory": ofMemory,

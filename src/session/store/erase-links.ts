@@ -27,6 +27,8 @@ export interface EntryErasure {
 export interface Closure {
   readonly records: ReadonlyMap<string, EntryErasure>;
   readonly derived: readonly DerivedEntry[];
+  /** Sessions that erased tool calls started. */
+  readonly sessions: readonly string[];
   /** Whether one of them is a value of a memory block whose text is kept by a source of the caller. */
   readonly isShared: boolean;
 }
@@ -62,6 +64,8 @@ export class ErasureLinks {
   readonly #persons = new Set<number>();
   readonly #held = new Map<number, readonly string[]>();
   readonly #shared = new Set<number>();
+  /** Sessions by the keys of the calls that started them. */
+  readonly #sessions = new Map<string, string[]>();
   /** Texts of the requested entries, each with the id of one. */
   readonly #texts = new Map<string, string>();
   readonly #copies: { readonly row: number; readonly from: string }[] = [];
@@ -83,7 +87,7 @@ export class ErasureLinks {
   add(entry: SessionEntry): void {
     const row = this.#rows.row(entry.id);
     if (row === noRow) return;
-    const { erasedWith = [], derived, isOfPerson, holds, mayQuote } = ownershipOf(entry);
+    const { erasedWith = [], derived, isOfPerson, holds, startedSession, mayQuote } = ownershipOf(entry);
     const isErased = erasureOf(entry) !== undefined;
     for (const key of keysIn(entry)) append(this.#keys, row, key);
     if (
@@ -97,6 +101,8 @@ export class ErasureLinks {
     if (data === undefined) return;
     if (isOfPerson?.(data) === true) this.#persons.add(row);
     if (holds !== undefined) this.#held.set(row, holds(data));
+    const { toolCallId, sessionId } = startedSession?.(data) ?? {};
+    if (typeof sessionId === "string") append(this.#sessions, `call ${toolCallId}`, sessionId);
     if (derived?.kind === "memory" && typeof data.version === "string") this.#shared.add(row);
     const from = mayQuote === true && !isErased ? this.#quotedIn(data) : undefined;
     if (from !== undefined) this.#copies.push({ row, from });
@@ -169,7 +175,10 @@ export class ErasureLinks {
     }
     const derived = this.#derivedFrom(isErased);
     const reached = [...erased, ...derived.map(({ entryId }) => this.#rows.row(entryId))];
-    return { records, derived, isShared: reached.some((row) => this.#shared.has(row)) };
+    const sessions = erased.flatMap((row) =>
+      (this.#keys.get(row) ?? []).flatMap((key) => this.#sessions.get(key) ?? []),
+    );
+    return { records, derived, sessions, isShared: reached.some((row) => this.#shared.has(row)) };
   }
 
   #dependentsOf(row: number): readonly Dependent[] {

@@ -23,6 +23,8 @@ export interface ErasurePlan {
   readonly refs: ReadonlySet<BlobRef>;
   /** Pieces of damaged lines that no entry owns and that have no erased text: they stay as they are. */
   readonly unread: number;
+  /** Sessions that erased tool calls started. */
+  readonly sessions: readonly string[];
   /** Whether an entry was erased before: the blobs that it named are no longer known. */
   readonly isRepeated: boolean;
   /** Whether memory blocks that sessions share may have content too: their texts are elsewhere. */
@@ -42,7 +44,7 @@ export async function planErasure(
   log: Pick<SessionLog, "read" | "readAt">,
   requested: ReadonlyMap<string, EntryErasure>,
 ): Promise<ErasurePlan> {
-  const { records, derived, isShared } = (await readLinks(rows, log, requested)).close(requested);
+  const { records, derived, sessions, isShared } = (await readLinks(rows, log, requested)).close(requested);
   const changes: LineReplacement[] = [];
   const damaged: DamagedLine[] = [];
   const refs = new Set<BlobRef>();
@@ -68,7 +70,7 @@ export async function planErasure(
   }
   changes.sort((a, b) => a.at - b.at);
   const erased = [...new Set([...records.keys(), ...also.keys()])].sort((a, b) => rows.row(a) - rows.row(b));
-  return { changes, erased, derived, refs, unread, isRepeated, isShared };
+  return { changes, erased, derived, sessions, refs, unread, isRepeated, isShared };
 }
 
 /** The lines of a log, those that are too long included; the first one without its byte order mark. */

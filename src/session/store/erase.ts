@@ -119,6 +119,7 @@ export async function eraseEntries(
     if (plan.unread > 0)
       notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
+    for (const id of plan.sessions) notes.add(`session ${id}, which an erased call started`);
     if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
     if (plan.isRepeated && options.blobs !== undefined)
       notes.add(
