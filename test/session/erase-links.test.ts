@@ -383,6 +383,19 @@ describe("bytes that no entry owns", () => {
     expect(JSON.parse(after[2] as string)).toMatchObject({ type: "message", id: "x", parentId: "b" });
   });
 
+  test("a requested entry whose body is damaged is looked for in other pieces", async () => {
+    const damaged = whole.replace('"content":', '"content"');
+    const { dir, after } = await erased(damaged, next, `${cutAt(line("x", secret), canary)}\t`, "");
+    expect(filesWithCanary(dir)).toEqual([]);
+    expect(after).toHaveLength(4);
+  });
+
+  test("a value within a torn line is no piece of the entry that it is a copy of", async () => {
+    const torn = `{"type":"custom","id":"x","parentId":"b","data":[{"type":"message","id":"a","note":"no`;
+    const { after, counted } = await erased(whole, next, torn, "");
+    expect([after[2], counted]).toEqual([torn, 1]);
+  });
+
   test("those without the text stay, and are counted", async () => {
     const lines = [`${cutAt(line("x", "of something else"), "else")}\t`, "not JSON", "\0\0"];
     const { after, counted } = await erased(whole, next, ...lines, "");
