@@ -165,6 +165,10 @@ export interface EntryBase {
   readonly timestamp: string;
   /** Set if the body was erased; see {@link eraseEntries}. Texts of such an entry are `[erased]`. */
   readonly erased?: Erasure;
+  /** The entry that ended the log before this one, if that is another one than the parent. */
+  readonly prior?: string;
+  /** Set if a sync or a merge wrote the entry: the ends of the logs whose state it states. */
+  readonly merges?: readonly string[];
 }
 
 /** The record of an erasure in its entries. */

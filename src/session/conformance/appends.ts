@@ -85,7 +85,9 @@ export const appendCases = [
         "types of the entries",
       );
       for (const [index, { id: _, ...draft }] of everyType.entries()) {
-        const { id, parentId, timestamp, ...fields } = entries[index] as (typeof entries)[number];
+        const { id, parentId, timestamp, prior, ...fields } = entries[index] as (typeof entries)[number];
+        const before = entries[index - 1]?.id;
+        equal(prior, before === parentId ? undefined : before, "the entry before, if it is not the parent");
         equal(fields, draft, "fields of the entry that append gives");
       }
       const back = await harness.open(session.id, "read");

@@ -81,18 +81,20 @@ function unknownTombstone(
   const place = { type, id, parentId, timestamp, ...message };
   const parsed = parseLine(encodeUtf8(raw), maxDepth, { unchecked: true });
   const known = parsed.ok ? erasureOf(parsed.value) : undefined;
-  return JSON.stringify({ ...place, erased: known ?? erased });
+  const prior = parsed.ok ? (parsed.value as { readonly prior?: unknown }).prior : undefined;
+  return JSON.stringify({ ...place, erased: known ?? erased, ...(typeof prior === "string" && { prior }) });
 }
 
 /** The tombstone of an entry. */
 function tombstoneOf(entry: SessionEntry, erased: Erasure, part: ErasedPart): SessionEntry {
-  const { type, id, parentId, timestamp } = entry;
+  const { type, id, parentId, timestamp, prior, merges } = entry;
   const place = { type, id, parentId, timestamp };
+  const after = { erased, prior, merges };
   if (part === "names" && entry.type === "session_info") {
     const { archivedAt, share, permission, stats } = entry;
-    return defined({ ...place, archivedAt, share, permission, stats, erased }) as SessionEntry;
+    return defined({ ...place, archivedAt, share, permission, stats, ...after }) as SessionEntry;
   }
-  return defined({ ...place, ...bareFields(entry), erased }) as unknown as SessionEntry;
+  return defined({ ...place, ...bareFields(entry), ...after }) as unknown as SessionEntry;
 }
 
 /** Whether an entry has more than its tombstone, such as a label that clears none. */

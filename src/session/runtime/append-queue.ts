@@ -4,6 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { reported } from "../../internal/operations.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import {
   type AppendRequest,
   adoptStored,
@@ -38,6 +39,8 @@ export class AppendQueue {
   #leaf: string | null;
   #waiting: AppendRequest[] = [];
   readonly #waitingIds = new Set<string>();
+  /** The last entry that was queued; it counts as long as it waits. */
+  #lastQueued: string | undefined;
   #draining: Promise<void> | undefined;
   /** Entries in the tree without a line. They are written at the head of the next batch. */
   readonly #staged: MaterializedEntry[] = [];
@@ -81,7 +84,7 @@ export class AppendQueue {
       const leaf = this.#leafNow();
       const { recording } = state.settings;
       const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
-      const made = materializeDrafts(recorded, leaf, state, this.#waitingIds);
+      const made = materializeDrafts(recorded, leaf, state, this.#waitingIds, this.#lastNow());
       const { entries, lines } = made;
       if (after !== undefined) {
         // A retry, whose first entry is in the log, is compared with the parent of that entry.
@@ -89,7 +92,11 @@ export class AppendQueue {
         assertFollows(after, retried === undefined ? leaf : retried.parentId, state.reader.tree);
       }
       this.#leaf = made.leaf;
-      for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
+      for (const entry of entries) {
+        if (entry === undefined) continue;
+        this.#waitingIds.add(entry.id);
+        this.#lastQueued = entry.id;
+      }
       const { moves, reader } = state;
       request = {
         drafts: recorded,
@@ -139,6 +146,7 @@ export class AppendQueue {
       this.#leafNow(),
       state,
       this.#waitingIds,
+      this.#lastNow(),
       true,
     );
     this.#leaf = leaf;
@@ -234,6 +242,14 @@ export class AppendQueue {
     const leaf = this.#leaf;
     const exists = leaf === null || this.#state.reader.tree.has(leaf) || this.#waitingIds.has(leaf);
     return exists ? leaf : this.#state.leafId;
+  }
+
+  /** The last entry of the log once all that waits is written. */
+  #lastNow(): string | undefined {
+    const waits = this.#waitingIds.size > 0 && this.#waitingIds.has(this.#lastQueued ?? "");
+    if (waits) return this.#lastQueued;
+    const rows = entryTableOf(this.#state.reader.tree);
+    return rows.size === 0 ? undefined : rows.id(rows.size - 1);
   }
 
   /** Writes a group, after staged entries. Repeats after conflicts that its mode allows. */

@@ -4,11 +4,19 @@ import { SessileError } from "../../errors/index.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import { entryTypesWith } from "../format/entry-types.js";
 import { noRow } from "../tree/entry-table.js";
-import type { LogReader } from "../tree/log-reader.js";
+import { infoFieldsOf, type LogReader } from "../tree/log-reader.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 import type { Conflict } from "./conflict.js";
 import type { EntryCache } from "./entry-cache.js";
-import { encodeLine, entryOf, isSameEntry, type MaterializedEntry, namesAny } from "./materialize-drafts.js";
+import {
+  encodeLine,
+  entryOf,
+  isSameEntry,
+  type MaterializedEntry,
+  namesAny,
+  priorOf,
+  withPrior,
+} from "./materialize-drafts.js";
 import type { SessionState } from "./session-state.js";
 import { turnSettings } from "./turn-settings.js";
 
@@ -101,11 +109,13 @@ export interface Placement {
  */
 export function placeRequests(
   group: readonly AppendRequest[],
-  { reader, settings, log }: SessionState,
+  { reader, settings, log, exists }: SessionState,
   { rebase = false, move, staged = [] }: Placement,
 ): readonly MaterializedEntry[] {
-  const unchanged = rebase || move !== undefined ? undefined : unchangedSinceCall(group, reader);
-  if (unchanged !== undefined) return staged.length === 0 ? unchanged : [...staged, ...unchanged];
+  let last = exists ? lastWritten(reader) : undefined;
+  const unchanged =
+    rebase || move !== undefined ? undefined : unchangedSinceCall(group, reader, staged, last);
+  if (unchanged !== undefined) return unchanged;
   const encode = (entry: SessionEntry) => encodeLine(entry, settings, log.crc32);
   const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
   for (const { entry } of staged) own.add(entry.id);
@@ -117,8 +127,10 @@ export function placeRequests(
   let leaf = reader.leafId;
   const written: MaterializedEntry[] = staged.map((placed) => {
     const parentId = moved(placed.entry);
-    if (parentId === placed.entry.parentId) return placed;
-    const entry = { ...placed.entry, parentId };
+    const prior = priorOf(last, parentId);
+    last = placed.entry.id;
+    if (parentId === placed.entry.parentId && prior === placed.entry.prior) return placed;
+    const entry = withPrior({ ...placed.entry, parentId }, prior);
     return { entry, line: encode(entry) };
   });
   for (const { drafts, entries, lines, conflict, revise } of group) {
@@ -132,18 +144,17 @@ export function placeRequests(
       if (rebase || lost) parentId = leaf;
       let placed = entry;
       let line = lines[at];
-      if (draft.type === "session_info" || parentId !== entry.parentId || line === undefined) {
+      const isMoved = parentId !== entry.parentId || priorOf(last, parentId) !== entry.prior;
+      if (draft.type === "session_info" || isMoved || line === undefined) {
         const revised = revise === undefined ? draft : ({ ...draft, ...revise(info) } as EntryDraft);
-        placed = entryOf(revised, { id: entry.id, parentId, timestamp: entry.timestamp }, info);
+        placed = entryOf(revised, { id: entry.id, parentId, timestamp: entry.timestamp, last }, info);
         line = encode(placed);
       }
-      if (placed.type === "session_info") {
-        const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = placed;
-        info = fields;
-      }
+      if (placed.type === "session_info") info = infoFieldsOf(placed);
       entries[at] = placed;
       lines[at] = line;
       leaf = placed.id;
+      last = placed.id;
       written.push({ entry: placed, line });
     }
   }
@@ -154,9 +165,11 @@ export function placeRequests(
 function unchangedSinceCall(
   group: readonly AppendRequest[],
   reader: LogReader,
+  staged: readonly MaterializedEntry[],
+  lastInLog: string | undefined,
 ): readonly MaterializedEntry[] | undefined {
   const { size } = reader.tree;
-  const placed: MaterializedEntry[] = [];
+  const placed: MaterializedEntry[] = [...staged];
   for (const request of group) {
     if (request.reader !== reader || request.size !== size) return undefined;
     if (request.conflict === "rebase" || request.revise !== undefined || request.moved !== undefined)
@@ -169,7 +182,20 @@ function unchangedSinceCall(
       placed.push({ entry, line });
     }
   }
+  let last = lastInLog;
+  for (const { entry } of placed) {
+    if (entry.prior !== priorOf(last, entry.parentId)) return undefined;
+    last = entry.id;
+  }
   return placed;
+}
+
+/** The last entry of the log, without staged ones. */
+function lastWritten({ tree }: LogReader): string | undefined {
+  const rows = entryTableOf(tree);
+  let row = rows.size - 1;
+  while (row >= 0 && rows.line(row) === undefined) row--;
+  return row < 0 ? undefined : rows.id(row);
 }
 
 /**

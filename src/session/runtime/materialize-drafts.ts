@@ -38,6 +38,7 @@ export interface MaterializedDrafts {
  * Gives drafts ids, parents after `leaf`, a time, and lines. Throws for the first invalid draft, at the call
  * and not at the write, so that an invalid append fails alone.
  * @param queued ids of entries that wait to be written
+ * @param last the last entry of the log once those are written
  * @param staging refuses images, because staging cannot wait for a blob store
  */
 export function materializeDrafts(
@@ -45,6 +46,7 @@ export function materializeDrafts(
   leaf: string | null,
   { settings, reader, log }: SessionState,
   queued: ReadonlySet<string>,
+  last: string | undefined,
   staging = false,
 ): MaterializedDrafts {
   const { recording } = settings;
@@ -55,6 +57,7 @@ export function materializeDrafts(
   const entries: (SessionEntry | undefined)[] = [];
   const lines: (Uint8Array | undefined)[] = [];
   let next = leaf;
+  let before = last;
   let inline = false;
   for (let at = 0; at < drafts.length; at++) {
     const draft = drafts[at] as EntryDraft;
@@ -67,11 +70,12 @@ export function materializeDrafts(
     }
     const id = draft.id ?? newEntryId(settings, isKnown);
     const entry = validEntry(
-      entryOf(draft, { id, parentId: next, timestamp }, reader.info),
+      entryOf(draft, { id, parentId: next, timestamp, last: before }, reader.info),
       settings,
       reader,
     );
     batch?.add(id);
+    before = id;
     next = entry.type === "leaf" ? entry.targetId : id;
     entries.push(entry);
     if (!hasInline(entry)) continue;
@@ -131,8 +135,8 @@ export async function externalizeDrafts(
     const moved = await withoutInline(draft, { id, at }, settings.recording, signal);
     drafts[at] = moved;
     if (entry === undefined) continue;
-    const { parentId, timestamp } = entry;
-    const complete = entryOf(moved, { id, parentId, timestamp }, reader.info);
+    const { parentId, timestamp, prior } = entry;
+    const complete = entryOf(moved, { id, parentId, timestamp, last: prior }, reader.info);
     entries[at] = complete;
     lines[at] = encodeLine(complete, settings, log.crc32);
   }
@@ -143,6 +147,26 @@ export interface EntryPlace {
   readonly id: string;
   readonly parentId: string | null;
   readonly timestamp: string;
+  /** The last entry of the log before this one; undefined if there is none, or if it is the parent. */
+  readonly last?: string | undefined;
+}
+
+/** The `prior` of an entry after the last one of the log: undefined if that is the parent. */
+export function priorOf(last: string | undefined, parentId: string | null): string | undefined {
+  return last === parentId ? undefined : last;
+}
+
+/** The entry with this `prior`, which stands at the end, so that a reader finds it without the body. */
+export function withPrior<T extends object>(entry: T, prior: string | undefined): T {
+  const {
+    prior: _prior,
+    merges: _merges,
+    ...rest
+  } = entry as T & {
+    readonly prior?: string;
+    readonly merges?: unknown;
+  };
+  return (prior === undefined ? rest : { ...rest, prior }) as unknown as T;
 }
 
 /** The unchecked entry of a draft at a place. The parent of a leaf entry is its target. */
@@ -157,7 +181,9 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   entry.id = id;
   entry.parentId = parentId;
   entry.timestamp = timestamp;
-  return entry as unknown as SessionEntry;
+  const prior = priorOf(place.last, parentId);
+  const isPlain = prior === undefined && !("prior" in entry) && !("merges" in entry);
+  return (isPlain ? entry : withPrior(entry, prior)) as unknown as SessionEntry;
 }
 
 /** Throws INVALID_ENTRY for what is no ephemeral event. */
@@ -213,8 +239,8 @@ function invalid(path: string, expected: string, got: string): SessileError<"INV
 /** Whether a draft is the stored entry with its id: then the append is an idempotent retry. */
 export function isSameEntry(draft: EntryDraft, entry: SessionEntry): boolean {
   if (draft.type !== entry.type) return false;
-  const { id: _draftId, ...wanted } = draft;
-  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = entry;
+  const { id: _draftId, ...wanted } = withPrior(draft, undefined);
+  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = withPrior(entry, undefined);
   // A patch has only the changed fields.
   const stored =
     draft.type === "session_info"

@@ -206,7 +206,15 @@ function startedCall(entry: SessionEntry | UnknownEntry | undefined): readonly s
 }
 
 function revertOf(entry: SessionEntry & { readonly type: "revert" }): NonNullable<TurnContext["revert"]> {
-  const { type: _type, id: entryId, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
+  const {
+    type: _type,
+    id: entryId,
+    parentId: _parentId,
+    timestamp: _timestamp,
+    prior: _prior,
+    ...rest
+  } = entry;
+  const { merges: _merges, ...fields } = rest;
   return { entryId, ...fields };
 }
 

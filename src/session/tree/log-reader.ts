@@ -28,6 +28,13 @@ import { MessagePrefixReader } from "../format/message-prefix.js";
 import { noRow } from "./entry-table.js";
 import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
 
+/** The fields of a session_info without those of every entry. */
+export function infoFieldsOf(entry: SessionEntry & { readonly type: "session_info" }): SessionInfoFields {
+  const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...rest } = entry;
+  const { erased: _erased, prior: _prior, merges: _merges, ...fields } = rest;
+  return fields;
+}
+
 /** Options of {@link LogReader}. */
 export interface LogReaderOptions {
   readonly maxDepth: number;
@@ -320,8 +327,7 @@ export class LogReader {
     if (entry.type === "label") {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
-      const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...info } = entry;
-      this.#info = info;
+      this.#info = infoFieldsOf(entry);
     }
   }
 
