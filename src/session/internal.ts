@@ -37,5 +37,5 @@ export { clockSlack, type SearchBackend, type Searched, searchSessions } from ".
 export { openLog } from "./store/store.js";
 export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
 export { type EntryTable, noRow } from "./tree/entry-table.js";
-export { LogReader } from "./tree/log-reader.js";
+export { infoFieldsOf, LogReader } from "./tree/log-reader.js";
 export { entryTableOf } from "./tree/session-tree.js";

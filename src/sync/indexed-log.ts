@@ -1,6 +1,7 @@
 /** A log as rows: ids, parents, times and a fingerprint of each line. Bodies stay in the log. */
 
-import { NumberColumn } from "../internal/columns.js";
+import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
+import { IntColumn, NumberColumn } from "../internal/columns.js";
 import { crc32 } from "../internal/crc32.js";
 import type { LinePlace, LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
 import {
@@ -32,6 +33,10 @@ export class IndexedLog {
   #reader: LogReader;
   #fingerprints = new NumberColumn();
   #lastCounts = new Map<number, LastCounts>();
+  /** The `prior` of rows that have one. */
+  #priors = new Map<number, string>();
+  /** 1 for a row whose line has no checksum. */
+  #foreign = new IntColumn();
 
   constructor(log: ReadableLog) {
     this.log = log;
@@ -83,6 +88,16 @@ export class IndexedLog {
     return this.#fingerprints.at(row);
   }
 
+  /** The id of the entry that ended the log before the row's, if its line names one. */
+  prior(row: number): string | undefined {
+    return this.#priors.get(row);
+  }
+
+  /** Whether another program may have written the line: it has no checksum. Such lines name no `prior`. */
+  isForeign(row: number): boolean {
+    return this.#foreign.at(row) === 1;
+  }
+
   /** The lines of these rows; undefined for a line that is no longer in the log. */
   async read(rows: readonly number[]): Promise<readonly (Uint8Array | undefined)[]> {
     const table = this.rows;
@@ -108,21 +123,6 @@ export class IndexedLog {
     return noRow;
   }
 
-  /** The last row with the greatest time that is intact and meets a condition, or -1. */
-  async newestRow(meets: (row: number) => boolean): Promise<number> {
-    const { rows } = this;
-    let newest = noRow;
-    for (let row = 0; row < rows.size; row++)
-      if (meets(row) && (newest === noRow || rows.time(row) >= rows.time(newest))) newest = row;
-    if (newest === noRow || (await this.isIntact(newest))) return newest;
-    // Damaged lines are rare: only after one of them the other rows are sorted.
-    const others: number[] = [];
-    for (let row = 0; row < rows.size; row++) if (row !== newest && meets(row)) others.push(row);
-    others.sort((a, b) => rows.time(b) - rows.time(a) || b - a);
-    for (const row of others) if (await this.isIntact(row)) return row;
-    return noRow;
-  }
-
   #line(bytes: Uint8Array, at: number, start: number, end: number): void {
     const { size } = this.rows;
     this.#reader.line(bytes, at, start, end);
@@ -131,8 +131,11 @@ export class IndexedLog {
 
   #added(line: Uint8Array): void {
     const row = this.#fingerprints.length;
-    if (this.rows.size > row)
-      this.#fingerprints.push(this.#fingerprintOf(this.#isFirst(row) ? stripBom(line) : line));
+    if (this.rows.size <= row) return;
+    this.#fingerprints.push(this.#fingerprintOf(this.#isFirst(row) ? stripBom(line) : line));
+    const { hasChecksum, prior = this.#lastCounts.get(row)?.prior } = endOfLine(line);
+    this.#foreign.push(hasChecksum ? 0 : 1);
+    if (typeof prior === "string") this.#priors.set(row, prior);
   }
 
   /** The checksum and the length of a line without white space at its end. */
@@ -151,6 +154,8 @@ export class IndexedLog {
     this.#reader = this.#newReader();
     this.#fingerprints = new NumberColumn();
     this.#lastCounts = new Map();
+    this.#priors = new Map();
+    this.#foreign = new IntColumn();
   }
 
   #newReader(): LogReader {
@@ -181,6 +186,28 @@ export function isEntryLine(line: Uint8Array): boolean {
   return (
     decodeLine(line, { version: formatVersion, ordinal: 0, maxDepth }, { unchecked: true }).kind === "entry"
   );
+}
+
+const checksumKey = encodeUtf8(',"crc":"');
+const priorKey = encodeUtf8(',"prior":"');
+const checksumLength = checksumKey.length + 10;
+const quote = 0x22;
+
+/** The last members of an entry's line: a text within cannot look like them, since its quotes are escaped. */
+function endOfLine(line: Uint8Array): { readonly hasChecksum: boolean; readonly prior?: string } {
+  let end = line.length;
+  while (end > 0 && isSpace(line[end - 1])) end--;
+  const hasChecksum = startsAt(line, end - checksumLength, checksumKey);
+  end -= hasChecksum ? checksumLength : 1;
+  if (line[end - 1] !== quote) return { hasChecksum };
+  const start = line.lastIndexOf(quote, end - 2) + 1;
+  if (!startsAt(line, start - priorKey.length, priorKey)) return { hasChecksum };
+  const prior = decodeUtf8(line.subarray(start, end - 1));
+  return prior === undefined ? { hasChecksum } : { hasChecksum, prior };
+}
+
+function startsAt(line: Uint8Array, at: number, wanted: Uint8Array): boolean {
+  return at >= 0 && wanted.every((byte, offset) => line[at + offset] === byte);
 }
 
 function isSpace(byte: number | undefined): boolean {

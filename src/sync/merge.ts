@@ -13,6 +13,7 @@ import {
   tornLineTerminator,
   withLineFeed,
 } from "../session/internal.js";
+import type { StateConflict } from "./closing.js";
 import { erasedLines, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";
 import { planSync, type SyncPlan } from "./plan.js";
@@ -29,6 +30,8 @@ export interface MergedSession {
   readonly added: { readonly a: number; readonly b: number };
   /** Entries whose lines differ, such as an edited one. The file has one of them. */
   readonly differing: readonly string[];
+  /** States of which the change in one copy counts, and that in the other does not. */
+  readonly conflicts: readonly StateConflict[];
 }
 
 /**
@@ -72,12 +75,12 @@ export async function mergeSessions(
   const pairs = plan.differing.map(([row, other]) =>
     isFirst ? ([row, other] as const) : ([other, row] as const),
   );
-  const closing = await plan.closing([isFirst ? "first" : "second"]);
+  const { lines: closing, conflicts } = await plan.closing([isFirst ? "first" : "second"]);
   const edited = await editedLines(first, second, pairs, origin);
   const lines = [...linesOf(first, edited)];
   for (const line of await second.index.read(isFirst ? plan.toFirst : plan.toSecond))
     if (line !== undefined && isEntryLine(line)) lines.push(withLineFeed(line));
-  return { bytes: concatBytes([...lines, ...closing]), added, differing };
+  return { bytes: concatBytes([...lines, ...closing]), added, differing, conflicts };
 }
 
 /** A copy of a session file in memory. */

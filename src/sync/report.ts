@@ -2,6 +2,7 @@
 
 import type { BlobRef } from "../content/index.js";
 import type { SessileError } from "../errors/index.js";
+import type { StateConflict } from "./closing.js";
 
 /** A session that was left as it is, and why. */
 export interface SkippedSession {
@@ -42,12 +43,21 @@ export interface DifferingEntry {
   readonly entryId: string;
 }
 
+/** A state that was changed in both stores by writers who did not know of each other. */
+export interface SyncConflict extends StateConflict {
+  readonly partition: string;
+  /** The session. */
+  readonly id: string;
+}
+
 /** The result of {@link syncSessions}. */
 export interface SyncReport extends CopyReport {
   /** Entries whose lines differ, such as an edited one. Each store keeps its own. */
   readonly differing: readonly DifferingEntry[];
   /** Entries that were erased in one store, since the other has tombstones in their place. */
   readonly erased: readonly DifferingEntry[];
+  /** States of which one change counts, and another one of equal right does not. All entries are kept. */
+  readonly conflicts: readonly SyncConflict[];
   /** Ids of two different entries. Neither they nor entries below them were moved. */
   readonly collisions: readonly DifferingEntry[];
   /** Damaged lines of sessions that are in both stores; not moved. */
@@ -74,6 +84,7 @@ export class Tally {
   readonly differing: DifferingEntry[] = [];
   readonly erased: DifferingEntry[] = [];
   readonly collisions: DifferingEntry[] = [];
+  readonly conflicts: SyncConflict[] = [];
 
   copyReport(): CopyReport {
     const { sessions, changed, entries, bytes, tornBytes, skipped } = this;
@@ -82,7 +93,7 @@ export class Tally {
   }
 
   syncReport(): SyncReport {
-    const { differing, erased, collisions, damaged } = this;
-    return { ...this.copyReport(), differing, erased, collisions, damaged };
+    const { differing, erased, conflicts, collisions, damaged } = this;
+    return { ...this.copyReport(), differing, erased, conflicts, collisions, damaged };
   }
 }

@@ -129,6 +129,7 @@ async function syncSession(session: ChosenSession, context: BothStores): Promise
       const named = (entryId: string) => ({ partition, id, entryId });
       for (const entryId of synced.collisions) tally.collisions.push(named(entryId));
       for (const entryId of synced.differing) tally.differing.push(named(entryId));
+      for (const conflict of synced.conflicts) tally.conflicts.push({ partition, id, ...conflict });
       for (const entryId of synced.erased) tally.erased.push(named(entryId));
       return synced.hasWritten;
     }),

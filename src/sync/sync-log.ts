@@ -12,6 +12,7 @@ import {
   withLineFeed,
 } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
+import type { StateConflict } from "./closing.js";
 import { erasedLines, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine } from "./indexed-log.js";
 import { planSync } from "./plan.js";
@@ -46,7 +47,7 @@ interface SideLog extends SyncSide {
  * with another writer leads to a new plan. An interrupted sync leaves whole trees; the next one completes it.
  * Entries that one log has as tombstones are erased in the other first.
  *
- * @returns ids of collisions, of differing and of erased entries, and whether lines were written
+ * @returns ids of collisions, of differing and of erased entries, conflicts, and whether lines were written
  * @throws SessileError SESSION_MISMATCH, SESSION_READ_ONLY; CONCURRENT_WRITER if conflicts do not end
  */
 export async function syncLogs(
@@ -57,6 +58,7 @@ export async function syncLogs(
   readonly collisions: readonly string[];
   readonly differing: readonly string[];
   readonly erased: readonly string[];
+  readonly conflicts: readonly StateConflict[];
   readonly hasWritten: boolean;
 }> {
   const one = { ...first, index: new IndexedLog(first.log) };
@@ -81,7 +83,7 @@ export async function syncLogs(
       await pause(attempt, signal);
       continue;
     }
-    const closing = await plan.closing(["first", "second"]);
+    const { lines: closing, conflicts } = await plan.closing(["first", "second"]);
     try {
       const damaged = await sendRows(toSecond, one.index, two, closing, context);
       tally.damaged += damaged + (await sendRows(toFirst, two.index, one, closing, context));
@@ -90,6 +92,7 @@ export async function syncLogs(
         collisions,
         differing: differing.map(([row]) => one.index.rows.id(row)),
         erased: [...erased],
+        conflicts,
         hasWritten: tally.bytes > bytes || erased.size > 0,
       };
     } catch (error) {

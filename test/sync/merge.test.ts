@@ -55,7 +55,8 @@ describe("mergeSessions", () => {
     const bytes = await merged(base, await bytesOf(a, "s"), await bytesOf(b, "s"));
     const session = parseSession(bytes);
     expect(session.diagnostics).toEqual([]);
-    expect(session.entries).toHaveLength(4);
+    // Two of each, and the leaf entry of the merge.
+    expect(session.entries).toHaveLength(5);
     expect(session.leafId).toBe(inB.leafId);
     expect(await mergeSessions(base, await bytesOf(a, "s"), await bytesOf(b, "s"))).toMatchObject({
       added: { a: 1, b: 1 },
@@ -105,7 +106,7 @@ describe("mergeSessions", () => {
     await inB.appendMessage(userMessage("from b"));
     const torn = Buffer.concat([await bytesOf(a, "s"), Buffer.from('{"type":"mess')]);
     const session = parseSession(await merged(base, torn, await bytesOf(b, "s")));
-    expect(session.entries).toHaveLength(4);
+    expect(session.entries).toHaveLength(5);
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE"]);
   });
 

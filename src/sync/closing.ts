@@ -1,0 +1,357 @@
+/** The entries that follow a union of two logs, so that both show the same leaf, labels and session_info. */
+
+import { encodeUtf8 } from "../internal/bytes.js";
+import { crc32Hex } from "../internal/crc32.js";
+import { isRecord } from "../internal/shape.js";
+import type { SessionEntry, SessionInfoFields } from "../session/index.js";
+import { encodeValidLine, infoFieldsOf, noRow } from "../session/internal.js";
+import { History } from "./history.js";
+import type { IndexedLog, LastCounts } from "./indexed-log.js";
+
+/** A state that two writers changed, neither of whom knew the other's change. */
+export interface StateConflict {
+  /** `leaf`, `label`, or a field of session_info, such as `title` or `permission`. */
+  readonly state: string;
+  /** The labelled entry. */
+  readonly targetId?: string;
+  /** The entry whose change counts: the one with the latest time. */
+  readonly entryId: string;
+  /** The entries whose changes do not count. They stay in both logs. */
+  readonly others: readonly string[];
+}
+
+/** What follows a union. */
+export interface Closing {
+  /** With line feeds; none if both logs show the same without them. */
+  readonly lines: readonly Uint8Array[];
+  readonly conflicts: readonly StateConflict[];
+}
+
+export const noClosing: Closing = { lines: [], conflicts: [] };
+
+/** One of the two logs, with the rows that the other one is to get. */
+export interface Side {
+  readonly index: IndexedLog;
+  /** Rows to be moved to the other log, parents before their children. */
+  readonly moved: readonly number[];
+}
+
+/**
+ * Decides what both logs show: of each state the change that supersedes the others, since its log held them
+ * before it. Of changes whose writers did not know each other, the one with the greatest time, then id. A
+ * function of the union alone.
+ */
+export async function closingOf(
+  one: Side,
+  two: Side,
+  logs: readonly ("first" | "second")[],
+): Promise<Closing> {
+  const leaves = { first: await leafAfter(one, two), second: await leafAfter(two, one) };
+  const hasSameLeaf = leaves.first === leaves.second && leaves.first !== undefined;
+  const hasDiverged = (await hasIntact(one)) && (await hasIntact(two));
+  const shown = { first: shownAfter(one, two), second: shownAfter(two, one) };
+  if (hasSameLeaf && !hasDiverged && areSame(shown.first, shown.second)) return noClosing;
+  const history = new History(one.index, two.index, two.moved);
+  const decided = await decideLeaf(history, one, two);
+  if (decided === undefined) return noClosing;
+  // If both show the same leaf already, clocks must not move it.
+  const leafId = hasSameLeaf ? (leaves.first as string | null) : decided.leafId;
+  const { restated, conflicts } = restatements(history, one, two, shown, logs);
+  if (!hasSameLeaf && decided.conflict !== undefined) conflicts.unshift(decided.conflict);
+  const isStated = restated.length === 0 && logs.every((log) => leaves[log] === leafId);
+  // The next entry of either log names the closing one, and so knows both of them.
+  if (isStated && !hasDiverged) return { lines: [], conflicts };
+  const ends = await endsOf(one, two);
+  const idOf = newIds(one.index, two.index, [leafId, decided.id, ...ends]);
+  let [parentId, merges] = [leafId, ends];
+  const entries: SessionEntry[] = restated.map(({ key, entry, shown }) => {
+    const id = idOf([key, ...shown]);
+    const stated = { ...entry, id, parentId, merges };
+    [parentId, merges] = [id, [id]];
+    return stated as SessionEntry;
+  });
+  const id = idOf(["leaf", ...entries.map((entry) => entry.id)]);
+  const { timestamp } = decided;
+  entries.push({ type: "leaf", id, parentId: leafId, timestamp, targetId: leafId, merges });
+  return { lines: entries.map((entry) => encodeValidLine(inOrder(entry), true)), conflicts };
+}
+
+/** The last entry of each log. First that of the log whose session_info is in force, if the other has none. */
+async function endsOf(one: Side, two: Side): Promise<readonly string[]> {
+  const ends: { readonly id: string; readonly hasInfo: boolean }[] = [];
+  for (const { index, moved } of [one, two]) {
+    const row = await index.lastRow(() => true);
+    const hasInfo = moved.some((each) => index.lastCounts.get(each)?.type === "session_info");
+    if (row !== noRow) ends.push({ id: index.rows.id(row), hasInfo });
+  }
+  ends.sort((a, b) => Number(b.hasInfo) - Number(a.hasInfo) || compare(a.id, b.id));
+  return [...new Set(ends.map(({ id }) => id))];
+}
+
+/** Ids that derive from what they close, so that two syncs at once write the same entries. */
+function newIds(
+  first: IndexedLog,
+  second: IndexedLog,
+  closed: readonly unknown[],
+): (parts: readonly unknown[]) => string {
+  const used = new Set<string>();
+  return (parts) => {
+    for (let attempt = 0; ; attempt++) {
+      const id = crc32Hex(encodeUtf8(JSON.stringify([...parts, ...closed, attempt])));
+      if (used.has(id) || first.rows.row(id) !== noRow || second.rows.row(id) !== noRow) continue;
+      used.add(id);
+      return id;
+    }
+  };
+}
+
+/** The entry with the canonical keys first, and what it merges last. */
+function inOrder({ type, id, parentId, timestamp, merges, ...rest }: SessionEntry): SessionEntry {
+  return { type, id, parentId, timestamp, ...rest, merges } as SessionEntry;
+}
+
+async function hasIntact({ index, moved }: Side): Promise<boolean> {
+  for (const row of moved) if (await index.isIntact(row)) return true;
+  return false;
+}
+
+/** The decision about the leaf. */
+interface DecidedLeaf {
+  /** The entry that decides. */
+  readonly id: string;
+  readonly timestamp: string;
+  /** The leaf: that entry, or the target of a leaf entry. */
+  readonly leafId: string | null;
+  readonly conflict: StateConflict | undefined;
+}
+
+/** Each entry moves the leaf. Entries of earlier merges only state what others did. */
+async function decideLeaf(history: History, one: Side, two: Side): Promise<DecidedLeaf | undefined> {
+  const moves: number[] = [];
+  for (let node = 0; node < history.size; node++) if (!history.isMerge(node)) moves.push(node);
+  const latest = [...(history.latest([moves])[0] ?? [])].sort((a, b) => order(history, b, a));
+  const intact: number[] = [];
+  for (const node of latest) {
+    const { index, row } = history.rowOf(node);
+    if (await index.isIntact(row)) intact.push(node);
+  }
+  // A damaged line moves no leaf: then the last intact ones decide.
+  const [winner, ...others] = intact.length > 0 ? intact : await lastNodes(history, one, two);
+  if (winner === undefined) return undefined;
+  const { index, row } = history.rowOf(winner);
+  const leafId = leafOf(index, row, one, two);
+  const id = history.id(winner);
+  const conflict = { state: "leaf", entryId: id, others: others.map((node) => history.id(node)) };
+  return {
+    id,
+    timestamp: index.rows.timestamp(row),
+    leafId,
+    conflict: others.length === 0 ? undefined : conflict,
+  };
+}
+
+async function lastNodes(history: History, one: Side, two: Side): Promise<readonly number[]> {
+  const nodes = new Set<number>();
+  for (const { index } of [one, two]) {
+    const row = await index.lastRow(() => true);
+    if (row !== noRow) nodes.add(history.nodeOf(index, row));
+  }
+  return [...nodes].sort((a, b) => order(history, b, a));
+}
+
+/** The order of changes whose writers did not know each other: by time, then id. */
+function order(history: History, a: number, b: number): number {
+  const [one, two] = [history.rowOf(a), history.rowOf(b)];
+  const [time, other] = [one.index.rows.time(one.row), two.index.rows.time(two.row)];
+  if (time !== other) return time < other ? -1 : 1;
+  return compare(history.id(a), history.id(b));
+}
+
+/** The leaf if a row is the last: the target of a leaf entry, unless that is in neither log. */
+function leafOf(index: IndexedLog, row: number, one: Side, two: Side): string | null {
+  const entry = index.lastCounts.get(row);
+  if (entry?.type !== "leaf") return index.rows.id(row);
+  const { targetId } = entry;
+  const isKnown = targetId === null || [one, two].some((side) => side.index.rows.row(targetId) !== noRow);
+  return isKnown ? targetId : entry.id;
+}
+
+/** The leaf of a log once it has the other's entries; undefined without any. */
+async function leafAfter(side: Side, other: Side): Promise<string | null | undefined> {
+  for (let at = other.moved.length - 1; at >= 0; at--) {
+    const row = other.moved[at] as number;
+    if (await other.index.isIntact(row)) return leafOf(other.index, row, side, other);
+  }
+  const last = await side.index.lastRow(() => true);
+  return last === noRow ? undefined : leafOf(side.index, last, side, other);
+}
+
+/** An entry to be written again, because another one follows it in one of the logs. */
+interface Restatement {
+  readonly key: string;
+  /** Without its place. */
+  readonly entry: Partial<LastCounts>;
+  /** The ids of the entries that count in the logs otherwise, sorted. */
+  readonly shown: readonly string[];
+}
+
+/** An entry that sets a state, and its node. */
+interface Change {
+  readonly node: number;
+  readonly entry: LastCounts;
+}
+
+/**
+ * Of labels and session_info the last one in a log counts, and the order of the two logs differs: the change
+ * that supersedes the others is written again if another one is the last. Each field of session_info is a
+ * state of its own: a new title of one writer and a permission of another are both kept.
+ */
+function restatements(
+  history: History,
+  one: Side,
+  two: Side,
+  shown: { readonly first: Shown; readonly second: Shown },
+  logs: readonly ("first" | "second")[],
+): { readonly restated: readonly Restatement[]; readonly conflicts: StateConflict[] } {
+  const open = [...changesOf(history, one, two)].filter(([key, all]) => {
+    const own = new Set(all.map(({ node }) => (history.isMerge(node) ? "both" : history.logsOf(node))));
+    const differ = stateOf(shown.first.get(key)) !== stateOf(shown.second.get(key));
+    return differ || (own.has("first") && own.has("second"));
+  });
+  const states = open.flatMap(([key, all]) => {
+    const changes = all.filter(({ node }) => !history.isMerge(node));
+    return key === infoKey ? infoStates(history, all) : [{ key, name: "label", changes }];
+  });
+  const latest = history.latest(states.map((state) => state.changes.map(({ node }) => node)));
+  const winners = new Map<string, Change[]>();
+  const fields: Record<string, unknown> = {};
+  const conflicts: StateConflict[] = [];
+  for (const [at, { key, name, changes: all }] of states.entries()) {
+    const entries = new Map(all.map((change) => [change.node, change]));
+    const newest = (latest[at] ?? []).map((node) => entries.get(node) as Change);
+    const [winner, ...others] = newest.sort((a, b) => order(history, b.node, a.node));
+    if (winner === undefined) continue;
+    winners.set(key, [...(winners.get(key) ?? []), winner]);
+    const setBy = ({ entry }: Change): unknown =>
+      entry.type === "session_info" ? fieldsOf(entry)[name] : stateOf(entry);
+    if (key === infoKey) fields[name] = setBy(winner);
+    const lost = others.filter((change) => printed(setBy(change)) !== printed(setBy(winner)));
+    if (lost.length === 0) continue;
+    const target = winner.entry.type === "label" ? { targetId: winner.entry.targetId } : {};
+    const ids = lost.map(({ entry }) => entry.id);
+    conflicts.push({ state: name, ...target, entryId: winner.entry.id, others: ids });
+  }
+  const restated: Restatement[] = [];
+  for (const [key, all] of winners) {
+    const [newest] = all.sort((a, b) => order(history, b.node, a.node)) as [Change];
+    const { timestamp } = newest.entry;
+    const { id: _id, parentId: _parentId, prior: _prior, merges: _merges, ...own } = newest.entry;
+    const entry = key === infoKey ? { type: "session_info", timestamp, ...known(fields) } : own;
+    const counting = logs.map((log) => shown[log].get(key));
+    const state = stateOf(entry as LastCounts);
+    if (counting.every((each) => each !== undefined && stateOf(each) === state)) continue;
+    const ids = [...counting.map((each) => each?.id ?? ""), ...all.map((each) => each.entry.id)];
+    restated.push({ key, entry: entry as Partial<LastCounts>, shown: ids.sort() });
+  }
+  conflicts.sort((a, b) => compare(a.state, b.state) || compare(a.entryId, b.entryId));
+  return { restated: restated.sort((a, b) => compare(a.key, b.key)), conflicts };
+}
+
+/** The present fields in the order of their names. */
+function known(fields: Readonly<Record<string, unknown>>): SessionInfoFields {
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present.sort(([a], [b]) => compare(a, b)));
+}
+
+/** All labels by target, and all session_info, in the order of the history. A tombstone counts before its entry. */
+function changesOf(history: History, one: Side, two: Side): ReadonlyMap<string, readonly Change[]> {
+  const byNode = new Map<number, LastCounts>();
+  for (const { index } of [one, two]) {
+    for (const [row, entry] of index.lastCounts) {
+      const node = history.nodeOf(index, row);
+      if (node !== noRow && (!byNode.has(node) || entry.erased !== undefined)) byNode.set(node, entry);
+    }
+  }
+  const changes = new Map<string, Change[]>();
+  for (const [node, entry] of byNode) {
+    const key = keyOf(entry);
+    if (key === undefined) continue;
+    const known = changes.get(key);
+    if (known === undefined) changes.set(key, [{ node, entry }]);
+    else known.push({ node, entry });
+  }
+  return changes;
+}
+
+/** The entries that changed each field of session_info: it is a snapshot, and states the others again. */
+function infoStates(history: History, infos: readonly Change[]) {
+  const entries = new Map(infos.map(({ node, entry }) => [node, entry]));
+  // The session_info in force after each node, in the log that the node was written to.
+  const inForce = new Int32Array(history.size).fill(noRow);
+  const byField = new Map<string, Change[]>();
+  for (const node of history.inOrder) {
+    const before = history.before(node);
+    const base = before === noRow ? noRow : (inForce[before] as number);
+    const entry = entries.get(node);
+    inForce[node] = entry === undefined ? base : node;
+    if (entry === undefined || history.isMerge(node)) continue;
+    const [old, now] = [fieldsOf(entries.get(base)), fieldsOf(entry)];
+    for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
+      if (printed(old[name]) === printed(now[name])) continue;
+      const known = byField.get(name);
+      if (known === undefined) byField.set(name, [{ node, entry }]);
+      else known.push({ node, entry });
+    }
+  }
+  return [...byField].map(([name, changes]) => ({ key: infoKey, name, changes }));
+}
+
+function fieldsOf(entry: LastCounts | undefined): Readonly<Record<string, unknown>> {
+  return entry?.type === "session_info" ? { ...infoFieldsOf(entry) } : {};
+}
+
+/** The entry of each label and of session_info that counts in a log. */
+type Shown = ReadonlyMap<string, LastCounts>;
+
+function areSame(one: Shown, two: Shown): boolean {
+  if (one.size !== two.size) return false;
+  return [...one].every(([key, entry]) => two.has(key) && stateOf(entry) === stateOf(two.get(key)));
+}
+
+/** What counts in a log once it has the other's entries. */
+function shownAfter(side: Side, other: Side): Shown {
+  const last = new Map<string, LastCounts>();
+  const show = (entry: LastCounts | undefined): void => {
+    const key = entry && keyOf(entry);
+    if (entry !== undefined && key !== undefined) last.set(key, entry);
+  };
+  for (const entry of side.index.lastCounts.values()) show(entry);
+  for (const row of other.moved) show(other.index.lastCounts.get(row));
+  return last;
+}
+
+const infoKey = "session_info";
+
+function keyOf(entry: LastCounts): string | undefined {
+  if (entry.type === "session_info") return infoKey;
+  return entry.type === "label" ? `label ${entry.targetId}` : undefined;
+}
+
+/** The state that an entry sets. */
+function stateOf(entry: LastCounts | undefined): string {
+  if (entry?.type === "label") return entry.label ?? "";
+  return entry === undefined ? "" : printed(fieldsOf(entry));
+}
+
+/** A value with sorted members, since the same one may be written in two orders. */
+function printed(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, each: unknown) =>
+      isRecord(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => compare(a, b))) : each,
+    ) ?? ""
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

@@ -1,0 +1,218 @@
+/** Syncs of three stores whose clocks are wrong, against a model that knows what each writer knew. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { parseSession, type SessionEntry, type SessionStore } from "../../src/session/index.js";
+import { mergeSessions, syncSessions } from "../../src/sync/index.js";
+import { rounds } from "../support/rounds.js";
+import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
+
+const start = Date.UTC(2026, 0, 1);
+
+type Act =
+  | {
+      readonly what: "message" | "branch" | "leaf" | "label" | "title" | "grant" | "revoke" | "archive" | "activate";
+      readonly store: number;
+      readonly about: number;
+    }
+  | { readonly what: "sync" | "merge"; readonly store: number; readonly about: number };
+
+const act = fc.record({
+  what: fc.constantFrom(
+    ...(["message", "branch", "leaf", "label", "title", "grant", "revoke", "archive", "activate"] as const),
+    ...(["sync", "sync", "sync", "merge"] as const),
+  ),
+  store: fc.nat({ max: 2 }),
+  about: fc.nat({ max: 1000 }),
+}) as fc.Arbitrary<Act>;
+
+/** A change of a state, and the changes that its writer knew. */
+interface Change {
+  readonly id: string;
+  readonly time: number;
+  readonly known: ReadonlySet<string>;
+  /** The value of each state that it sets, as text. */
+  readonly sets: ReadonlyMap<string, string>;
+}
+
+/** A store, and the entries that it has according to the model. */
+interface Replica {
+  readonly store: SessionStore;
+  known: Set<string>;
+}
+
+const fieldNames = ["title", "permission", "archivedAt"] as const;
+
+/** The states that a session shows, as text. */
+function statesOf(text: string): ReadonlyMap<string, string> {
+  const { info, tree, leafId } = parseSession(text);
+  const states = new Map<string, string>([["leaf", String(leafId)]]);
+  for (const name of fieldNames) states.set(name, JSON.stringify(info[name] ?? null));
+  for (const { targetId, label } of tree.labels()) states.set(`label ${targetId}`, label);
+  return states;
+}
+
+const entriesOf = (text: string): readonly SessionEntry[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .slice(1)
+    .map((line) => JSON.parse(line) as SessionEntry);
+
+class Model {
+  readonly changes = new Map<string, Change>();
+  text = 0;
+
+  /** Records the entries that a store got by an act, and what they changed. */
+  record(replica: Replica, before: string, after: string): void {
+    const old = statesOf(before);
+    for (const entry of entriesOf(after).filter(({ id }) => !replica.known.has(id))) {
+      const sets = new Map<string, string>([["leaf", entry.type === "leaf" ? String(entry.targetId) : entry.id]]);
+      if (entry.type === "label") sets.set(`label ${entry.targetId}`, entry.label ?? "");
+      if (entry.type === "session_info") {
+        for (const name of fieldNames) {
+          const value = JSON.stringify(entry[name] ?? null);
+          if (value !== old.get(name)) sets.set(name, value);
+        }
+      }
+      const known = new Set(replica.known);
+      this.changes.set(entry.id, { id: entry.id, time: Date.parse(entry.timestamp), known, sets });
+      replica.known.add(entry.id);
+    }
+  }
+
+  /** The changes of a state that no other one of these entries superseded. */
+  latest(state: string, known: ReadonlySet<string>): readonly Change[] {
+    const all = [...known].flatMap((id) => this.changes.get(id) ?? []).filter(({ sets }) => sets.has(state));
+    return all.filter(({ id }) => !all.some((other) => other.known.has(id)));
+  }
+
+  /** What a store shows is, of each state, the latest change; of several the one with the greatest time. */
+  check(replica: Replica, text: string, trace: readonly string[]): void {
+    const shown = statesOf(text);
+    const states = new Set([...this.changes.values()].flatMap(({ sets }) => [...sets.keys()]));
+    for (const state of states) {
+      const latest = [...this.latest(state, replica.known)].sort(
+        (a, b) => b.time - a.time || (a.id < b.id ? 1 : -1),
+      );
+      if (latest.length === 0) continue;
+      const values = latest.map(({ sets }) => sets.get(state));
+      const value = shown.get(state) ?? "";
+      expect(values, `${state} is ${value} after ${trace.join(", ")}`).toContain(value);
+      if (state !== "leaf") expect(value, `${state} after ${trace.join(", ")}`).toBe(values[0]);
+    }
+  }
+}
+
+async function play(acts: readonly Act[], skews: readonly number[], steps: readonly number[]): Promise<number> {
+  let ticks = 0;
+  const replicas = skews.map((skew): Replica => {
+    const now = () => start + skew + (ticks += steps[ticks % steps.length] ?? 1);
+    return { store: memoryStore(now), known: new Set() };
+  });
+  const model = new Model();
+  const trace: string[] = [];
+  const first = replicas[0] as Replica;
+  const session = await first.store.create({ cwd: "/p", id: "s" });
+  await session.appendMessage(userMessage("root"));
+  await session.close();
+  const text = await textOf(first.store, "s");
+  model.record(first, text, text);
+  let conflicts = 0;
+  for (const other of replicas.slice(1)) {
+    await syncSessions(first.store, other.store);
+    other.known = new Set(first.known);
+  }
+  async function perform({ what, store, about }: Act): Promise<void> {
+    const replica = replicas[store] as Replica;
+    const before = await textOf(replica.store, "s");
+    const writer = await replica.store.open("s", { mode: "write" });
+    const ids = [...writer.tree.walk()].map(({ node }) => node.id);
+    const target = ids[about % ids.length] as string;
+    const fresh = `${what} ${model.text++}`;
+    trace.push(`${fresh} in ${store}`);
+    if (what === "message") await writer.appendMessage(userMessage(fresh));
+    if (what === "branch") {
+      writer.branch(target);
+      await writer.appendMessage(userMessage(fresh));
+    }
+    if (what === "leaf") {
+      writer.branch(target);
+      await writer.append([{ type: "leaf", targetId: target }]);
+    }
+    if (what === "label") {
+      writer.branch(target);
+      await writer.append([{ type: "label", targetId: ids[about % Math.min(2, ids.length)] as string, label: fresh }]);
+    }
+    if (what === "title") await writer.updateInfo({ title: fresh });
+    if (what === "grant") await writer.approveAlways({ permission: "bash", pattern: fresh });
+    if (what === "revoke") await writer.updateInfo({ permission: [] });
+    if (what === "archive") await writer.updateInfo({ archivedAt: new Date(about).toISOString() });
+    if (what === "activate") await writer.updateInfo({ archivedAt: null });
+    await writer.close();
+    model.record(replica, before, await textOf(replica.store, "s"));
+  }
+  async function unite(one: Replica, two: Replica, merges: boolean): Promise<void> {
+    if (merges) {
+      const merged = await mergeSessions(undefined, await bytesOf(one.store, "s"), await bytesOf(two.store, "s"));
+      conflicts += merged.conflicts.length;
+      for (const { store } of [one, two]) {
+        await store.delete("s");
+        await put(store, "s", merged.bytes);
+      }
+    } else {
+      const report = await syncSessions(one.store, two.store);
+      expect(report.skipped).toEqual([]);
+      conflicts += report.conflicts.length;
+    }
+    const known = new Set([...one.known, ...two.known]);
+    for (const replica of [one, two]) {
+      const text = await textOf(replica.store, "s");
+      for (const { id, merges } of entriesOf(text)) if (merges !== undefined) known.add(id);
+      replica.known = new Set(known);
+      model.check(replica, text, trace);
+    }
+    expect(viewOf(await bytesOf(one.store, "s"))).toEqual(viewOf(await bytesOf(two.store, "s")));
+    expect(await syncSessions(two.store, one.store)).toMatchObject({ entries: 0, changed: 0, conflicts: [] });
+  }
+  for (const each of acts) {
+    if (each.what !== "sync" && each.what !== "merge") {
+      await perform(each);
+      continue;
+    }
+    const other = (each.store + 1 + (each.about % 2)) % 3;
+    trace.push(`${each.what} of ${each.store} and ${other}`);
+    await unite(replicas[each.store] as Replica, replicas[other] as Replica, each.what === "merge");
+  }
+  // Until nothing is left to move, all three show the same.
+  const [a, b, c] = replicas as [Replica, Replica, Replica];
+  for (const [one, two] of [
+    [a, b],
+    [b, c],
+    [a, c],
+    [a, b],
+  ] as const)
+    await unite(one, two, false);
+  const views = await Promise.all(replicas.map(async ({ store }) => viewOf(await bytesOf(store, "s"))));
+  expect(views[1]).toEqual(views[0]);
+  expect(views[2]).toEqual(views[0]);
+  return conflicts;
+}
+
+describe("what a writer knew, it supersedes, whatever the clocks say", () => {
+  // @covers durability:syncs
+  test("over three stores, any skew, and any order of changes, syncs and merges", async () => {
+    const skew = fc.constantFrom(-1_000_000_000, -1000, 0, 0, 1000, 120_000, 3_000_000_000);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(act, { maxLength: 25 }),
+        fc.tuple(skew, skew, skew),
+        fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 4 }),
+        async (acts, skews, steps) => {
+          await play(acts, skews, steps);
+        },
+      ),
+      { numRuns: rounds(40, 4000) },
+    );
+  });
+});
