@@ -37,7 +37,7 @@ const properties = [
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
-  "test/sync/{copy,merge,properties}.test.ts",
+  "test/sync/{causality,copy,merge,properties}.test.ts",
 ];
 
 export default defineConfig({

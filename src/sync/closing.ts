@@ -130,14 +130,18 @@ async function decideLeaf(history: History, one: Side, two: Side): Promise<Decid
   const moves: number[] = [];
   for (let node = 0; node < history.size; node++) if (!history.isMerge(node)) moves.push(node);
   const latest = [...(history.latest([moves])[0] ?? [])].sort((a, b) => order(history, b, a));
-  const intact: number[] = [];
-  for (const node of latest) {
+  // A damaged line moves no leaf: if all are, the last intact ones decide.
+  const candidates = [...latest, ...(await lastNodes(history, one, two))];
+  let winner: number | undefined;
+  for (const node of candidates) {
     const { index, row } = history.rowOf(node);
-    if (await index.isIntact(row)) intact.push(node);
+    if (!(await index.isIntact(row))) continue;
+    winner = node;
+    break;
   }
-  // A damaged line moves no leaf: then the last intact ones decide.
-  const [winner, ...others] = intact.length > 0 ? intact : await lastNodes(history, one, two);
   if (winner === undefined) return undefined;
+  // Those that both logs had were decided before.
+  const others = latest.filter((node) => node !== winner && history.logsOf(node) !== "both");
   const { index, row } = history.rowOf(winner);
   const leafId = leafOf(index, row, one, two);
   const id = history.id(winner);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import { parseSession, type SessionEntry, type SessionStore } from "../../src/session/index.js";
+import { parseSession, type Session, type SessionEntry, type SessionStore } from "../../src/session/index.js";
 import { mergeSessions, syncSessions } from "../../src/sync/index.js";
 import { rounds } from "../support/rounds.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
@@ -11,20 +11,33 @@ const start = Date.UTC(2026, 0, 1);
 
 type Act =
   | {
-      readonly what: "message" | "branch" | "leaf" | "label" | "title" | "grant" | "revoke" | "archive" | "activate";
+      readonly what:
+        | "message"
+        | "branch"
+        | "leaf"
+        | "label"
+        | "title"
+        | "grant"
+        | "revoke"
+        | "archive"
+        | "activate";
       readonly store: number;
       readonly about: number;
     }
   | { readonly what: "sync" | "merge"; readonly store: number; readonly about: number };
 
-const act = fc.record({
-  what: fc.constantFrom(
-    ...(["message", "branch", "leaf", "label", "title", "grant", "revoke", "archive", "activate"] as const),
-    ...(["sync", "sync", "sync", "merge"] as const),
-  ),
-  store: fc.nat({ max: 2 }),
-  about: fc.nat({ max: 1000 }),
-}) as fc.Arbitrary<Act>;
+const actOf = (...what: readonly Act["what"][]) =>
+  fc.record({
+    what: fc.constantFrom(...what),
+    store: fc.nat({ max: 2 }),
+    about: fc.nat({ max: 1000 }),
+  }) as fc.Arbitrary<Act>;
+const anyAct = actOf(
+  ...(["message", "branch", "leaf", "label", "title", "grant", "revoke", "archive", "activate"] as const),
+  ...(["sync", "sync", "sync", "merge"] as const),
+);
+/** Few states and many syncs: changes that were stated again meet changes of those who knew the first. */
+const ofOneState = actOf("title", "message", "label", "sync", "sync");
 
 /** A change of a state, and the changes that its writer knew. */
 interface Change {
@@ -67,7 +80,9 @@ class Model {
   record(replica: Replica, before: string, after: string): void {
     const old = statesOf(before);
     for (const entry of entriesOf(after).filter(({ id }) => !replica.known.has(id))) {
-      const sets = new Map<string, string>([["leaf", entry.type === "leaf" ? String(entry.targetId) : entry.id]]);
+      const sets = new Map<string, string>([
+        ["leaf", entry.type === "leaf" ? String(entry.targetId) : entry.id],
+      ]);
       if (entry.type === "label") sets.set(`label ${entry.targetId}`, entry.label ?? "");
       if (entry.type === "session_info") {
         for (const name of fieldNames) {
@@ -104,10 +119,17 @@ class Model {
   }
 }
 
-async function play(acts: readonly Act[], skews: readonly number[], steps: readonly number[]): Promise<number> {
+async function play(
+  acts: readonly Act[],
+  skews: readonly number[],
+  steps: readonly number[],
+): Promise<number> {
   let ticks = 0;
   const replicas = skews.map((skew): Replica => {
-    const now = () => start + skew + (ticks += steps[ticks % steps.length] ?? 1);
+    const now = () => {
+      ticks += steps[ticks % steps.length] ?? 1;
+      return start + skew + ticks;
+    };
     return { store: memoryStore(now), known: new Set() };
   });
   const model = new Model();
@@ -142,7 +164,9 @@ async function play(acts: readonly Act[], skews: readonly number[], steps: reado
     }
     if (what === "label") {
       writer.branch(target);
-      await writer.append([{ type: "label", targetId: ids[about % Math.min(2, ids.length)] as string, label: fresh }]);
+      await writer.append([
+        { type: "label", targetId: ids[about % Math.min(2, ids.length)] as string, label: fresh },
+      ]);
     }
     if (what === "title") await writer.updateInfo({ title: fresh });
     if (what === "grant") await writer.approveAlways({ permission: "bash", pattern: fresh });
@@ -154,7 +178,11 @@ async function play(acts: readonly Act[], skews: readonly number[], steps: reado
   }
   async function unite(one: Replica, two: Replica, merges: boolean): Promise<void> {
     if (merges) {
-      const merged = await mergeSessions(undefined, await bytesOf(one.store, "s"), await bytesOf(two.store, "s"));
+      const merged = await mergeSessions(
+        undefined,
+        await bytesOf(one.store, "s"),
+        await bytesOf(two.store, "s"),
+      );
       conflicts += merged.conflicts.length;
       for (const { store } of [one, two]) {
         await store.delete("s");
@@ -201,18 +229,141 @@ async function play(acts: readonly Act[], skews: readonly number[], steps: reado
 
 describe("what a writer knew, it supersedes, whatever the clocks say", () => {
   // @covers durability:syncs
-  test("over three stores, any skew, and any order of changes, syncs and merges", async () => {
-    const skew = fc.constantFrom(-1_000_000_000, -1000, 0, 0, 1000, 120_000, 3_000_000_000);
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(act, { maxLength: 25 }),
-        fc.tuple(skew, skew, skew),
-        fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 4 }),
-        async (acts, skews, steps) => {
-          await play(acts, skews, steps);
-        },
-      ),
-      { numRuns: rounds(40, 4000) },
+  test.each([
+    ["any changes", anyAct, 25],
+    ["changes of few states", ofOneState, 40],
+  ] as const)(
+    "over three stores, any skew, and any order of syncs and merges: %s",
+    async (_, act, maxLength) => {
+      const skew = fc.constantFrom(-1_000_000_000, -1000, 0, 0, 1000, 120_000, 3_000_000_000);
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(act, { maxLength }),
+          fc.tuple(skew, skew, skew),
+          fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 4 }),
+          async (acts, skews, steps) => {
+            await play(acts, skews, steps);
+          },
+        ),
+        { numRuns: rounds(40, 4000) },
+      );
+    },
+  );
+
+  /** Stores with one session, each with its clock. */
+  async function replicas(count: number) {
+    const clocks = Array.from({ length: count }, () => start);
+    const stores = clocks.map((_, at) => memoryStore(() => clocks[at] as number));
+    const [first] = stores as [SessionStore];
+    const session = await first.create({ cwd: "/p", id: "s" });
+    await session.appendMessage(userMessage("root"));
+    await session.close();
+    for (const other of stores.slice(1)) await syncSessions(first, other);
+    /** Opens the session in a store at a time, and closes it. */
+    async function at(store: number, time: number, use: (session: Session) => Promise<unknown>) {
+      clocks[store] = start + time;
+      const opened = await (stores[store] as SessionStore).open("s", { mode: "write" });
+      await use(opened);
+      const { leafId } = opened;
+      await opened.close();
+      return leafId;
+    }
+    const sync = (one: number, two: number) =>
+      syncSessions(stores[one] as SessionStore, stores[two] as SessionStore);
+    const shown = async (store: number) => parseSession(await bytesOf(stores[store] as SessionStore, "s"));
+    return { stores, at, sync, shown };
+  }
+
+  test("a change that a sync stated again is still superseded by one whose writer knew it", async () => {
+    const { at, sync, shown } = await replicas(3);
+    const change = (text: string) => async (session: Session) => {
+      const root = session.tree.children(null)[0]?.id as string;
+      await session.append([{ type: "label", targetId: root, label: text }], { conflict: "rebase" });
+      await session.updateInfo({ title: text });
+    };
+    const state = async (store: number) => {
+      const { tree, info } = await shown(store);
+      return [tree.label(tree.children(null)[0]?.id as string), info.title];
+    };
+    await at(0, 100_000, change("ahead"));
+    await sync(0, 1);
+    await at(2, 50_000, change("beside"));
+    const { conflicts } = await sync(0, 2);
+    expect(conflicts.find(({ state }) => state === "title")).toMatchObject({
+      id: "s",
+      others: [expect.any(String)],
+    });
+    expect(await state(2)).toEqual(["ahead", "ahead"]);
+    await at(1, 60_000, change("knew ahead"));
+    await sync(0, 1);
+    for (const store of [0, 1]) expect(await state(store)).toEqual(["knew ahead", "knew ahead"]);
+  });
+
+  test("a snapshot after a sync changes its own fields alone", async () => {
+    const { at, sync, shown } = await replicas(3);
+    await at(0, 1000, (session) => session.updateInfo({ title: "one" }));
+    await sync(0, 2);
+    await at(1, 1000, (session) =>
+      session.append([{ type: "message", id: "00000000", message: userMessage("beside") }]),
     );
+    await sync(0, 1);
+    await at(2, 2000, (session) => session.updateInfo({ title: "two" }));
+    await at(0, 100_000, (session) => session.updateInfo({ permission: [] }));
+    await sync(0, 2);
+    expect((await shown(0)).info).toMatchObject({ title: "two", permission: [] });
+  });
+
+  test("an entry after a merge knew both copies", async () => {
+    const { stores, at, sync, shown } = await replicas(3);
+    const [a, b] = stores as [SessionStore, SessionStore];
+    await at(0, 200_000, (session) => session.appendMessage(userMessage("a")));
+    await at(1, 150_000, (session) => session.appendMessage(userMessage("b")));
+    const { bytes, conflicts } = await mergeSessions(undefined, await bytesOf(a, "s"), await bytesOf(b, "s"));
+    expect(conflicts).toMatchObject([{ state: "leaf", others: [expect.any(String)] }]);
+    await a.delete("s");
+    await put(a, "s", bytes);
+    const leaf = await at(0, 100_000, (session) => session.appendMessage(userMessage("after")));
+    await at(2, 50_000, (session) => session.appendMessage(userMessage("d")));
+    await sync(0, 2);
+    expect([(await shown(0)).leafId, (await shown(2)).leafId]).toEqual([leaf, leaf]);
+  });
+
+  test("a title and a rule of two writers at once are both kept", async () => {
+    const { at, sync, shown } = await replicas(2);
+    await at(0, 1000, (session) => session.updateInfo({ title: "mine" }));
+    await at(1, 2000, (session) => session.approveAlways({ permission: "bash", pattern: "*" }));
+    const { conflicts } = await sync(0, 1);
+    expect(conflicts.map(({ state }) => state)).toEqual(["leaf"]);
+    for (const store of [0, 1]) {
+      expect((await shown(store)).info).toMatchObject({
+        title: "mine",
+        permission: [{ permission: "bash", pattern: "*", action: "allow" }],
+      });
+    }
+  });
+
+  test("lines of another program follow the line before them, also on another branch", async () => {
+    const { stores, sync, shown } = await replicas(2);
+    const [a] = stores as [SessionStore];
+    const text = await textOf(a, "s");
+    const root = entriesOf(text)[0]?.id as string;
+    const foreign = (id: string, time: number, fields: object) =>
+      `${JSON.stringify({ type: "session_info", id, parentId: root, timestamp: new Date(time).toISOString(), ...fields })}\n`;
+    await a.delete("s");
+    await put(a, "s", text + foreign("i1", start + 100_000, { name: "first" }));
+    await sync(0, 1);
+    const synced = await textOf(a, "s");
+    await a.delete("s");
+    await put(a, "s", synced + foreign("i2", start + 1000, { name: "second" }));
+    await sync(0, 1);
+    expect([(await shown(0)).info.name, (await shown(1)).info.name]).toEqual(["second", "second"]);
+    const title = "a third copy has the first one, and another";
+    const third = memoryStore(() => start + 2000);
+    await put(third, "s", synced);
+    const session = await third.open("s", { mode: "write" });
+    await session.updateInfo({ title });
+    await session.close();
+    await syncSessions(a, third);
+    expect((await shown(0)).info).toMatchObject({ name: "second", title });
   });
 });
