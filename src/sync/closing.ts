@@ -134,8 +134,7 @@ async function decideLeaf(history: History, one: Side, two: Side): Promise<Decid
   const candidates = [...latest, ...(await lastNodes(history, one, two))];
   let winner: number | undefined;
   for (const node of candidates) {
-    const { index, row } = history.rowOf(node);
-    if (!(await index.isIntact(row))) continue;
+    if (!(await isIntact(history, node))) continue;
     winner = node;
     break;
   }
@@ -152,6 +151,11 @@ async function decideLeaf(history: History, one: Side, two: Side): Promise<Decid
     leafId,
     conflict: others.length === 0 ? undefined : conflict,
   };
+}
+
+async function isIntact(history: History, node: number): Promise<boolean> {
+  for (const { index, row } of history.rowsOf(node)) if (await index.isIntact(row)) return true;
+  return false;
 }
 
 async function lastNodes(history: History, one: Side, two: Side): Promise<readonly number[]> {

@@ -3,6 +3,12 @@
 import { noRow } from "../session/internal.js";
 import type { IndexedLog, LastCounts } from "./indexed-log.js";
 
+/** A row of a log. */
+interface Place {
+  readonly index: IndexedLog;
+  readonly row: number;
+}
+
 /** The entries of two logs as numbers: those of the first one in its order, then the second one's own. */
 export class History {
   readonly size: number;
@@ -45,8 +51,16 @@ export class History {
     return index === this.#first ? row : (this.#nodes[row] as number);
   }
 
+  /** Each log that has the node, and its row there. */
+  rowsOf(node: number): readonly Place[] {
+    const place = this.rowOf(node);
+    if (place.index !== this.#first) return [place];
+    const row = this.#second.rows.rowOfKey(this.#first.rows.key(node));
+    return row === noRow ? [place] : [place, { index: this.#second, row }];
+  }
+
   /** A log that has the node, and its row there. */
-  rowOf(node: number): { readonly index: IndexedLog; readonly row: number } {
+  rowOf(node: number): Place {
     const { size } = this.#first.rows;
     if (node < size) return { index: this.#first, row: node };
     return { index: this.#second, row: this.#own[node - size] as number };
