@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import {
+  type AssistantMessage,
   assistantMessage,
   type ContextItem,
   type Message,
@@ -20,6 +21,7 @@ import {
   type Session,
   type SessionEntry,
   type SessionHeader,
+  turnSettings,
 } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { sessionEntrySchema, sessionHeaderSchema } from "sessile/session/schema";
@@ -203,6 +205,38 @@ describe("entries in a session", () => {
       const read = await store.open(session.id);
       expect((await read.context()).items.map(({ message }) => message)).toEqual(messages);
       await read.close();
+    });
+
+    // @covers R141
+    it("has no mode and no flag of a summary: the turn's policies and an entry have them, on each branch", async () => {
+      const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
+      const session = await store.create({ cwd: "/work" });
+      const asked = await session.appendMessage(userMessage("hi"));
+      const reply = assistantMessage({ provider: "p", model: "m" }, "ho");
+      const inMode = async (mode: string) => {
+        session.branch(asked.id);
+        await session.append([turnSettings.draft({ policies: { mode } })]);
+        return (await session.appendMessage(reply)).id;
+      };
+      const [plan, build] = [await inMode("plan"), await inMode("build")];
+      await session.append([
+        { type: "compaction", summary: "Said.", firstKeptEntryId: build, tokensBefore: 9 },
+      ]);
+      await session.close();
+      await using read = await store.open(session.id);
+      expect((await read.turn(plan)).policies).toEqual({ mode: "plan" });
+      expect((await read.turn(build)).policies).toEqual({ mode: "build" });
+      expect((await read.turn()).policies).toEqual({ mode: "build" });
+      const { items } = await read.context();
+      expect(items.map(({ message }) => message.role)).toEqual(["compactionSummary", "assistant"]);
+      expectTypeOf<AssistantMessage>().not.toHaveProperty("mode");
+      expectTypeOf<AssistantMessage>().not.toHaveProperty("summary");
+      const flagged = { type: "message", message: { role: "compactionSummary", summary: "Said." } };
+      await using other = await store.create({ cwd: "/work" });
+      await expect(other.append([flagged as never])).rejects.toMatchObject({
+        code: "INVALID_ENTRY",
+        details: { path: "message.role" },
+      });
     });
   });
 
