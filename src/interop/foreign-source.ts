@@ -5,6 +5,7 @@ import { parseLine } from "../session/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
+import { withoutStray } from "./shared/damaged-line.js";
 import { uuidOf } from "./shared/ids.js";
 import { formOf, maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
@@ -80,7 +81,7 @@ export class Source implements ForeignSource {
       const { line } = found;
       if (found.kind === "record") {
         const value = redact === undefined ? found.value : redactedRecord(found.value, redact);
-        yield new LineRecord(path, line, value, found.bytes);
+        yield new LineRecord(path, line, value, found.bytes, found.part);
       } else if (found.kind === "tooLong") {
         const text = `the line has ${found.length} bytes, at most ${maxLineBytes}`;
         this.find({ code: "tooLong", file: path, line, text });
@@ -102,9 +103,11 @@ export class Source implements ForeignSource {
     const text = decodeUtf8(file.bytes);
     const body = text?.startsWith("\ufeff") ? text.slice(1) : text;
     const parsed = parseLine(file.bytes, maxLineDepth, { text: body, unchecked: true });
-    if (parsed.ok) return redact === undefined ? parsed.value : redacted(parsed.value, redact);
-    this.find({ code: "unreadable", file: path, text: parsed.message });
-    return undefined;
+    const clean = parsed.ok ? file.bytes : withoutStray(file.bytes);
+    const read = clean === file.bytes ? parsed : parseLine(clean, maxLineDepth, { unchecked: true });
+    if (!parsed.ok) this.find({ code: "unreadable", file: path, text: parsed.message });
+    if (!read.ok) return undefined;
+    return redact === undefined ? read.value : redacted(read.value, redact);
   }
 
   sqlite(path: string): Promise<SqliteReader | undefined> {
@@ -213,12 +216,20 @@ class LineRecord implements ForeignRecord {
   readonly line: number;
   readonly value: ForeignRecord["value"];
   readonly bytes: Uint8Array;
+  readonly part?: number;
 
-  constructor(file: string, line: number, value: ForeignRecord["value"], bytes: Uint8Array) {
+  constructor(
+    file: string,
+    line: number,
+    value: ForeignRecord["value"],
+    bytes: Uint8Array,
+    part: number | undefined,
+  ) {
     this.file = file;
     this.line = line;
     this.value = value;
     this.bytes = bytes;
+    if (part !== undefined) this.part = part;
   }
 }
 

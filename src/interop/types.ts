@@ -207,6 +207,8 @@ export interface ForeignRecord {
   readonly file: string;
   /** From 1. */
   readonly line: number;
+  /** The index among the records of a damaged line, unless it is the first. */
+  readonly part?: number;
   readonly value: Readonly<Record<string, unknown>>;
 }
 

@@ -120,7 +120,7 @@ function* itemsOfFirstCli(file: string, { session, items }: ForeignObject): Gene
 }
 
 function lineOf(record: ForeignRecord, next: number): RolloutLine {
-  const { value, line } = record;
+  const { value, line, part } = record;
   const { timestamp } = value;
   const { type, payload } = typedPayload(value);
   return {
@@ -130,7 +130,7 @@ function lineOf(record: ForeignRecord, next: number): RolloutLine {
     // Some writers count seconds.
     timestamp: typeof timestamp === "number" && timestamp < 1e11 ? timestamp * 1000 : timestamp,
     ordinal: numberOf(value.ordinal) ?? next,
-    recordId: String(line),
+    recordId: part === undefined ? String(line) : `${line}.${part}`,
     record,
     annotation: objectOf(value.sessile),
   };

@@ -1,6 +1,7 @@
 /** JSON Lines of a foreign file, with the bounds of this library's own codec. */
 
 import { parseLine, shortLineDamage } from "../../session/internal.js";
+import { recordsIn } from "./damaged-line.js";
 import { type ForeignObject, objectOf, parseJson } from "./values.js";
 
 /** Nesting of a foreign line: less than the maximum of an entry, which it becomes a part of. */
@@ -11,7 +12,13 @@ export type ForeignLine = {
   /** From 1. */
   readonly line: number;
 } & (
-  | { readonly kind: "record"; readonly value: ForeignObject; readonly bytes: Uint8Array }
+  | {
+      readonly kind: "record";
+      readonly value: ForeignObject;
+      readonly bytes: Uint8Array;
+      /** The index among the records of a damaged line, unless it is the first. */
+      readonly part?: number;
+    }
   | { readonly kind: "unreadable"; readonly reason: string }
   | { readonly kind: "tooLong"; readonly length: number }
 );
@@ -21,19 +28,50 @@ const shortText = new TextDecoder();
 
 /**
  * Yields the lines of a file, split at 0x0A, without blank ones. A last line without a line feed counts. The
- * value has no `__proto__` key. A byte order mark is ignored at the start.
+ * value has no `__proto__` key. A byte order mark is ignored at the start. A damaged line is unreadable, and
+ * the whole records in it follow.
  */
 export function* readLines(bytes: Uint8Array, maxLineBytes: number): Generator<ForeignLine, void, undefined> {
   let line = 0;
   let start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  const firstKeys = new Set<string>();
   while (start < bytes.length) {
     const feed = bytes.indexOf(10, start);
     const end = feed < 0 ? bytes.length : feed;
     line++;
-    const found = lineOf(bytes.subarray(start, end), line, maxLineBytes);
-    if (found !== undefined) yield found;
+    const text = bytes.subarray(start, end);
+    const found = lineOf(text, line, maxLineBytes);
+    if (found?.kind === "unreadable") yield* damagedLine(text, found, firstKeys);
+    else if (found !== undefined) yield found;
+    if (found?.kind === "record" && firstKeys.size < maxFirstKeys)
+      for (const key in found.value) {
+        firstKeys.add(key);
+        break;
+      }
     start = end + 1;
   }
+}
+
+/** Keys with which records of a file begin. */
+const maxFirstKeys = 20;
+
+/** A damaged line as a finding, and its records. */
+function* damagedLine(
+  bytes: Uint8Array,
+  found: ForeignLine & { readonly kind: "unreadable" },
+  firstKeys: ReadonlySet<string>,
+): Generator<ForeignLine> {
+  const { line, reason } = found;
+  const first = bytes.indexOf(0x7b);
+  // Most damaged lines have one beginning, and nothing to skip.
+  const isWorth = first > 0 || (first === 0 && (bytes.indexOf(0x7b, 1) > 0 || bytes.indexOf(0) > 0));
+  const { records, lost } = isWorth
+    ? recordsIn(bytes, maxLineDepth, (key) => firstKeys.has(key))
+    : { records: [], lost: 0 };
+  if (records.length === 0) yield found;
+  else yield { ...found, reason: `${reason}; read without ${lost} bytes: ${records.length}` };
+  for (const [part, record] of records.entries())
+    yield { kind: "record", line, ...record, ...(part === 0 ? {} : { part }) };
 }
 
 const headBytes = 64 * 1024;

@@ -37,7 +37,10 @@ export function sourceAgain({ files, original, header }: AppendSource): ForeignS
 function* recordsOf(files: AppendSource["files"], path: string): Generator<ForeignRecord> {
   const bytes = files.find((file) => file.path === path)?.bytes ?? new Uint8Array();
   for (const found of readLines(bytes, bytes.length + 1))
-    if (found.kind === "record") yield { file: path, line: found.line, value: found.value };
+    if (found.kind === "record") {
+      const { line, value, part } = found;
+      yield { file: path, line, value, ...(part === undefined ? {} : { part }) };
+    }
 }
 
 /** A builder that gives the ids of entries that were made before, in their order. */
