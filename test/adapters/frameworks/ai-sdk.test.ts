@@ -3,6 +3,7 @@ import * as ai from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 import {
   type AiSdkChats,
+  fromUIMessages,
   toUIMessages,
   type UIReplies,
   type UiChunk,
@@ -45,4 +46,34 @@ it("has types that fit", () => {
   >();
   // @ts-expect-error no message
   expectTypeOf<{ id: string; role: "tool"; parts: [] }>().toExtend<UiMessage>();
+});
+
+it("gives a model the steering messages of the user where the SDK gives them", async () => {
+  const said = (text: string) => [{ type: "text" as const, text }];
+  const steering = (id: string, text: string) => ({
+    type: "steering-message" as const,
+    id,
+    parts: said(text),
+  });
+  const reply: ai.UIMessage["parts"] = [
+    { type: "step-start" },
+    { type: "tool-read", toolCallId: "c1", state: "output-available", input: {}, output: "ok" },
+    steering("s1", "Use zebra."),
+    steering("s2", "And quagga."),
+    { type: "step-start" },
+    { type: "text", text: "Changed course.", state: "done" },
+    steering("s3", "Enough."),
+  ];
+  const messages: ai.UIMessage[] = [
+    { id: "u1", role: "user", parts: said("Start.") },
+    { id: "a1", role: "assistant", parts: reply },
+    { id: "u2", role: "user", parts: said("Go on.") },
+  ];
+  const valid = await ai.validateUIMessages({ messages });
+  const session = await memorySessionStore().create({ cwd: "/" });
+  await session.append(await fromUIMessages(valid));
+  expect(await toUIMessages(await session.path())).toEqual(messages);
+  const roles = (await ai.convertToModelMessages(valid)).map(({ role }) => role);
+  const ours = (await session.context()).items.map(({ message }) => message.role);
+  expect(ours.map((role) => (role === "toolResult" ? "tool" : role))).toEqual(roles);
 });
