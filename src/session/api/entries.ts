@@ -271,5 +271,6 @@ export function customEntry<T>(customType: string, parse: (data: unknown) => T):
 }
 
 /** {@link customEntry} for a type of this library: one without a row in the table of ownership does not compile. */
-export const ownEntry: <T>(customType: OwnCustomType, parse: (data: unknown) => T) => CustomEntryType<T> =
-  customEntry;
+export function ownEntry<T>(customType: OwnCustomType, parse: (data: unknown) => T): CustomEntryType<T> {
+  return customEntry(customType, parse);
+}

@@ -15,7 +15,7 @@ import type { EntryTable } from "../tree/entry-table.js";
 import type { EntryErasure } from "./erase-links.js";
 
 /** A part of a stored line: an entry, or bytes beside one. */
-export interface LinePiece {
+interface LinePiece {
   readonly start: number;
   readonly end: number;
   /** The id of the entry, also of a torn one; undefined if it cannot be read, and "" of a header. */

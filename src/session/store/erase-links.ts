@@ -24,7 +24,7 @@ export interface EntryErasure {
 }
 
 /** The entries of an erasure. */
-export interface Closure {
+interface Closure {
   readonly records: ReadonlyMap<string, EntryErasure>;
   readonly derived: readonly DerivedEntry[];
   /** Sessions that erased tool calls started. */
