@@ -14,6 +14,7 @@ import {
   contextOf,
   type Message,
 } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { previewItems, verify } from "../../src/compaction/verify.js";
@@ -116,6 +117,60 @@ describe("what is appended while the model writes", () => {
     );
     await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+  });
+});
+
+describe("a compaction that meets other entries again and again", () => {
+  /** A session that does something before each append of a compaction, and counts them. */
+  async function contended(act: (session: Session, attempt: number) => Promise<unknown>) {
+    const session = await sessionOf(talk);
+    const attempts: (string | null | undefined)[] = [];
+    const append = session.append.bind(session);
+    session.append = async (drafts, options) => {
+      if (drafts.some(({ type }) => type === "compaction")) {
+        attempts.push(options?.after);
+        await act(session, attempts.length);
+      }
+      return append(drafts, options);
+    };
+    return { session, attempts };
+  }
+
+  test("is planned on all of them, each time after the leaf of its time", async () => {
+    const leaves: (string | null)[] = [];
+    const { session, attempts } = await contended(async (own, attempt) => {
+      leaves.push(own.leafId);
+      if (attempt <= 3) await own.append([say(user(`more ${attempt}`))]);
+    });
+    expect(await compactNow(session, scripted("SUMMARY"))).toMatchObject({ status: "compacted" });
+    expect(attempts).toEqual(leaves);
+    expect(await shown(session)).toEqual([
+      "compactionSummary: SUMMARY",
+      ...["now this", "more 1", "more 2", "more 3"].map((text) => `user: ${text}`),
+    ]);
+  });
+
+  test("gives up after nine attempts", async () => {
+    const { session, attempts } = await contended((own, attempt) => own.append([say(user(`${attempt}`))]));
+    await expect(compactNow(session, scripted("SUMMARY"))).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    expect(attempts).toHaveLength(9);
+    expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+  });
+
+  test("gives up at once where the leaf is that of its last plan, or for another error", async () => {
+    for (const [code, count] of [
+      ["CONCURRENT_WRITER", 2],
+      ["SESSION_LOCKED", 1],
+    ] as const) {
+      const { session, attempts } = await contended(async (own, attempt) => {
+        if (attempt === 1) await own.append([say(user("more"))]);
+        if (attempt === count) throw new SessileError(code, "refused", {});
+      });
+      await expect(compactNow(session, scripted("SUMMARY"))).rejects.toMatchObject({ code });
+      expect(attempts).toHaveLength(count);
+    }
   });
 });
 

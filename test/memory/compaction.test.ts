@@ -5,7 +5,7 @@ import {
   type GeneratePrompt,
   rollingSummary,
 } from "sessile/compaction";
-import { toolCalls, toolResult, userMessage } from "sessile/content";
+import { type Message, toolCalls, toolResult, userMessage } from "sessile/content";
 import { type FactProposal, type MemoryBlock, sessionMemory } from "sessile/memory";
 import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
@@ -25,6 +25,7 @@ async function compacted(
   ) => string | Promise<string>,
   more: Partial<CompactOptions> = {},
   own: readonly MemoryBlock[] = blocks,
+  first: readonly Message[] = [],
 ) {
   const store = memorySessionStore();
   const session = await store.create({ cwd: "/" });
@@ -32,6 +33,7 @@ async function compacted(
   await memory.prompt();
   const call = callOf("set_memory", { label: "facts", action: "add", text: "likes Darjeeling" });
   await session.appendMessage(userMessage("I like Darjeeling."));
+  for (const message of first) await session.appendMessage(message);
   const thought = { type: "thinking", thinking: "A fact." } as const;
   const silent = { type: "text", text: " \n" } as const;
   await session.appendMessage({ ...replyWith(call), content: [thought, silent, call] });
@@ -74,6 +76,36 @@ const summaryOr = (facts: (asked: number) => string) => (prompt: GeneratePrompt,
   isAboutFacts(prompt) ? facts(asked) : "## Goal\nTea.";
 
 describe("a compaction beside a memory", () => {
+  it("shows the request for facts no more than the request for the summary", async () => {
+    const resource = {
+      ...{ resourceId: "res_00000000000000aa", kind: "link", source: "link" },
+      ...{ name: "CANARY", uri: "https://canary.example/plan" },
+    } as const;
+    const link = { type: "text", text: "[link CANARY, https://canary.example/plan]", resource } as const;
+    const thought = { type: "thinking", thinking: "CANARY thought" } as const;
+    const first: readonly Message[] = [
+      { role: "user", content: [{ type: "text", text: "Look at this." }, link], timestamp: 1 },
+      { ...replyWith(), content: [thought, { type: "text", text: "I see." }] },
+    ];
+    const target = { name: "summariser", model: { provider: "other", model: "m" } };
+    const asked: string[] = [];
+    const boundary = (_: unknown, transfer: { readonly target: string }) => {
+      asked.push(transfer.target);
+      return "refuse" as const;
+    };
+    const answer = summaryOr(() => "- lives in Oslo");
+    const { prompts, proposals } = await compacted(answer, { target, boundary }, blocks, first);
+    expect(proposals).toMatchObject([{ status: "written" }]);
+    expect(prompts.filter(isAboutFacts)).toHaveLength(1);
+    expect(prompts.every(({ text }) => text.includes("Look at this.") && text.includes("I see."))).toBe(true);
+    expect(prompts.some(({ text }) => /canary/i.test(text))).toBe(false);
+    expect(new Set(asked)).toEqual(new Set(["summariser"]));
+
+    // With leave, both requests have the attachment.
+    const open = await compacted(answer, { target, boundary: () => "allow" }, blocks, first);
+    expect(open.prompts.map(({ text }) => /canary/i.test(text))).toEqual(open.prompts.map(() => true));
+  });
+
   it("keeps writes of blocks out of the summary, and tells the summariser what is kept beside it", async () => {
     const { prompts, result, memory } = await compacted(summaryOr(() => "(none)"));
     expect(result.status).toBe("compacted");

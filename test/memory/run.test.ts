@@ -152,6 +152,36 @@ describe("set_memory", () => {
     expect(source).toMatchObject({ text: "two", version: 4 });
   });
 
+  it("is written only over the version that was compared, whoever writes between", async () => {
+    const source = sharedText("one");
+    const expected: string[] = [];
+    const { get, set } = source;
+    let isLate = false;
+    source.get = async function () {
+      const value = await get.call(this, {});
+      // Another session writes after each read.
+      if (isLate) Object.assign(this, { text: "theirs", version: this.version + 1 });
+      return value;
+    };
+    source.set = async function (text, version) {
+      expected.push(version);
+      return set?.call(this, text, version);
+    };
+    const { session, memory } = await started({ blocks: [{ label: "team", source }] });
+    await memory.prompt();
+    isLate = true;
+    const before = source.version;
+    const call = { label: "team", action: "add", text: "ours" };
+    expect(told(await asked(session, memory, "set_memory", call))).toContain("theirs");
+    expect(source.text).toBe("theirs");
+    expect(expected.length).toBeGreaterThan(0);
+    expect(expected.every((version) => Number(version) < source.version)).toBe(true);
+    expect(Number(expected[0])).toBe(before);
+    isLate = false;
+    await asked(session, memory, "set_memory", call);
+    expect(source.text).toBe("theirs\nours");
+  });
+
   it("answers wrong arguments with an error for the model", async () => {
     const source = sharedText("fixed");
     const blocks: readonly MemoryBlock[] = [
