@@ -101,5 +101,5 @@ function resourceFor(
 /** The media type of an image block; `image/png` if it is not one of an image. */
 function declaredImage(mimeType: string): string {
   const essence = essenceOf(mimeType);
-  return /^image\/[a-z0-9.+-]+$/.test(essence) ? essence : "image/png";
+  return /^image\/[a-z0-9.+-]{1,127}$/.test(essence) ? essence : "image/png";
 }

@@ -1,5 +1,7 @@
 /** The text that a model reads in place of an attachment: its descriptor, and why no bytes follow. */
+
 import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
+import { oneLine } from "../internal/text.js";
 import { isSendable } from "./resources.js";
 
 /**
@@ -53,10 +55,7 @@ const maxObservationLength = 500;
  */
 export function observationText(observation: string | undefined, maxLength = maxObservationLength): string {
   // Twice the length, since removed characters can be at the start.
-  const line = (observation ?? "")
-    .slice(0, 2 * maxLength)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+  const line = oneLine((observation ?? "").slice(0, 2 * maxLength))
     .replace(/[[\]<>]/g, "_")
     .replaceAll('"', "'")
     .trim();
@@ -81,7 +80,7 @@ function explanation(resource: Resource, reason: AttachmentReason, viewTool: boo
       if (!isSendable(resource)) return unknownTypeText;
       // A foreign history can have ids of any characters. Those appear in brackets only, where they are
       // escaped.
-      return viewTool && /^\w+$/.test(resourceId)
+      return viewTool && /^\w{1,256}$/.test(resourceId)
         ? `not sent again, view ${resourceId} to see it`
         : "not sent again";
     case "sentAlready":

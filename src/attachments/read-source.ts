@@ -93,7 +93,7 @@ function readBlock(
       const { image_url: url } = source;
       if (typeof url !== "string")
         throw linkRefused("fileId", "the id of a provider's file is neither bytes nor a link");
-      if (/^\s*data:/i.test(url)) return readDataUrl("image_url", url, undefined, options);
+      if (/^data:/i.test(url.trimStart())) return readDataUrl("image_url", url, undefined, options);
       return linkResource(url, { resourceId: options.newId() });
     }
     default:
@@ -172,12 +172,12 @@ export function checkSize(bytes: number, maxBytes: number): void {
 }
 
 function isFileUri(uri: unknown): boolean {
-  return typeof uri === "string" && /^\s*file:/i.test(uri);
+  return typeof uri === "string" && /^file:/i.test(uri.trimStart());
 }
 
 /** The stripped address of an http or https URL; undefined for anything else. */
 function remoteUri(uri: unknown): string | undefined {
-  if (typeof uri !== "string" || !/^\s*https?:/i.test(uri)) return undefined;
+  if (typeof uri !== "string" || !/^https?:/i.test(uri.trimStart())) return undefined;
   try {
     return linkUri(uri);
   } catch {
@@ -249,7 +249,7 @@ const maxLinkBytes = 1000;
  */
 export function linkUri(link: string): string {
   // Checked before parsing, since a data URL can have any length.
-  if (/^\s*data:/i.test(link)) throw dataUrlRefused();
+  if (/^data:/i.test(String(link).trimStart())) throw dataUrlRefused();
   const url = parsed(link);
   if (url === undefined) throw linkRefused("malformed", "it is not an absolute URL");
   switch (url.protocol) {

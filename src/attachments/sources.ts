@@ -113,7 +113,7 @@ const maxNameLength = 255;
  */
 export function nameFrom(name: unknown): string | undefined {
   if (typeof name !== "string") return undefined;
-  if (/^\s*data:/i.test(name)) return undefined;
+  if (/^data:/i.test(name.trimStart())) return undefined;
   if (name.includes("://")) return nameFromUrl(name);
   const base = name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1).toWellFormed();
   if (base.trim() === "") return undefined;

@@ -160,7 +160,7 @@ export function numberOption(parsed: Parsed, name: string, min = 0): number | un
   const text = textOption(parsed, name);
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < min)
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(value) || value < min)
     throw new UsageError(`--${name}: expected a whole number from ${min}, got ${JSON.stringify(text)}`);
   return value;
 }

@@ -104,8 +104,8 @@ export async function foreignFile(path: string, context: CommandContext): Promis
 
 /** Homes of agents whose sessions have the files of subagents elsewhere in the home. */
 const homeOf: { readonly [F in ForeignFormatName]?: RegExp } = {
-  codex: /^(.+)[/\\](?:sessions[/\\]\d{4}[/\\]\d\d[/\\]\d\d|archived_sessions)[/\\][^/\\]+$/,
-  opencode: /^(.+)[/\\]storage[/\\]session[/\\][^/\\]+[/\\][^/\\]+$/,
+  codex: /^(.{1,4096})[/\\](?:sessions[/\\]\d{4}[/\\]\d\d[/\\]\d\d|archived_sessions)[/\\][^/\\]{1,255}$/,
+  opencode: /^(.{1,4096})[/\\]storage[/\\]session[/\\][^/\\]{1,255}[/\\][^/\\]{1,255}$/,
 };
 
 /** The session of a file in an agent's home, with the files of its subagents. */

@@ -4,6 +4,7 @@
  */
 
 import { SessileError } from "../errors/index.js";
+import { spaced } from "../internal/text.js";
 
 /** A stream such as `process.stdout`. */
 export interface TextStream {
@@ -181,7 +182,7 @@ export class Output {
 
   /** Text of a session on one line: control and bidirectional characters cannot reach the terminal. */
   clean(text: string): string {
-    return SessileError.printable(text.replace(/\s+/g, " ").trim());
+    return SessileError.printable(spaced(text));
   }
 
   /** Text of a session with its lines. Tabs become spaces; other control characters are escaped. */
@@ -208,23 +209,22 @@ function segments(text: string): Intl.Segments {
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|\ufe0f/u;
 
-/** Latin, Greek, Cyrillic, punctuation and arrows: one column each, without the slow segmenter. */
-const narrow =
-  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0373\u037b-\u0482\u048a-\u052f\u2010-\u2027\u2190-\u21ff]*$/;
+/** All but Latin, Greek, Cyrillic, punctuation and arrows, which take one column each. */
+const wideOrUnknown =
+  /[^\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0373\u037b-\u0482\u048a-\u052f\u2010-\u2027\u2190-\u21ff]/;
 
 /** The number of columns that a clean text takes. */
 export function widthOf(text: string): number {
-  if (narrow.test(text)) return text.length;
+  if (!wideOrUnknown.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segments(text))
-    width += /^\p{M}+$/u.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
+  for (const { segment } of segments(text)) width += !/\P{M}/u.test(segment) ? 0 : wide.test(segment) ? 2 : 1;
   return width;
 }
 
 /** The text in at most `columns` columns, with an ellipsis if it is longer. */
 export function truncated(text: string, columns: number): string {
   if (columns === Number.POSITIVE_INFINITY) return text;
-  if (narrow.test(text)) {
+  if (!wideOrUnknown.test(text)) {
     if (text.length <= columns) return text;
     return columns < 1 ? "" : `${text.slice(0, columns - 1)}…`;
   }

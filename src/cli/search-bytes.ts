@@ -37,7 +37,7 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
   // JSON writes letters and digits of ASCII as they are, but for escapes that are not needed. Files without a
   // letter are rare.
   const plain = words.filter(
-    (word) => /^[a-z0-9]{2,}$/.test(word) && !known.some((each) => each.includes(word)),
+    (word) => word.length > 1 && !/[^a-z0-9]/.test(word) && !known.some((each) => each.includes(word)),
   );
   const wanted = [...new Set(plain.map((word) => word.slice(0, maxWordLength)))];
   const overlap = wanted.reduce((most, word) => Math.max(most, word.length), minOverlap);

@@ -133,7 +133,7 @@ export const overflowWords: readonly OverflowWords[] = [
   },
   {
     provider: "GitHub Copilot",
-    words: /model_max_prompt_tokens_exceeded|prompt token count of \d+ exceeds the limit/i,
+    words: /model_max_prompt_tokens_exceeded|prompt token count of \d{1,12} exceeds the limit/i,
     source: issue("microsoft/vscode/issues/289219"),
   },
   {
@@ -158,7 +158,7 @@ export const overflowWords: readonly OverflowWords[] = [
   },
   {
     provider: "Anthropic, of prompt and answer together",
-    words: /exceed context limit: ?\d+ ?\+ ?\d+/i,
+    words: /exceed context limit: ?\d{1,12} ?\+ ?\d{1,12}/i,
     source: issue("docker/docker-agent/issues/569"),
   },
   {
@@ -174,12 +174,13 @@ export const overflowWords: readonly OverflowWords[] = [
   },
   {
     provider: "OpenAI of old, OpenRouter, DeepSeek, vLLM, LiteLLM",
-    words: /maximum context length (?:is|of) [\d,]+|exceeds (?:the )?(?:model'?s )?maximum context length/i,
+    words:
+      /maximum context length (?:is|of) [\d,]{1,16}|exceeds (?:the )?(?:model'?s )?maximum context length/i,
     source: issue("vllm-project/vllm/issues/20409"),
   },
   {
     provider: "vLLM since 0.16",
-    words: /context length is only \d+ tokens/i,
+    words: /context length is only \d{1,12} tokens/i,
     source: issue("harbor-framework/harbor/pull/996"),
   },
   {
@@ -199,7 +200,7 @@ export const overflowWords: readonly OverflowWords[] = [
   },
   {
     provider: "xAI",
-    words: /maximum prompt length is \d+/i,
+    words: /maximum prompt length is \d{1,12}/i,
     source: issue("cline/cline/issues/3120"),
   },
   {
@@ -210,7 +211,7 @@ export const overflowWords: readonly OverflowWords[] = [
   {
     provider: "LM Studio",
     words:
-      /greater than the context length|cannot truncate prompt with n_keep|trying to keep the first \d+ tokens/i,
+      /greater than the context length|cannot truncate prompt with n_keep|trying to keep the first \d{1,12} tokens/i,
     source: issue("Gitlawb/openclaude/issues/353"),
   },
   {
@@ -229,7 +230,7 @@ export const overflowWords: readonly OverflowWords[] = [
     source: issue("anomalyco/opencode/issues/35918"),
   },
   { provider: "Kimi", words: /exceeded model token limit/i, source: pi },
-  { provider: "Mistral", words: /too large for model with \d+ maximum context length/i, source: pi },
+  { provider: "Mistral", words: /too large for model with \d{1,12} maximum context length/i, source: pi },
   { provider: "Together AI", words: /is longer than the model'?s context length/i, source: pi },
   { provider: "Poolside", words: /exceeds (?:the )?maximum allowed input length/i, source: pi },
   { provider: "Ollama", words: /prompt too long; exceeded (?:max )?context length/i, source: pi },

@@ -2,9 +2,11 @@
  * Every cut of a text: tool output before it is recorded, and texts for the summariser. A cut is linear in
  * the text, counts the omitted part in a note, and never splits a surrogate pair.
  */
+
 import type { TextBlock, ToolResultMessage } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json.js";
+import { oneLine } from "../internal/text.js";
 
 /** The bounds of a text. If both are given, both apply. */
 export interface TruncateOptions {
@@ -193,12 +195,7 @@ const maxLabelLength = 80;
  */
 export function safeLabel(name: string): string {
   // Reads twice the length, since the start may consist of removed characters.
-  const line = name
-    .slice(0, 2 * maxLabelLength)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .replace(/[[\]<>]/g, "_")
-    .trim();
+  const line = oneLine(name.slice(0, 2 * maxLabelLength)).replace(/[[\]<>]/g, "_");
   if (line.length <= maxLabelLength && name.length <= 2 * maxLabelLength) return line;
   return `${line.slice(0, headEndByUnits(line, maxLabelLength - 1))}…`;
 }

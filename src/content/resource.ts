@@ -1,5 +1,7 @@
 /** Resources: the descriptors of attachments that messages carry, and their text for models. */
+
 import { resourceShape } from "../internal/message-shapes.js";
+import { oneLine } from "../internal/text.js";
 import type { TextBlock } from "./message.js";
 
 /** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */
@@ -87,12 +89,8 @@ export function resourceOf(
 }
 
 function safeName(name: string): string {
-  const clean = name
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .replace(/[[\]]/g, "_")
-    .trim();
-  const characters = Array.from(clean);
+  const clean = oneLine(name).replace(/[[\]]/g, "_");
+  const characters = Array.from(clean.slice(0, 2 * maxShownNameLength + 2));
   if (characters.length <= maxShownNameLength) return clean;
   return `${characters.slice(0, maxShownNameLength - 1).join("")}…`;
 }

@@ -1,7 +1,8 @@
 /** Inserts planned attachments into a draft, and completes their placeholders. */
 
 import { integerOption } from "../internal/arguments.js";
-import { anyOpener, closer, failedMark, opener, parseContextTokens, pendingMark } from "./parse.js";
+import { oneLine } from "../internal/text.js";
+import { closer, escapeOpeners, failedMark, opener, parseContextTokens, pendingMark } from "./parse.js";
 import type { ComposeStep } from "./plan.js";
 import { printContextToken, writeToken } from "./print.js";
 
@@ -57,20 +58,15 @@ export function completeImport(draft: string, id: string, outcome: ImportOutcome
       if (segment.type !== "broken" || segment.path !== pendingMark + id) return segment.raw;
       return "path" in outcome
         ? printContextToken({ kind: segment.kind, path: outcome.path })
-        : writeToken(segment.kind, failedMark + oneLine(outcome.failed));
+        : writeToken(segment.kind, failedMark + shortLine(outcome.failed));
     })
     .join("");
 }
 
 /** Removes everything from a text that could end a token or a line, and limits its length. */
-function oneLine(text: string): string {
+function shortLine(text: string): string {
   // Bounds the work: text far beyond the end of the note is cut anyway.
-  const clean = text
-    .slice(0, 8 * maxNoteLength)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .replace(/[<>]/g, "_")
-    .trim();
+  const clean = oneLine(text.slice(0, 8 * maxNoteLength)).replace(/[<>]/g, "_");
   const characters = Array.from(clean);
   if (characters.length <= maxNoteLength) return clean;
   return `${characters.slice(0, maxNoteLength - 1).join("")}…`;
@@ -90,7 +86,7 @@ function outsideTokens(draft: string, place: number): number {
 /** Escapes openers without an end: they would read the inserted text as their path. */
 function shutOpeners(text: string): string {
   const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\0"), text.lastIndexOf(closer)) + 1;
-  return text.slice(0, end) + text.slice(end).replaceAll(opener, escapedOnce);
+  return text.slice(0, end) + text.slice(end).replaceAll(opener, `<<\\${opener.slice(2)}`);
 }
 
 /** Joins the pieces. Escapes each opener, escaped or not, that spans a seam. */
@@ -101,12 +97,8 @@ function joined(pieces: readonly string[]): string {
     return end;
   });
   let next = 0;
-  return pieces.join("").replace(anyOpener, (found: string, _slashes: string, at: number) => {
+  return escapeOpeners(pieces.join(""), (at, stop) => {
     while (next < seams.length && (seams[next] as number) <= at) next += 1;
-    return (seams[next] as number) < at + found.length ? escapedOnce(found) : found;
+    return (seams[next] as number) < stop;
   });
-}
-
-function escapedOnce(found: string): string {
-  return `<<\\${found.slice(2)}`;
 }

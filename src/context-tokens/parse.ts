@@ -145,9 +145,32 @@ export const opener = "<<context:";
 /** The end of every context token. */
 export const closer = ">>>";
 
-/** An opener, escaped any number of times. */
-export const anyOpener = /<<(\\*)context:/g;
-const escapedOpeners = /<<\\(\\*)context:/g;
+const openerEnd = "context:";
+
+/** The places of openers, escaped any number of times: those of `<<` and of what follows the backslashes. */
+function* openersIn(text: string): Generator<readonly [start: number, end: number], void> {
+  for (let at = text.indexOf(openerEnd); at >= 0; at = text.indexOf(openerEnd, at + openerEnd.length)) {
+    let start = at;
+    while (start > 0 && text[start - 1] === "\\") start--;
+    if (start >= 2 && text[start - 1] === "<" && text[start - 2] === "<") yield [start - 2, at];
+  }
+}
+
+/** Adds a backslash to each opener that is wanted, by its start and end. */
+export function escapeOpeners(
+  text: string,
+  isWanted: (start: number, end: number) => boolean = () => true,
+): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const [start, end] of openersIn(text)) {
+    if (!isWanted(start, end + openerEnd.length)) continue;
+    parts.push(text.slice(from, start + 2));
+    from = start + 2;
+  }
+  return parts.length === 0 ? text : [...parts, text.slice(from)].join("\\");
+}
+
 /** Part of every escaped opener and rare elsewhere, so that most texts need no replacement. */
 const escapedEnd = "\\context:";
 
@@ -165,7 +188,7 @@ const escapedEnd = "\\context:";
  * ```
  */
 export function escapeContextTokens(text: string): string {
-  return text.replace(anyOpener, "<<\\$1context:");
+  return escapeOpeners(text);
 }
 
 /**
@@ -178,7 +201,15 @@ export function escapeContextTokens(text: string): string {
  * ```
  */
 export function unescapeContextTokens(text: string): string {
-  return text.includes(escapedEnd) ? text.replace(escapedOpeners, "<<$1context:") : text;
+  if (!text.includes(escapedEnd)) return text;
+  const parts: string[] = [];
+  let from = 0;
+  for (const [start, end] of openersIn(text)) {
+    if (end === start + 2) continue;
+    parts.push(text.slice(from, start + 2));
+    from = start + 3;
+  }
+  return [...parts, text.slice(from)].join("");
 }
 
 /**

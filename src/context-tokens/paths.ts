@@ -15,7 +15,7 @@ const drive = /^[A-Za-z]:[\\/]/;
 /**
  * `\\server\share`, also with slashes: Windows accepts both, and POSIX leaves a leading `//` to the system.
  */
-const share = /^(?:\\\\|\/\/)([^\\/]+)[\\/]+([^\\/]+)/;
+const share = /^(?:\\\\|\/\/)([^\\/]{1,255})[\\/]{1,255}([^\\/]{1,255})/;
 
 /** Whether a path is absolute: POSIX, a drive with its separator, or a UNC share. */
 export function isAbsolutePath(path: string): boolean {

@@ -265,6 +265,6 @@ function utf8Size(text: string, max: number): number {
 }
 
 function checkedId(id: string): string {
-  if (/^[\w-]+$/.test(id)) return id;
+  if (id !== "" && !/[^\w-]/.test(id)) return id;
   throw new TypeError(`newId: expected letters, digits, - and _, got ${JSON.stringify(id)}`);
 }

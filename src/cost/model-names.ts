@@ -20,9 +20,9 @@ const hosts: ReadonlySet<string> = new Set(["groq", "cerebras"]);
  * @see https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html, read 2026-11-22
  */
 const bedrockName =
-  /^(?:(global|us|eu|apac|au|jp|in|ca)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+)?(?::\d+)?$/;
+  /^(?:(global|us|eu|apac|au|jp|in|ca)\.)?anthropic\.(claude-[a-z0-9-]{1,100}?)(?:-v\d{1,4})?(?::\d{1,4})?$/;
 const bedrockArn =
-  /^arn:aws:bedrock:[a-z0-9-]*:\d*:(?:foundation-model|inference-profile|system-defined-inference-profile)\//;
+  /^arn:aws:bedrock:[a-z0-9-]{0,40}:\d{0,20}:(?:foundation-model|inference-profile|system-defined-inference-profile)\//;
 
 /** Makers whose prices OpenRouter passes through, independent of the serving provider. */
 const passedThrough: ReadonlySet<string> = new Set(["anthropic", "openai"]);
@@ -100,6 +100,6 @@ function routedNames(provider: string | undefined, model: string): readonly Mode
   const undated = withoutDate(name);
   if (maker === "openai") return [name, undated].map((model) => ({ provider: maker, model }));
   const dashed = undated.replaceAll(".", "-");
-  const turned = dashed.replace(/^claude-(\d+(?:-\d+)?)-([a-z]+)$/, "claude-$2-$1");
+  const turned = dashed.replace(/^claude-(\d{1,4}(?:-\d{1,4})?)-([a-z]{1,40})$/, "claude-$2-$1");
   return [dashed, turned].map((model) => ({ provider: maker, model }));
 }

@@ -53,7 +53,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 /** {@link decodeBase64} that also accepts line breaks, missing padding and the URL alphabet. */
 export function decodeLooseBase64(text: string): Uint8Array | undefined {
   const digits = text
-    .replace(/[\t\n\f\r ]+/g, "")
+    .replace(/[\t\n\f\r ]/g, "")
     .replaceAll("-", "+")
     .replaceAll("_", "/")
     .replace(/={1,2}$/, "");

@@ -31,7 +31,7 @@ export function uuidv7(now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${a}-${b}-${randomHex8()}${randomHex8().slice(4)}`;
 }
 
-const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
+const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
 
 /** Whether a value is safe as part of a file name. */
 export function isName(value: unknown): value is string {

@@ -23,7 +23,7 @@ const signatures: readonly Signature[] = [
     record: (value) => (isOwnHeader(value) && "sessile" in value ? { sure: true } : undefined),
   },
   { format: "pi", record: (value) => (isOwnHeader(value) ? { sure: true } : undefined) },
-  { format: "codex", record: codexRecord, path: /(?:^|\/)rollout-[^/]*\.jsonl?(?:\.zst)?$/ },
+  { format: "codex", record: codexRecord, path: /(?:^|\/)rollout-[^/]{0,255}\.jsonl?(?:\.zst)?$/ },
   {
     format: "opencode",
     record: opencodeRecord,
@@ -32,7 +32,7 @@ const signatures: readonly Signature[] = [
   {
     format: "gemini",
     record: geminiRecord,
-    path: /(?:^|\/)\.gemini\/tmp\/|(?:^|\/)chats\/session-[^/]*\.json/,
+    path: /(?:^|\/)\.gemini\/tmp\/|(?:^|\/)chats\/session-[^/]{0,255}\.json/,
   },
   { format: "claude-code", record: claudeRecord, path: /(?:^|\/)\.claude\/projects\// },
 ];

@@ -67,7 +67,7 @@ function ruleOf(rule: SecretRule | RegExp | string, index: number): SecretRule {
   }
   if (
     typeof rule?.name === "string" &&
-    /^[A-Za-z0-9-]+$/.test(rule.name) &&
+    /^[A-Za-z0-9-]{1,100}$/.test(rule.name) &&
     typeof rule.find === "function"
   ) {
     if (rule.has?.every((text) => /^[\0-\x7f]{2}/.test(text)) !== false) return rule;

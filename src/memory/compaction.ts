@@ -200,7 +200,7 @@ function newFacts(text: string, present: string): readonly string[] {
   const known = new Set(present.split("\n").map(factOf));
   const facts: string[] = [];
   for (const line of cleanText(text).split("\n")) {
-    const fact = /^\s*[-*•]\s+\S/.test(line) ? factOf(line) : "";
+    const fact = bullet.test(line.trim()) ? factOf(line) : "";
     // A part of a longer text could mean the opposite of it.
     if (fact === "" || fact.length > maxFact || known.has(fact) || facts.length === maxFacts) continue;
     known.add(fact);
@@ -209,8 +209,11 @@ function newFacts(text: string, present: string): readonly string[] {
   return facts;
 }
 
+const bullet = /^[-*•]\s/;
+
 function factOf(line: string): string {
-  return line.replace(/^\s*[-*•]\s+/, "").trim();
+  const text = line.trimStart();
+  return (bullet.test(text) ? text.slice(1) : text).trim();
 }
 
 const noFacts = "(none)";

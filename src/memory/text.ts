@@ -1,5 +1,7 @@
 /** Text of models and other writers as data: cleaned, quoted line by line, compared by lines. */
 
+import { spaced, stripped } from "../internal/text.js";
+
 const lineEnds = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
 
 /**
@@ -15,19 +17,13 @@ const hidden =
  * without white space at the ends of lines and blank lines at its ends. Cleaning again changes nothing.
  */
 export function cleanText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(lineEnds, "\n")
-    .replace(hidden, "")
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n")
-    .replace(/^\n+|\n+$/g, "");
+  const lines = text.toWellFormed().replace(lineEnds, "\n").replace(hidden, "").split("\n");
+  return stripped(lines.map((line) => line.trimEnd()).join("\n"), "\n");
 }
 
 /** A text as one line of at most `max` characters. */
 export function cleanLine(text: string, max: number): string {
-  const characters = Array.from(cleanText(text).replace(/\s+/g, " ").trim());
+  const characters = Array.from(spaced(cleanText(text)).slice(0, 2 * max + 2));
   return characters.length <= max ? characters.join("") : `${characters.slice(0, max - 1).join("")}…`;
 }
 

@@ -46,7 +46,7 @@ const finalMessage =
   /^(?:PGlite is clos(?:ed|ing)|Cannot use a pool after calling end|SASL: |The server does not support SSL)/;
 const finalCode = /^(?:CONNECTION_ENDED$|ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
 
-const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/;
+const sqlState = /^(?=.{0,4}\d)[0-9A-Z]{5}$/;
 
 interface DriverError {
   readonly code?: unknown;

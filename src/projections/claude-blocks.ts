@@ -1,5 +1,6 @@
 /** Text, image and document blocks of Claude, shared by two targets. */
 
+import { oneLine } from "../internal/text.js";
 import { isBlank } from "./block-reader.js";
 import type { MediaPart, ReferencePart, UserPart } from "./request.js";
 
@@ -95,13 +96,7 @@ function referenceSource({ reference }: ReferencePart): ClaudeReference {
 const maxTitleLength = 200;
 
 function titleOf({ name }: { readonly name?: string }): { title?: string } {
-  const title = Array.from(
-    (name ?? "")
-      .toWellFormed()
-      .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-      .trim(),
-  )
-    .slice(0, maxTitleLength)
-    .join("");
+  const line = oneLine(name ?? "").slice(0, 2 * maxTitleLength);
+  const title = Array.from(line).slice(0, maxTitleLength).join("");
   return title === "" ? {} : { title };
 }

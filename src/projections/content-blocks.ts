@@ -1,6 +1,7 @@
 /** Content blocks of MCP, shared with ACP. */
 
 import type { LinkResource } from "../content/index.js";
+import { oneLine } from "../internal/text.js";
 import { isTextual } from "./media-part.js";
 import type { MediaPart, UserPart } from "./request.js";
 
@@ -64,18 +65,17 @@ function attachmentUri({ resource, name }: MediaPart): string {
 }
 
 /** RFC 3986: a scheme, and only valid or percent-encoded characters. */
-const absoluteUri = /^[a-z][a-z0-9+.-]*:(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[0-9a-f]{2})+$/i;
+const scheme = /^[a-z][a-z0-9+.-]{0,63}:./i;
+const notInUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]|%(?![0-9a-f]{2})/i;
 
 const maxNameLength = 80;
 
 /** Returns undefined for an invalid URI: its description is enough. */
 function resourceLink({ uri, name = "" }: LinkResource): ResourceLink | undefined {
-  if (!absoluteUri.test(uri)) return undefined;
-  const line = name
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .replace(/[[\]]/g, "_")
-    .trim();
-  const shown = Array.from(line).slice(0, maxNameLength).join("");
+  if (!scheme.test(uri) || notInUri.test(uri)) return undefined;
+  const line = oneLine(name).replace(/[[\]]/g, "_");
+  const shown = Array.from(line.slice(0, 2 * maxNameLength))
+    .slice(0, maxNameLength)
+    .join("");
   return { type: "resource_link", uri, name: shown === "" ? uri : shown };
 }

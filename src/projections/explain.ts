@@ -249,17 +249,20 @@ const maxTextLength = 20_000;
 export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {
   if (roots.length === 0) return [];
   const names = roots.map((root) => root.replace(/[^A-Za-z0-9_]/g, "\\$&")).join("|");
-  const pattern = new RegExp(`(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]+|\\.?\\[\\d+\\])+`, "g");
+  const pattern = new RegExp(
+    `(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]{1,100}|\\.?\\[\\d{1,9}\\]){1,100}`,
+    "g",
+  );
   return textsIn(error).flatMap((text) =>
     [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysOf(path) })),
   );
 }
 
 function keysOf(path: string): readonly (string | number)[] {
-  const all = path.split(/[.[\]]+/).filter((key) => key !== "");
+  const all = path.split(/[.[\]]/).filter((key) => key !== "");
   const fromOne = all.includes("member");
   const keys = all.filter((key) => key !== "member");
-  return keys.map((key) => (/^\d+$/.test(key) ? Number(key) - (fromOne ? 1 : 0) : key));
+  return keys.map((key) => (/^\d{1,9}$/.test(key) ? Number(key) - (fromOne ? 1 : 0) : key));
 }
 
 /**

@@ -140,8 +140,8 @@ function textParts({ text, link, origin }: PendingAttachment): readonly TextPart
 
 /** JSON escapes a control character in six bytes, the maximum for one UTF-16 unit. */
 const mostBytesPerUnit = 6;
-/** Of these, JSON escapes quotes, backslashes and line breaks in two bytes. */
-const plainText = /^[\x20-\x7e\n\t\r]*$/;
+/** All but these; of these, JSON escapes quotes, backslashes and line breaks in two bytes. */
+const notPlain = /[^\x20-\x7e\n\t\r]/;
 const mostBytesPerPlainUnit = 2;
 const quotes = 2;
 /** An upper bound for the keys and ids that a target puts around a part or a result. */
@@ -161,7 +161,7 @@ export function textBytes(
   const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
   if (most <= room) return most;
   const less = texts.reduce(
-    (sum, text) => sum + text.length * (plainText.test(text) ? mostBytesPerPlainUnit : mostBytesPerUnit),
+    (sum, text) => sum + text.length * (notPlain.test(text) ? mostBytesPerUnit : mostBytesPerPlainUnit),
     around,
   );
   if (less <= room) return less;

@@ -91,7 +91,12 @@ export class DocumentNames {
 
   nameFor({ resource }: Pick<MediaPart, "resource">): string {
     const base =
-      resource === undefined ? "document" : resource.resourceId.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 100);
+      resource === undefined
+        ? "document"
+        : resource.resourceId
+            .slice(0, 1000)
+            .replace(/[^A-Za-z0-9]{1,1000}/g, "-")
+            .slice(0, 100);
     let name = base;
     for (let n = 2; this.#used.has(name); n++) name = `${base} (${n})`;
     this.#used.add(name);
@@ -121,7 +126,7 @@ export class Base64Placeholders {
 
   /** Splits a text at its placeholders; returns the texts between them and the bytes of each placeholder. */
   cut(text: string): { readonly texts: readonly string[]; readonly spliced: readonly Uint8Array[] } {
-    const pieces = text.split(new RegExp(`${this.#name}:(\\d+);`));
+    const pieces = text.split(new RegExp(`${this.#name}:(\\d{1,9});`));
     const texts = pieces.filter((_, at) => at % 2 === 0);
     const spliced = pieces.flatMap((piece, at) => {
       const bytes = at % 2 === 1 ? this.#bytes[Number(piece)] : undefined;

@@ -4,6 +4,7 @@ import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "
 import { describe, integerArgument } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { crc32 } from "../internal/crc32.js";
+import { isOf } from "../internal/text.js";
 import type { LossList } from "./losses.js";
 import { interruptedText, openingText } from "./placeholders.js";
 import type {
@@ -182,7 +183,6 @@ export class CallIds {
   readonly #minLength: number;
   readonly #of: ((storedId: string) => string) | undefined;
   readonly #character: RegExp;
-  readonly #valid: RegExp;
   /** Replaces invalid characters, and separates a suffix. */
   readonly #filler: string;
   /** The digits of checksums and numbers. */
@@ -198,7 +198,6 @@ export class CallIds {
     const flags = character.flags.replace(/[gy]/g, "");
     this.#of = of;
     this.#character = new RegExp(character.source, flags);
-    this.#valid = new RegExp(`^(?:${character.source})+$`, flags);
     this.#filler = ["_", "-"].find((one) => this.#character.test(one)) ?? "";
     const allowed = Array.from(lettersAndDigits).filter((one) => this.#character.test(one));
     if (allowed.length < 2) {
@@ -230,7 +229,7 @@ export class CallIds {
     const own = this.#own(storedId);
     const reasons: string[] = [];
     if (own === "") reasons.push("it is empty");
-    else if (!this.#valid.test(own) || !own.isWellFormed())
+    else if (own === "" || !isOf(own, this.#character) || !own.isWellFormed())
       reasons.push("it has characters that the target does not take");
     if (own.length > this.#maxLength)
       reasons.push(`it is longer than the target's ${this.#maxLength} characters`);
@@ -251,7 +250,12 @@ export class CallIds {
 
   #fitting(id: string): string {
     const { length } = id;
-    if (length >= this.#minLength && length <= this.#maxLength && this.#valid.test(id) && id.isWellFormed())
+    if (
+      length >= this.#minLength &&
+      length <= this.#maxLength &&
+      isOf(id, this.#character) &&
+      id.isWellFormed()
+    )
       return id;
     const formed = id.toWellFormed();
     const kept = Array.from(formed, (c) => (this.#character.test(c) ? c : this.#filler)).join("");

@@ -6,6 +6,7 @@ import type {
   CompactionSummaryMessage,
 } from "../content/index.js";
 import { withoutInvitation } from "../internal/covered-resources.js";
+import { oneLine } from "../internal/text.js";
 
 /** A compaction summary, in a tagged block. */
 export function summaryText({ summary }: CompactionSummaryMessage): string {
@@ -34,12 +35,7 @@ const maxReadLength = 1000;
 
 /** The prefix for the text of a named user: `[Alice]: `. Empty for a blank name. */
 export function namePrefix(name: string): string {
-  const safe = name
-    .slice(0, maxReadLength)
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .replace(/[[\]]/g, "_")
-    .trim();
+  const safe = oneLine(name.slice(0, maxReadLength)).replace(/[[\]]/g, "_");
   const short = Array.from(safe).slice(0, maxNameLength).join("").trimEnd();
   return short === "" ? "" : `[${short}]: `;
 }

@@ -113,5 +113,11 @@ function leftOut({ type, resource }: AnyBlock, reason: string, named: boolean): 
 }
 
 function isLeftOut({ type, text = "", resource }: AnyBlock): boolean {
-  return type === "text" && resource === undefined && /^\[\w.*\] \(left out: .*\)$/s.test(text);
+  return (
+    type === "text" &&
+    resource === undefined &&
+    /^\[\w/.test(text) &&
+    text.indexOf("] (left out: ", 2) > 0 &&
+    text.endsWith(")")
+  );
 }

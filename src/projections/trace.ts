@@ -70,7 +70,7 @@ const idNames = [
   "file_id",
 ] as const;
 /** Ids that are only a word or a number can occur in a message by chance. */
-const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
+const isId = (text: string) => text.length > 3 && /[A-Za-z]/.test(text) && /[\d_-]/.test(text);
 
 /**
  * The last part with an id that the message contains, such as `Duplicate item found with id msg_1`: the
@@ -80,12 +80,12 @@ export function partWithId(
   { value, marks }: RequestTrace,
   message: string,
 ): { readonly part: Part; readonly id: string } | undefined {
-  const words = new Set(message.match(/[A-Za-z0-9_-]+/g));
+  const words = new Set(message.split(/[^A-Za-z0-9_-]/));
   let found: { readonly part: Part; readonly id: string } | undefined;
   for (const { object, part } of objectsIn(value, marks)) {
     if (part === undefined || part.origin.item < 0 || !isRecord(object)) continue;
     const id = idNames.map((name) => object[name]).find((one) => typeof one === "string" && words.has(one));
-    if (typeof id !== "string" || !isId.test(id)) continue;
+    if (typeof id !== "string" || !isId(id)) continue;
     if (found === undefined || !isNewer(found.part, part)) found = { part, id };
   }
   return found;

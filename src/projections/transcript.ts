@@ -59,17 +59,30 @@ const headingWords = "user|assistant|system|tool|instructions|call|result|error|
  * A line start, by any convention, that reads like a heading, with or without backslashes before it. Without
  * the flag `i`: with `u` that flag treats the long s as a word character, so that `[userſ` would not match.
  */
-const imitations = new RegExp(
-  String.raw`(?:^|(?<=[\v\f\x1c-\x1e\x85]))(${unseen}*\\*)(?=\[${unseen}{0,8}(?:${headingWords})\b)`,
-  "gmu",
-);
+const imitation = new RegExp(String.raw`\[${unseen}{0,8}(?:${headingWords})\b`, "gu");
+const unseenCharacter = new RegExp(unseen, "u");
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they break lines
+const lineBreak = /[\n\r\u2028\u2029\v\f\x1c-\x1e\x85]/;
+
+/** Whether a bracket is the first of its line that a reader sees, but for backslashes. */
+function isFirst(text: string, bracket: number): boolean {
+  let at = bracket;
+  while (at > 0 && text[at - 1] === "\\") at--;
+  while (at > 0) {
+    const isPair = at > 1 && (text.codePointAt(at - 2) as number) > 0xffff;
+    const before = text.slice(isPair ? at - 2 : at - 1, at);
+    if (!unseenCharacter.test(before)) return lineBreak.test(before);
+    at -= before.length;
+  }
+  return true;
+}
 
 /**
  * Escapes a text for a position below a heading: adds a backslash before each bracket that could start a
  * heading. Injective, because an escaped bracket gets another backslash.
  */
 export function asContent(text: string): string {
-  return text.replace(imitations, "$1\\");
+  return text.replace(imitation, (found, at: number) => (isFirst(text, at) ? `\\${found}` : found));
 }
 
 /** The heading of instructions, if they have no other place. */

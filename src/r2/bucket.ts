@@ -147,7 +147,7 @@ function copyCondition(from: R2Stat, to: string, ifAbsent: boolean): R2Condition
 
 /** The number that R2 has at the end of a message. */
 function codeOf(error: unknown): string | undefined {
-  return /\((\d{5,6})\)\s*$/.exec(messageOf(error))?.[1];
+  return /\((\d{5,6})\)\s{0,8}$/.exec(messageOf(error))?.[1];
 }
 
 function storageFailed(operation: string, path: string, cause: unknown): SessileError {

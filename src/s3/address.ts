@@ -18,7 +18,7 @@ export function bucketAddress(url: unknown): BucketAddress {
       `url: expected an http or https URL without credentials, query and fragment, got ${shown}`,
     );
   }
-  const path = parsed.pathname.replace(/\/+$/, "");
+  const path = parsed.pathname.replace(/\/{1,1000}$/, "");
   const segment = path.slice(path.lastIndexOf("/") + 1);
   return {
     base: parsed.origin + path,
@@ -28,7 +28,7 @@ export function bucketAddress(url: unknown): BucketAddress {
 
 /** Only AWS tells where the name of a bucket, which may have dots, ends in its host. */
 function bucketOfHost(host: string): string | undefined {
-  return /^(.+?)\.s3[.-][a-z0-9.-]*amazonaws\.com(?:\.cn)?$/.exec(host)?.[1];
+  return /^(.{1,255}?)\.s3[.-][a-z0-9.-]{0,100}amazonaws\.com(?:\.cn)?$/.exec(host)?.[1];
 }
 
 /** A key as a path of a URL. Only unreserved characters stay, so that every signer agrees on its spelling. */

@@ -73,7 +73,7 @@ async function readBeginning(objects: S3Objects, key: string): Promise<Beginning
 function sizeOf({ status, headers }: Response): number {
   const size =
     status === 206
-      ? /^bytes \d+-\d+\/(\d{1,15})$/.exec(headers.get("content-range") ?? "")?.[1]
+      ? /^bytes \d{1,15}-\d{1,15}\/(\d{1,15})$/.exec(headers.get("content-range") ?? "")?.[1]
       : headers.get("content-length");
   if (size === null || size === undefined || !/^\d{1,15}$/.test(size)) {
     throw new BrokenReply("the reply lacks a size");

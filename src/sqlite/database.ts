@@ -127,7 +127,7 @@ function codeOf(error: unknown): string | undefined {
   if (typeof code === "string" && code.startsWith("SQLITE_")) return code;
   if (typeof errcode === "number") return resultCodes[errcode & 0xff] ?? `SQLITE_${errcode}`;
   const message = messageOf(error);
-  const named = /\bSQLITE_[A-Z_]+/.exec(message)?.[0];
+  const named = /\bSQLITE_[A-Z_]{1,60}/.exec(message)?.[0];
   if (named !== undefined) return named;
   if (/\bdatabase (?:table |schema )?is locked\b/.test(message)) return "SQLITE_BUSY";
   if (/\bdisk I\/O error\b/.test(message)) return "SQLITE_IOERR";

@@ -155,7 +155,7 @@ function asFrame(value: unknown, payloadPath: string): TetherFrame {
   const problem = frameProblem(value);
   if (problem === undefined) return value as TetherFrame;
   const { path, expected } = problem;
-  const inPayload = /^payload\.(.*)$/s.exec(path)?.[1];
+  const inPayload = path.startsWith("payload.") ? path.slice("payload.".length) : undefined;
   throw wrongShape({ path: inPayload === undefined ? path : joinPath(payloadPath, inPayload), expected });
 }
 

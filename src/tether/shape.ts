@@ -25,7 +25,8 @@ import type { ImageMediaType } from "../media/index.js";
  *
  * @see https://www.rfc-editor.org/rfc/rfc3339 section 5.6 (read 2026-11-22)
  */
-const timePattern: RegExp = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const timePattern: RegExp =
+  /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,100})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 const envelope = {
   v: oneOf(1),

@@ -166,7 +166,13 @@ describe("a compaction that meets other entries again and again", () => {
     ] as const) {
       const { session, attempts } = await contended(async (own, attempt) => {
         if (attempt === 1) await own.append([say(user("more"))]);
-        if (attempt === count) throw new SessileError(code, "refused", {});
+        if (attempt === count)
+          throw Object.assign(
+            new SessileError("CONCURRENT_WRITER", "refused", { details: { expected: "a", actual: "b" } }),
+            {
+              code,
+            },
+          );
       });
       await expect(compactNow(session, scripted("SUMMARY"))).rejects.toMatchObject({ code });
       expect(attempts).toHaveLength(count);

@@ -5,7 +5,7 @@ import {
   type GeneratePrompt,
   rollingSummary,
 } from "sessile/compaction";
-import { type Message, toolCalls, toolResult, userMessage } from "sessile/content";
+import { type Message, type Resource, toolCalls, toolResult, userMessage } from "sessile/content";
 import { type FactProposal, type MemoryBlock, sessionMemory } from "sessile/memory";
 import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
@@ -77,10 +77,13 @@ const summaryOr = (facts: (asked: number) => string) => (prompt: GeneratePrompt,
 
 describe("a compaction beside a memory", () => {
   it("shows the request for facts no more than the request for the summary", async () => {
-    const resource = {
-      ...{ resourceId: "res_00000000000000aa", kind: "link", source: "link" },
-      ...{ name: "CANARY", uri: "https://canary.example/plan" },
-    } as const;
+    const resource: Resource = {
+      resourceId: "res_00000000000000aa",
+      kind: "link",
+      source: "link",
+      name: "CANARY",
+      uri: "https://canary.example/plan",
+    };
     const link = { type: "text", text: "[link CANARY, https://canary.example/plan]", resource } as const;
     const thought = { type: "thinking", thinking: "CANARY thought" } as const;
     const first: readonly Message[] = [

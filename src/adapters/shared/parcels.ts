@@ -117,7 +117,7 @@ export class Parcels {
   }
 
   async #put({ path, kind, bytes, head = "" }: PendingBlob): Promise<OutOfLine> {
-    const [, mediaType] = /^data:([\w.+-]+\/[\w.+-]+)/.exec(head) ?? [];
+    const [, mediaType] = /^data:([\w.+-]{1,127}\/[\w.+-]{1,127})/.exec(head) ?? [];
     const { ref } = await (this.#blobs as BlobStore).put(bytes, mediaType === undefined ? {} : { mediaType });
     return kind === "data" ? [path, kind, ref, head] : [path, kind, ref];
   }

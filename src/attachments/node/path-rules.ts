@@ -30,7 +30,7 @@ export function pathRefusal(path: string, platform: PathPlatform): PathRefusal |
   // Node would replace a lone surrogate, and so open a file of another name.
   if (!path.isWellFormed()) return { reason: "malformed", because: "it has half of a surrogate pair" };
   if (isTooLong(path, platform)) return { reason: "malformed", because: "it is too long" };
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path))
+  if (/^[a-z][a-z0-9+.-]{0,63}:\/\//i.test(path))
     return { reason: "url", because: "it is a URL, but not a file URL" };
   return platform === "windows" ? windowsRefusal(path) : posixRefusal(path);
 }
@@ -41,7 +41,7 @@ function isTooLong(path: string, platform: PathPlatform): boolean {
 }
 
 /** Virtual file systems of the kernel, whose files are the state of processes and devices. */
-const systemFolders = /^\/+(?:proc|sys|dev)(?:\/|$)/;
+const systemFolders = /^\/{1,4096}(?:proc|sys|dev)(?:\/|$)/;
 
 function posixRefusal(path: string): PathRefusal | undefined {
   if (!path.startsWith("/")) return { reason: "relative", because: "it is not absolute" };
@@ -91,6 +91,9 @@ export function isFileUrl(text: string): boolean {
   return /^file:/i.test(text);
 }
 
+/** Three characters for each of a path's bytes, and more than Windows takes. */
+const maxUrlLength = 65_535;
+
 /**
  * The path of a file URL, or the reason that it has none. Not with the platform's URL parser: that accepts
  * `file:notes.txt`, converts backslashes, drops tabs, and makes a network share of a host on Windows.
@@ -98,7 +101,8 @@ export function isFileUrl(text: string): boolean {
  * @see https://www.rfc-editor.org/rfc/rfc8089 (read 2026-11-21)
  */
 export function pathOfFileUrl(url: string, platform: PathPlatform): string | PathRefusal {
-  const match = /^file:(?:\/\/([^/?#]*))?(\/[^?#]*)?([?#])?/is.exec(url);
+  if (url.length > maxUrlLength) return urlRefusal("it is too long");
+  const match = /^file:(?:\/\/([^/?#]{0,65535}))?(\/[^?#]{0,65535})?([?#])?/is.exec(url);
   const [, host = "", path, mark] = match ?? [];
   if (host !== "" && host.toLowerCase() !== "localhost") return urlRefusal("its host is not this machine");
   if (path === undefined) return urlRefusal("it has no absolute path");

@@ -187,7 +187,8 @@ function changed(path: string): SessileError<"CHANGED_DURING_READ"> {
 /** Maps a failed system call to an error of the file. Other errors are returned unchanged. */
 function fileError(error: unknown, path: string, roots: readonly Root[] | undefined): unknown {
   const errno = (error as NodeJS.ErrnoException | null)?.code;
-  if (error instanceof SessileError || typeof errno !== "string" || !/^E[A-Z0-9]+$/.test(errno)) return error;
+  if (error instanceof SessileError || typeof errno !== "string" || !/^E[A-Z0-9]{1,30}$/.test(errno))
+    return error;
   // The error must not reveal whether something exists outside the roots.
   if (!isLexicallyInRoots(roots, nodePath.resolve(path))) {
     return refused(path, "outsideRoots", "it lies outside the roots");

@@ -144,7 +144,7 @@ export async function removeTempFiles(
   const { fileSystem } = directory;
   const removed = { count: 0, bytes: 0 };
   for (const { name } of await fileSystem.list(directory.at("tmp"))) {
-    const [, pid] = /^([1-9]\d*)-[0-9a-f]{16}$/.exec(name) ?? [];
+    const [, pid] = /^([1-9]\d{0,15})-[0-9a-f]{16}$/.exec(name) ?? [];
     if (pid === undefined) continue;
     const path = directory.at("tmp", name);
     const stat = fileSystem.lstat(path);

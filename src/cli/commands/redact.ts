@@ -83,15 +83,16 @@ const countsOf = ({ counts }: SecretRedaction) =>
 function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecrets)[number])[] {
   const given = textOptions(parsed, "rule").map((rule) => {
     if (ruleNames.includes(rule)) return rule;
-    const [, pattern, flags = ""] = /^\/(.+)\/([a-z]*)$/s.exec(rule) ?? [];
-    if (pattern === undefined) {
+    const end = rule.lastIndexOf("/");
+    const flags = rule.slice(end + 1);
+    if (!rule.startsWith("/") || end < 2 || /[^a-z]/.test(flags)) {
       const hint = hintOf(rule, ruleNames);
       throw new UsageError(
         `--rule: there is no rule ${JSON.stringify(rule)}${hint} An expression is written /…/`,
       );
     }
     try {
-      return new RegExp(pattern, flags.includes("g") ? flags : `${flags}g`);
+      return new RegExp(rule.slice(1, end), flags.includes("g") ? flags : `${flags}g`);
     } catch (error) {
       throw new UsageError(`--rule: ${(error as Error).message}`);
     }

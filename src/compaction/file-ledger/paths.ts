@@ -41,7 +41,7 @@ interface Parsed {
 
 const drivePath = /^[A-Za-z]:[\\/]/;
 const driveStart = /^[A-Za-z]:/;
-const share = /^\/\/([^/]+)\/+([^/]+)/;
+const share = /^\/\/([^/]{1,255})\/{1,255}([^/]{1,255})/;
 
 /** The paths relative to a working directory; without an absolute one, relative paths stay relative. */
 export function pathsFrom(cwd?: string): Paths {
@@ -107,9 +107,11 @@ function parseDirectory(cwd: string): Parsed | undefined {
 
 /** The path of a local `file:` URL, percent-decoded; any other text unchanged. */
 function withoutScheme(path: string, base: Parsed | undefined): string {
-  const match = /^file:\/\/([^/?#]*)([^?#]*)/i.exec(path);
-  if (match === null) return path;
-  const [, host = "", encoded = ""] = match;
+  if (!/^file:\/\//i.test(path)) return path;
+  const [address = ""] = path.slice("file://".length).split(/[?#]/, 1);
+  const slash = address.indexOf("/");
+  const host = slash < 0 ? address : address.slice(0, slash);
+  const encoded = address.slice(host.length);
   const local = host === "" || host.toLowerCase() === "localhost";
   const posix = base?.root === "/";
   if (!local && (base === undefined || posix)) return path;
@@ -134,8 +136,16 @@ function parse(path: string, base: Parsed | undefined): Parsed {
 
 /** A path without `//?/`, the prefix of an ordinary path, which may be repeated. */
 function withoutPrefix(path: string): string {
-  const plain = path.replace(/^\/\/\?\/+(?=[A-Za-z]:)/, "").replace(/^\/\/\?\/+UNC(?:\/|$)/i, "//");
-  return plain === path ? path : withoutPrefix(plain);
+  let plain = path;
+  while (plain.startsWith("//?/")) {
+    let at = "//?/".length;
+    while (plain[at] === "/") at++;
+    const rest = plain.slice(at, at + 4);
+    if (/^[A-Za-z]:/.test(rest)) plain = plain.slice(at);
+    else if (/^UNC(?:\/|$)/i.test(rest)) plain = `//${plain.slice(at + 4)}`;
+    else break;
+  }
+  return plain;
 }
 
 function parseWindows(path: string, base: Parsed | undefined): Parsed {

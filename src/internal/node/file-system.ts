@@ -149,7 +149,11 @@ export function errnoOf(error: unknown): string | undefined {
 /** Converts a system error of an operation to STORAGE_FAILED. Returns other errors unchanged. */
 export function storageError(operation: string, path: string, cause: unknown): unknown {
   const errno = errnoOf(cause);
-  if (cause instanceof SessileError || errno === undefined || !/^(E[A-Z0-9]+|ERRNO_\d+)$/.test(errno))
+  if (
+    cause instanceof SessileError ||
+    errno === undefined ||
+    !/^(E[A-Z0-9]{1,30}|ERRNO_\d{1,9})$/.test(errno)
+  )
     return cause;
   return new SessileError("STORAGE_FAILED", `${operation} ${path}: ${errno}`, {
     cause,

@@ -36,7 +36,7 @@ export function isRunning(pid: number): boolean {
   } catch (error) {
     const errno = errnoOf(error) ?? "";
     // An id outside the system's range throws another error: no process has it.
-    return /^E[A-Z]+$/.test(errno) && errno !== "ESRCH";
+    return /^E[A-Z]{1,30}$/.test(errno) && errno !== "ESRCH";
   }
 }
 

@@ -7,7 +7,7 @@
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 
 /** A text that the program wrote: a tag first, or the note of an interruption. */
-const written = /^(?:<[a-z][\w-]*[\s>]|\[Request interrupted by user)/;
+const written = /^(?:<[a-z][\w-]{0,200}[\s>]|\[Request interrupted by user)/;
 
 /**
  * The words of the first prompt among the records of a transcript; a shell command with an exclamation mark.

@@ -106,7 +106,7 @@ function childOf(init: {
     toolUseId: idOf(meta.toolUseId),
     parentAgentId: idOf(meta.parentAgentId),
     prompt: first === undefined ? undefined : plainText(objectOf(first.value.message)?.content),
-    run: /(?:^|\/)workflows\/([^/]+)\/[^/]+$/.exec(file.path)?.[1],
+    run: /(?:^|\/)workflows\/([^/]{1,255})\/[^/]{1,255}$/.exec(file.path)?.[1],
     isClaimed: false,
   };
 }

@@ -1,5 +1,6 @@
 /** A transcript file: its lines, and its records of state and titles. */
 
+import { collapsed } from "../../internal/text.js";
 import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
@@ -139,7 +140,9 @@ function promptTitle(lines: readonly Line[]): string | undefined {
   const words = first && firstPrompt(lines.map(({ value }) => value));
   if (first === undefined || words === undefined) return undefined;
   if (plainText(objectOf(first.value.message)?.content).trim().startsWith(words)) return undefined;
-  return words.replace(/\s+/g, " ").slice(0, maxPromptTitle).toWellFormed();
+  return collapsed(words, /\s{1,4096}/g)
+    .slice(0, maxPromptTitle)
+    .toWellFormed();
 }
 
 /** The titles of a session, one after the other. The last of each kind counts. */

@@ -83,7 +83,7 @@ function subagentsOf(source: WriteSource, parentAgentId?: string): readonly Suba
 
 /** The agent's id in the id of its session; of another session some digits of its digest. */
 function agentIdOf(sessionId: string, taken: Set<string>): string {
-  const own = /\.agent-([A-Za-z0-9-]+)$/.exec(sessionId)?.[1];
+  const own = /\.agent-([A-Za-z0-9-]{1,100})$/.exec(sessionId)?.[1];
   const agentId = own === undefined || taken.has(own) ? `a${digestOf(sessionId).slice(0, 16)}` : own;
   taken.add(agentId);
   return agentId;

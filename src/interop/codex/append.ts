@@ -60,7 +60,7 @@ function headOf({ files, original }: AppendSource): Head | undefined {
     if (meta?.type !== "session_meta" || textOf(payload?.id) !== original.header.id) continue;
     const last = lastRecord(bytes);
     const ordinal = numberOf(last?.ordinal);
-    const [, minor] = /^0\.(\d+)\./.exec(textOf(payload?.cli_version) ?? "") ?? [];
+    const [, minor] = /^0\.(\d{1,9})\./.exec(textOf(payload?.cli_version) ?? "") ?? [];
     found = {
       path,
       form: ordinal === undefined ? {} : { ordinal: ordinal + 1 },

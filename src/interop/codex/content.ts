@@ -100,7 +100,7 @@ function textBlock(text: string): TextBlock {
   return { type: "text", text };
 }
 
-const dataUrl = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+);base64,/i;
+const dataUrl = /^data:([a-z0-9.+-]{1,127}\/[a-z0-9.+-]{1,127});base64,/i;
 
 /** An image in base64 is an image; an address stays text. */
 function mediaBlock(part: ForeignObject): ContentBlock {
@@ -120,7 +120,7 @@ function mediaBlock(part: ForeignObject): ContentBlock {
 export const initialContextType = "sessile.initial_context";
 
 /** Openings of initial context, from rollouts of 0.29 to 0.169 (2026-11-23). */
-const openings = /^\s*(?:<environment_context>|<user_instructions>|# AGENTS\.md instructions|<INSTRUCTIONS>)/;
+const openings = /^(?:<environment_context>|<user_instructions>|# AGENTS\.md instructions|<INSTRUCTIONS>)/;
 
 /** The working directory that the environment in a text names. */
 export function directoryOf(text: string): string | undefined {
@@ -131,12 +131,14 @@ export function directoryOf(text: string): string | undefined {
 
 /** Harness texts that belong to their place in the conversation. */
 const placed =
-  /^\s*<(turn_aborted|subagent_notification|user_shell_command|skill|hook_prompt|goal_context)[\s>]/;
+  /^<(turn_aborted|subagent_notification|user_shell_command|skill|hook_prompt|goal_context)[\s>]/;
 
 function harnessType(text: string, kind: unknown): string | undefined {
   const known = textOf(kind);
   if (known?.startsWith("user.") === true) return undefined;
-  const [, name] = placed.exec(text) ?? [];
+  const [, name] = placed.exec(text.trimStart()) ?? [];
   if (name !== undefined) return `codex.${name}`;
-  return openings.test(text) || (known !== undefined && known !== "unknown") ? initialContextType : undefined;
+  return openings.test(text.trimStart()) || (known !== undefined && known !== "unknown")
+    ? initialContextType
+    : undefined;
 }

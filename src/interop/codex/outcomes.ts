@@ -86,7 +86,7 @@ function failed({ exit_code, success, error, result, status }: ForeignObject): b
 
 /** Outputs of commands begin with these lines: JSON before 0.98, then text. */
 const exitCode =
-  /^(?:Chunk ID: [^\n]*\n)?(?:Exit code: (-?\d+)\n|Wall time: [^\n]*\nProcess exited with code (-?\d+)\n)/;
+  /^(?:Chunk ID: [^\n]{0,1000}\n)?(?:Exit code: (-?\d{1,15})\n|Wall time: [^\n]{0,1000}\nProcess exited with code (-?\d{1,15})\n)/;
 
 /** Whether an output tells by itself that the call failed. */
 export function outputFailed(output: unknown): boolean {

@@ -163,7 +163,7 @@ function isLater(a: Rollout, b: Rollout): boolean {
 }
 
 function fileName({ path }: Rollout): string {
-  return path.replace(/^.*\//, "").replace(/\.jsonl(?:\.zst)?$/, "");
+  return path.slice(path.lastIndexOf("/") + 1).replace(/\.jsonl(?:\.zst)?$/, "");
 }
 
 function checkVersion(version: string | undefined, source: ForeignSource): void {

@@ -59,7 +59,7 @@ export function readChat(source: ForeignSource, path: string, form: "lines" | "v
   }
   log.finish();
   if (!isChat) return undefined;
-  const nested = /(?:^|\/)chats\/([^/]+)\/([^/]+)\.jsonl?$/.exec(path);
+  const nested = /(?:^|\/)chats\/([^/]{1,255})\/([^/]{1,255})\.jsonl?$/.exec(path);
   const named =
     textOf(metadata.sessionId) ??
     nested?.[2] ??
@@ -172,7 +172,7 @@ function isPrompt(value: ForeignObject): boolean {
  */
 export function directoryOf(chat: Chat, projects: ForeignObject | undefined): string {
   const { metadata, path, log } = chat;
-  const slug = /(?:^|\/)tmp\/([^/]+)\//.exec(path)?.[1];
+  const slug = /(?:^|\/)tmp\/([^/]{1,255})\//.exec(path)?.[1];
   const named = Object.entries(projects ?? {}).flatMap(([directory, name]) =>
     name === slug && slug !== undefined ? [directory] : [],
   );
@@ -191,6 +191,6 @@ function promptDirectories({ content }: ForeignObject): readonly string[] {
   const at = lines.findIndex((line) => line.includes("Workspace Directories"));
   if (at < 0) return [];
   const rest = lines.slice(at + 1);
-  const end = rest.findIndex((line) => !/^\s+- /.test(line));
-  return rest.slice(0, end < 0 ? rest.length : end).map((line) => line.replace(/^\s+- /, ""));
+  const end = rest.findIndex((line) => !/^\s{1,200}- /.test(line));
+  return rest.slice(0, end < 0 ? rest.length : end).map((line) => line.replace(/^\s{1,200}- /, ""));
 }

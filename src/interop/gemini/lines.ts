@@ -51,7 +51,7 @@ export class ChatRecords {
   /** The summary of a compaction, as a message of the user like those that the agent itself makes. */
   summary({ entryId, time, summary, entry }: WriteStep & { readonly kind: "compaction" }): MessageRecord {
     if (entry.systemMessage !== undefined) this.#omit("instructions of this harness", entryId);
-    const text = /^\s*<state_snapshot>/.test(summary)
+    const text = summary.trimStart().startsWith("<state_snapshot>")
       ? summary
       : `<state_snapshot>\n${summary}\n</state_snapshot>`;
     return this.#record(entryId, time, { type: "user", content: [{ text }] });

@@ -28,12 +28,12 @@ export function isSnapshot(parts: readonly Part[]): boolean {
 
 /** The agent's words about its environment, at the start and by hooks. */
 export function isEnvironment(text: string): boolean {
-  return /^\s*<(?:session|hook)_context>/.test(text);
+  return /^<(?:session|hook)_context>/.test(text.trimStart());
 }
 
 /** A command to the agent, which is never sent to the model after a resume. */
 export function isCommand(text: string): boolean {
-  return /^\s*[/?]/.test(text);
+  return /^[/?]/.test(text.trimStart());
 }
 
 /**
@@ -41,12 +41,31 @@ export function isCommand(text: string): boolean {
  * none of the user's.
  */
 export function isTextResponse(content: unknown): boolean {
-  return typeof content === "string" && /^(?:\[Function Response: [^\]]*\](?:<[^<>]*>)*)+$/.test(content);
+  if (typeof content !== "string" || content === "") return false;
+  for (let at = 0; at < content.length; ) {
+    if (!content.startsWith("[Function Response: ", at)) return false;
+    at = content.indexOf("]", at) + 1;
+    if (at === 0) return false;
+    while (content[at] === "<") {
+      const end = content.indexOf(">", at);
+      const inner = content.indexOf("<", at + 1);
+      if (end < 0 || (inner > 0 && inner < end)) return false;
+      at = end + 1;
+    }
+  }
+  return true;
 }
 
 /** A zero-width space. Unlike white space it is not trimmed before a message is classified. */
 const guard = "\u200b";
-const guarded = /^\u200b+\s*(?:[/?]|<(?:session|hook)_context>|<state_snapshot>)/;
+
+function isGuarded(text: string): boolean {
+  if (!text.startsWith(guard)) return false;
+  let at = 0;
+  while (text[at] === guard) at++;
+  const rest = text.slice(at).trimStart();
+  return isCommand(rest) || isEnvironment(rest) || rest.startsWith("<state_snapshot>");
+}
 
 /**
  * The parts of a user message so that the agent reads them as one: after a resume it drops messages that
@@ -54,7 +73,7 @@ const guarded = /^\u200b+\s*(?:[/?]|<(?:session|hook)_context>|<state_snapshot>)
  */
 export function withGuard(parts: readonly Part[]): readonly Part[] {
   const text = shownText(parts);
-  const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot(parts) || guarded.test(text);
+  const needsGuard = isCommand(text) || isEnvironment(text) || isSnapshot(parts) || isGuarded(text);
   const [first, ...rest] = parts;
   return needsGuard ? [{ text: `${guard}${textOf(first?.text) ?? ""}` }, ...rest] : parts;
 }
@@ -63,9 +82,7 @@ export function withGuard(parts: readonly Part[]): readonly Part[] {
 export function withoutGuard(parts: readonly Part[]): readonly Part[] {
   const [first, ...rest] = parts;
   const text = textOf(first?.text);
-  return text?.startsWith(guard) && guarded.test(shownText(parts))
-    ? [{ text: text.slice(1) }, ...rest]
-    : parts;
+  return text?.startsWith(guard) && isGuarded(shownText(parts)) ? [{ text: text.slice(1) }, ...rest] : parts;
 }
 
 /** Text and inline media of parts as blocks. Parts with neither are described. */

@@ -115,14 +115,16 @@ function removeTurns(turns: readonly Turn[], key: string, conversation: Conversa
 }
 
 /** The wrapper of a summary that another agent wrote. */
-const wrapper = /^<state_snapshot>\n([\s\S]*)\n<\/state_snapshot>$/;
+const [open, close] = ["<state_snapshot>\n", "\n</state_snapshot>"] as const;
 
 function addCompaction({ summary, retained }: CompactionStep, conversation: Conversation): void {
   const text = shownText(partsOf(summary.value.content)).toWellFormed();
+  const isWrapped =
+    text.startsWith(open) && text.endsWith(close) && text.length >= open.length + close.length;
   const retain = [...new Set(retained.flatMap((turn) => conversation.entriesOf(turn)))];
   const draft = {
     type: "compaction",
-    summary: wrapper.exec(text)?.[1] ?? text,
+    summary: isWrapped ? text.slice(open.length, -close.length) : text,
     // Its own id, which keeps nothing before it: kept messages are in `retain`.
     firstKeptEntryId: "",
     tokensBefore: conversation.tokens,

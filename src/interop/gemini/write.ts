@@ -46,7 +46,7 @@ function slugOf(cwd: string): string {
   const name = cwd.split(/[\\/]/).findLast((part) => part !== "") ?? "";
   const slug = name
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/[^a-z0-9]{1,255}/g, "-")
     .replace(/^-|-$/g, "");
   return fileNameOf(slug === "" ? "project" : slug, cwd);
 }

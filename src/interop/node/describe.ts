@@ -1,5 +1,6 @@
 /** Describes a session by the first and last bytes of its file: its id, directory, title and parent. */
 
+import { collapsed } from "../../internal/text.js";
 import { firstPrompt } from "../claude-code/prompts.js";
 import { parseCutJson } from "../shared/cut-json.js";
 import { formOf } from "../shared/lines.js";
@@ -92,11 +93,8 @@ function nameOf(path: string): string {
 
 /** One line without control characters. */
 function titleOf(text: string | undefined): string | undefined {
-  const clean = text
-    ?.slice(0, 1000)
-    .replace(/[\p{Cc}\s]+/gu, " ")
-    .trim();
-  if (clean === undefined || clean === "") return undefined;
+  const clean = collapsed(text?.slice(0, 1000) ?? "", /[\p{Cc}\s]{1,1000}/gu).trim();
+  if (clean === "") return undefined;
   // A cut may be within a surrogate pair.
   return clean.length <= maxTitle ? clean : clean.slice(0, maxTitle).replace(/[\ud800-\udbff]$/, "");
 }

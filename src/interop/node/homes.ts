@@ -35,7 +35,7 @@ export const agentHomes: Readonly<Record<ForeignFormatName, AgentHome>> = {
   codex: {
     home: (env) => env.CODEX_HOME ?? inHome(".codex"),
     async sessions(home) {
-      const name = /^rollout-.*\.jsonl?(?:\.zst)?$/;
+      const name = /^rollout-.{0,255}\.jsonl?(?:\.zst)?$/;
       const folders = ["sessions", "archived_sessions"].map((folder) => join(home, folder));
       return (await Promise.all(folders.map((folder) => walk(home, folder, { depth: 3, name })))).flat();
     },
@@ -44,7 +44,7 @@ export const agentHomes: Readonly<Record<ForeignFormatName, AgentHome>> = {
     home: (env) => join(env.GEMINI_CLI_HOME ?? homedir(), ".gemini"),
     async sessions(home) {
       const folders = await foldersOf(join(home, "tmp"));
-      const name = /^session-.*\.jsonl?$/;
+      const name = /^session-.{0,255}\.jsonl?$/;
       const found = folders.map((folder) => walk(home, join(folder, "chats"), { depth: 0, name }));
       return (await Promise.all(found)).flat();
     },

@@ -47,7 +47,7 @@ async function moreFiles(found: FoundSession, main: Candidate): Promise<readonly
   switch (format) {
     case "claude-code":
       // Those that a workflow started are in a folder for each run.
-      return await walk(home, beside(id, "subagents"), { depth: maxDepth, name: /^agent-.*\.jsonl?$/ });
+      return await walk(home, beside(id, "subagents"), { depth: maxDepth, name: /^agent-.{0,255}\.jsonl?$/ });
     case "gemini":
       return await walk(home, beside(id), { depth: 0, name: /\.jsonl?$/ });
     case "opencode": {

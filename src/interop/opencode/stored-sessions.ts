@@ -88,7 +88,7 @@ function stored(
   };
 }
 
-const storedFile = /(?:^|\/)(session|message|part)\/([^/]+)\/([^/]+)\.json$/;
+const storedFile = /(?:^|\/)(session|message|part)\/([^/]{1,255})\/([^/]{1,255})\.json$/;
 
 /** `session/<project>/<id>.json`, `message/<session>/<id>.json`, `part/<message>/<id>.json` of 1.1. */
 class Folders {
@@ -111,7 +111,7 @@ class Folders {
       paths.push(path);
     } else if (/(?:^|\/)storage\//.test(path)) {
       const value = path.endsWith(".json") ? objectOf(this.#source.json(path)) : undefined;
-      const kindOfFile = /(?:^|\/)storage\/([^/]*)/.exec(path)?.[1] ?? "file";
+      const kindOfFile = /(?:^|\/)storage\/([^/]{0,255})/.exec(path)?.[1] ?? "file";
       this.#source.count(kindOfFile, "unmapped", value && { file: path, line: 1, value });
     } else return false;
     return true;

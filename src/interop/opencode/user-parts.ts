@@ -100,7 +100,7 @@ function blockOf(
   return block === undefined ? undefined : { block, customType: undefined };
 }
 
-const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
+const dataUrl = /^data:([^;,]{0,255})(?:;[^;,]{0,255}){0,16};base64,/;
 
 /**
  * A file as the model is sent it: its bytes, or its name if there are none. Undefined for a text or folder,

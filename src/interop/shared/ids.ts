@@ -36,7 +36,7 @@ const maxLength = 200;
  *
  * @see https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file (read 2026-11-23)
  */
-const devices = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$)/i;
+const devices = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) {0,255}(?:\.|$)/i;
 
 /** Whether a name is that of a file on every system, and of the same one: no device, not too long. */
 export function isFileName(name: string): boolean {

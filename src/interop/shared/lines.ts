@@ -23,7 +23,7 @@ export type ForeignLine = {
   | { readonly kind: "tooLong"; readonly length: number }
 );
 
-const blank = /^[ \t\r]*$/;
+const notBlank = /[^ \t\r]/;
 const shortText = new TextDecoder();
 
 /**
@@ -85,16 +85,16 @@ const maxHeadLines = 20;
 export function formOf(path: string, bytes: Uint8Array): "lines" | "value" | undefined {
   const head = new TextDecoder().decode(bytes.subarray(0, headBytes));
   const named = path.endsWith(".jsonl") ? "lines" : path.endsWith(".json") ? "value" : undefined;
-  const lines = head.split("\n", maxHeadLines).filter((line) => !blank.test(line));
+  const lines = head.split("\n", maxHeadLines).filter((line) => notBlank.test(line));
   // A cut line is not looked at.
   if (bytes.length > headBytes && lines.length > 1 && !head.endsWith("\n")) lines.pop();
   if (lines.length > 1) {
     const isWhole = (line: string) => line.startsWith("{") && objectOf(parseJson(line)) !== undefined;
     if (lines.some(isWhole)) return "lines";
-    return /^\s*[[{]\s*$/.test(lines[0] as string) ? "value" : named;
+    return /^[[{]$/.test((lines[0] as string).trim()) ? "value" : named;
   }
   const [only] = lines;
-  if (only === undefined || !/^\s*[[{]/.test(only)) return named;
+  if (only === undefined || !/^[[{]/.test(only.trimStart())) return named;
   // The first line may be longer than the head.
   const isOne = bytes.indexOf(10, Math.min(bytes.length, headBytes)) < 0;
   return isOne ? (named ?? "lines") : "lines";
@@ -104,7 +104,7 @@ function lineOf(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignL
   if (bytes.length > maxLineBytes) return { kind: "tooLong", line, length: bytes.length };
   // Most damage of short lines is found without an exception, which costs more than the line.
   if (bytes.length <= 64) {
-    if (blank.test(shortText.decode(bytes))) return undefined;
+    if (!notBlank.test(shortText.decode(bytes))) return undefined;
     const damage = shortLineDamage(bytes);
     if (damage !== undefined) {
       return { kind: "unreadable", line, reason: damage.diagnostics[0].message };

@@ -119,17 +119,24 @@ function stripBom(text: string, part: Part | undefined, tools: RenderTools): str
   if (!text.startsWith("\ufeff")) return text;
   const reason = "Codex strips a byte order mark at the beginning";
   if (part !== undefined) tools.reportLoss(part, { code: "malformed", by: "target", reason });
-  return text.replace(/^\ufeff+/, "");
+  return withoutBoms(text);
+}
+
+function withoutBoms(text: string): string {
+  let at = 0;
+  while (text[at] === "\ufeff") at++;
+  return text.slice(at);
 }
 
 /**
  * An absolute path of POSIX, a drive or a share. Excludes commas, at which Codex splits paths, and characters
  * that no argument can hold.
  */
-const passable = /^(?:\/|[A-Za-z]:[\\/]|\\\\)[^,\0]*$/;
+const passable = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/;
 
 function imageItem(part: MediaPart, path: string | undefined, tools: RenderTools): CodexInputItem {
-  if (path !== undefined && passable.test(path) && path.isWellFormed()) return { type: "local_image", path };
+  if (path !== undefined && passable.test(path) && !/[,\0]/.test(path) && path.isWellFormed())
+    return { type: "local_image", path };
   const why = path === undefined ? "it is in no file" : "Codex takes no such path";
   const instead = `[image, ${part.mediaType}] (not shown: ${why})`;
   tools.reportLoss(part, { code: "unsupported", by: "target", reason: why, instead });

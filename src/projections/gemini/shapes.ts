@@ -93,7 +93,7 @@ export const signingVersion = 3;
  * move to new ones.
  */
 export function geminiVersion(model: string): number {
-  const found = /gemini-(\d+(?:\.\d+)?)/.exec(model)?.[1];
+  const found = /gemini-(\d{1,4}(?:\.\d{1,4})?)/.exec(model)?.[1];
   return found === undefined ? Number.POSITIVE_INFINITY : Number(found);
 }
 

@@ -220,7 +220,8 @@ function setArgument(args: Fields, piece: Fields): void {
 function stepsOf(path: unknown): readonly (string | number)[] | undefined {
   if (typeof path !== "string" || !path.startsWith("$") || path.length > 10_000) return undefined;
   const steps: (string | number)[] = [];
-  const pattern = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
+  const pattern =
+    /\.([^.[\]]{1,10000})|\[(\d{1,9})\]|\['((?:[^'\\]|\\.){0,10000})'\]|\["((?:[^"\\]|\\.){0,10000})"\]/y;
   pattern.lastIndex = 1;
   while (pattern.lastIndex < path.length) {
     const match = pattern.exec(path);

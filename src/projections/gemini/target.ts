@@ -202,7 +202,8 @@ function signed(
 ): { readonly thoughtSignature?: string } {
   const { signature } = part;
   if (signature === undefined) return {};
-  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) && signature.replace(/=+$/, "").length % 4 !== 1) {
+  const digits = signature.replace(/={1,2}$/, "");
+  if (digits !== "" && !/[^A-Za-z0-9+/_-]/.test(digits) && digits.length % 4 !== 1) {
     return { thoughtSignature: signature };
   }
   tools.reportLoss(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
@@ -228,5 +229,5 @@ export function generatedCallId(tag: string, index: number): string {
  */
 export function isGeneratedCallId(id: string, name: string): boolean {
   if (id.startsWith(prefix)) return true;
-  return id.startsWith(`${name}_`) && /^\d{13}_\d+$/.test(id.slice(name.length + 1));
+  return id.startsWith(`${name}_`) && /^\d{13}_\d{1,9}$/.test(id.slice(name.length + 1));
 }

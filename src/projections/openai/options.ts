@@ -1,7 +1,9 @@
 /** Options, request parts and reply members that Chat Completions and Responses share. */
+
 import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
 import type { ImageFamily } from "../../estimate/index.js";
 import { stringArgument } from "../../internal/arguments.js";
+import { oneLine } from "../../internal/text.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { extensionOf, mediaTypeOfName } from "../../media/index.js";
 import { modelNames } from "../model-ref.js";
@@ -92,10 +94,7 @@ export function breakpointAfter(tools: RenderTools, ...parts: readonly Part[]): 
 
 /** A file's name as the API requires it: one line, with an extension by which the API knows its type. */
 export function fileName(name: string | undefined, mediaType: string): string {
-  const own = (name ?? "")
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ")
-    .trim();
+  const own = oneLine(name ?? "", /[\p{Cc}\p{Zl}\p{Zp}\s]{1,4096}/gu);
   const base = own === "" ? "document" : own;
   return mediaTypeOfName(base) === mediaType ? base : `${base}.${extensionOf(mediaType) ?? "txt"}`;
 }

@@ -29,7 +29,7 @@ export function replyItems(message: AssistantMessage, entryId: string, model: Mo
   const parts = assistantParts(message, origin, new BlockReader(options), options).flatMap(
     (part): readonly AssistantPart[] => {
       if (part.type === "attachment") return [];
-      return part.type === "call" ? [{ ...part, id: part.storedId.replace(/\|.*$/s, "") }] : [part];
+      return part.type === "call" ? [{ ...part, id: part.storedId.split("|", 1)[0] as string }] : [part];
     },
   );
   const tools: RenderTools = {

@@ -41,7 +41,9 @@ function wordsOf(parts: readonly (readonly [offset: number, text: string])[]): W
   return { offsets, values };
 }
 
-const fixed = wordsOf(Array.from(layout.matchAll(/[^·]+/g), ({ index, 0: text }) => [index, text] as const));
+const fixed = wordsOf(
+  Array.from(layout.matchAll(/[^·]{1,100}/g), ({ index, 0: text }) => [index, text] as const),
+);
 
 /** With the bytes before the role, so that each text fills a word. */
 const roles = ["user", "assistant", "toolResult"].map((role) => ({

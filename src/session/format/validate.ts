@@ -124,7 +124,7 @@ function isKnown(block: Readonly<Record<string, unknown>>, known: ReadonlySet<st
 function isForeign(resource: unknown): boolean {
   if (!isRecord(resource) || isResource(resource) || typeof resource.kind !== "string") return false;
   if (!resourceKinds.has(resource.kind)) return true;
-  return typeof resource.blob === "string" && /^(?!sha256:|blake3:)[^:]+:/.test(resource.blob);
+  return typeof resource.blob === "string" && /^(?!sha256:|blake3:)[^:]{1,255}:/.test(resource.blob);
 }
 
 const kinds: Readonly<Record<Resource["kind"], true>> = { image: true, file: true, link: true };

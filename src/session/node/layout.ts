@@ -38,7 +38,7 @@ export function projectName(cwd: string): string {
 export function projectTest(directories: readonly string[]): (name: string) => boolean {
   const wanted = directories.map((cwd) => looseName(fullName(canonicalPath(cwd))));
   return (name) => {
-    const [, stem = "", cut] = /^--(.*?)(-[0-9a-f]{8})?--$/s.exec(name) ?? [];
+    const [, stem = "", cut] = /^--(.{0,255}?)(-[0-9a-f]{8})?--$/s.exec(name) ?? [];
     if (stem.includes("..")) return true;
     if (wanted.includes(looseName(stem + (cut ?? "")))) return true;
     // The last characters may be parts of ones that were cut.
@@ -63,7 +63,7 @@ function fullName(cwd: string): string {
  */
 export function storeDirectory(path: string): string {
   const directory = dirname(path);
-  return /^--.*--$/.test(basename(directory)) ? dirname(directory) : directory;
+  return /^--.{0,255}--$/.test(basename(directory)) ? dirname(directory) : directory;
 }
 
 /** The file name of a session. */
@@ -73,7 +73,7 @@ export function fileName(id: string, timestamp: string): string {
 
 /** Whether {@link fileName} made this file name. */
 export function isOwnFileName(name: string): boolean {
-  return isName(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_(.+)\.jsonl$/.exec(name)?.[1]);
+  return isName(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_(.{1,255})\.jsonl$/.exec(name)?.[1]);
 }
 
 /** The file of a session in older versions of pi, in a directory with its id. It is read, not written. */

@@ -45,7 +45,8 @@ export function printPosition({ dev, ino, size, fingerprint }: FilePosition): Lo
 
 /** The inverse of {@link printPosition}; undefined for other text. */
 export function parsePosition(position: string): FilePosition | undefined {
-  const [, dev, ino, size, fingerprint] = /^(\d+)-(\d+)-(\d+)-(\w+)$/.exec(position) ?? [];
+  const [, dev, ino, size, fingerprint] =
+    /^(\d{1,20})-(\d{1,20})-(\d{1,20})-(\w{1,64})$/.exec(position) ?? [];
   if (dev === undefined || ino === undefined || size === undefined || fingerprint === undefined)
     return undefined;
   return { dev: Number(dev), ino: Number(ino), size: Number(size), fingerprint };

@@ -59,7 +59,7 @@ function printCursor({ before, id }: RecentCursor): string {
 
 /** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
 export function parseRecentCursor(cursor: string): RecentCursor {
-  const [, before, id] = /^(\d*):(.+)$/s.exec(cursor) ?? [];
+  const [, before, id] = /^(\d{0,16}):(.{1,1000})$/s.exec(cursor) ?? [];
   if (before === undefined || id === undefined)
     throw new TypeError(`before: expected a cursor of a page, got ${describe(cursor)}`);
   return { before: before === "" ? undefined : Number(before), id };

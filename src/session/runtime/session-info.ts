@@ -178,8 +178,8 @@ export function forkTitle(title: string, others: Iterable<string> = []): string 
 }
 
 function forkNumber(title: string): { readonly base: string; readonly number: number } {
-  const [, base = title, number = 0] = /^(.*) \(fork #(\d{1,9})\)$/s.exec(title) ?? [];
-  return { base, number: Number(number) };
+  const found = / \(fork #(\d{1,9})\)$/.exec(title);
+  return { base: title.slice(0, found?.index), number: Number(found?.[1] ?? 0) };
 }
 
 const adjectives = (

@@ -144,7 +144,8 @@ function rechained(
   if (!isRecord(value)) return line;
   const first = value.type === "compaction" ? standIn.get(value.firstKeptEntryId as string) : undefined;
   if (value.parentId === parentId && first === undefined) return line;
-  const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
+  const canonical =
+    /^(\{"type":"[^"\\]{0,1000}","id":"[^"\\]{0,1000}","parentId":)(?:null|"[^"\\]{0,1000}")(,"timestamp":)/;
   if (first === undefined && canonical.test(body)) {
     // Spliced instead of printed, so that numbers keep their digits.
     return appendChecksum(

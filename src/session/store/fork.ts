@@ -4,6 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
+import { spaced } from "../../internal/text.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/store.js";
@@ -122,7 +123,7 @@ async function forkInfo(source: LiveSession, titles: readonly string[]): Promise
     if (node.role !== "user") continue;
     const text = firstText(await source.entry(node.id));
     if (text === undefined) continue;
-    return { title: forked(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
+    return { title: forked(spaced(Array.from(text.slice(0, 120)).slice(0, 60).join(""))) };
   }
   return { title: forked("Session") };
 }

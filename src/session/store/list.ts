@@ -167,7 +167,7 @@ export function printCursor({
 
 /** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
 export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
-  const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/s.exec(cursor) ?? [];
+  const [, time, id] = /^(-?\d{1,20}(?:\.\d{1,20})?)_(.{1,1000})$/s.exec(cursor) ?? [];
   if (time === undefined || id === undefined)
     throw new TypeError(`after: expected a cursor of a list, got ${SessileError.printable(cursor)}`);
   return { modifiedAt: Number(time), id };

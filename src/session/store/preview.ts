@@ -1,6 +1,7 @@
 /** The preview of a message in a list: the user's text, without the descriptors of attachments. */
 
 import { resourceOf } from "../../content/index.js";
+import { collapsed, spaced } from "../../internal/text.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 
 export const maxPreviewLength = 200;
@@ -31,7 +32,7 @@ export function previewOf(
 ): string | undefined {
   const names: string[] = [];
   const named = (name: string | undefined) => {
-    const line = name?.replace(/\s+/g, " ").trim();
+    const line = name === undefined ? "" : spaced(name);
     if (line) names.push(line);
   };
   const texts = parts.flatMap(({ text, name }) => {
@@ -43,7 +44,7 @@ export function previewOf(
 
 /** The texts that `describeResource` and `describeImage` make. No part of them has brackets. Linear. */
 const descriptor =
-  /\[(image|file|link)( [^[\]]*|), (?:res_[0-9a-f]{16}|[^[\],/]*\/[^[\],]*, [\d.]+ [kM]?B)\]|\[(image|file), [^[\]]*, [\d.]+ [kM]?B, res_[0-9a-f]{16}\]/g;
+  /\[(image|file|link)( [^[\]]{0,9999}|), (?:res_[0-9a-f]{16}|[^[\],/]{0,127}\/[^[\],]{0,127}, [\d.]{1,20} [kM]?B)\]|\[(image|file), [^[\]]{0,9999}, [\d.]{1,20} [kM]?B, res_[0-9a-f]{16}\]/g;
 
 function withoutDescriptors(text: string, named: (name: string | undefined) => void): string {
   // Most texts have no bracket.
@@ -54,7 +55,7 @@ function withoutDescriptors(text: string, named: (name: string | undefined) => v
     named(kind === "link" ? parts[0] : found.endsWith("B]") ? facts : parts.slice(0, -2).join(", "));
     return " ";
   });
-  return replaced === text ? text : replaced.replace(/[^\S\n]{2,}/g, " ");
+  return replaced === text ? text : collapsed(replaced, /[^\S\n]{2,4096}/g);
 }
 
 function cut(text: string): string | undefined {

@@ -1,5 +1,6 @@
 /** A search in one session: candidates are read, and compared as the edits of their branch have them. */
 
+import { spaced } from "../../internal/text.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SearchHit } from "../api/store.js";
 import { type BranchVersion, BranchVersions, callsOf } from "../context/branch-versions.js";
@@ -287,7 +288,7 @@ function snippetOf({ text, start }: TextMatch): string {
   const to = Math.min(text.length, from + snippetLength);
   // A slice may cut a pair of surrogates.
   const shown = text.slice(isLow(text, from) ? from + 1 : from, isLow(text, to) ? to - 1 : to);
-  return `${from > 0 ? "…" : ""}${shown.replace(/\s+/g, " ").trim()}${to < text.length ? "…" : ""}`;
+  return `${from > 0 ? "…" : ""}${spaced(shown)}${to < text.length ? "…" : ""}`;
 }
 
 function isLow(text: string, at: number): boolean {

@@ -57,7 +57,7 @@ function pieces(text: string): readonly string[] {
   let length = 0;
   let fence: string | undefined;
   for (const line of text.split("\n")) {
-    const [, mark] = /^ {0,3}(`{3,}|~{3,})/.exec(line) ?? [];
+    const [, mark] = /^ {0,3}(`{3,1000}|~{3,1000})/.exec(line) ?? [];
     if (mark !== undefined && fence === undefined) fence = mark;
     else if (mark !== undefined && fence !== undefined && mark.startsWith(fence)) fence = undefined;
     const isBreak = line.trim() === "" && fence === undefined;

@@ -41,12 +41,18 @@ function colour(place: "fg" | "bg", name: string | null): string | undefined {
     : undefined;
 }
 
+function withoutReturns(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === "\r") end--;
+  return line.slice(0, end);
+}
+
 /** The text as a terminal would show it: a carriage return starts its line again. */
 function printed(text: string): string {
   if (!text.includes("\r")) return text;
   return text
-    .replace(/\r+\n/g, "\n")
     .split("\n")
+    .map((line, index, lines) => (index < lines.length - 1 ? withoutReturns(line) : line))
     .map((line) => line.slice(line.lastIndexOf("\r", line.length - 2) + 1).replace(/\r$/, ""))
     .join("\n");
 }

@@ -156,7 +156,7 @@ function shortBody(value: object): string {
       if (part instanceof Uint8Array) return `[${part.length} bytes]`;
       if (typeof part !== "string" || part.length <= longestData) return part;
       const data = /^(data:[^,]{0,100};base64,)?[A-Za-z0-9+/]{200}/.exec(part);
-      return data === null || !/^[A-Za-z0-9+/=]*$/.test(part.slice(data[1]?.length ?? 0))
+      return data === null || /[^A-Za-z0-9+/=]/.test(part.slice(data[1]?.length ?? 0))
         ? part
         : `${data[1] ?? ""}[${Math.floor((part.length * 3) / 4)} bytes]`;
     },

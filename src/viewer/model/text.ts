@@ -23,7 +23,7 @@ const maxLineLength = 160;
 /** The first line with content, shortened. */
 export function firstLine(text: string): string {
   // A huge text is cut first: only its start is looked at.
-  const line = /\S[^\n]*/.exec(text.slice(0, 4000))?.[0] ?? "";
+  const line = /\S[^\n]{0,4000}/.exec(text.slice(0, 4000))?.[0] ?? "";
   return visibleText(line.length > maxLineLength ? `${line.slice(0, maxLineLength)}…` : line);
 }
 

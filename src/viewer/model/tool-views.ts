@@ -119,8 +119,8 @@ function patchOf(
 function applyPatchFiles(text: string): readonly FileChange[] {
   const files: { path: string; lines: string[] }[] = [];
   for (const line of text.split("\n")) {
-    const header = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/.exec(line);
-    if (header?.[1] !== undefined) files.push({ path: header[1], lines: [] });
+    const header = /^\*\*\* (?:Add|Update|Delete) File: (?=.)/.exec(line);
+    if (header !== null) files.push({ path: line.slice(header[0].length), lines: [] });
     else if (!line.startsWith("*** ")) files.at(-1)?.lines.push(line);
   }
   return files.map(({ path, lines }) => counted(path, patchLines(lines)));

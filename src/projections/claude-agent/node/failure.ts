@@ -1,6 +1,7 @@
 /** The refusals of attachment paths, with their codes. */
 
 import { type ErrorDetails, SessileError } from "../../../errors/index.js";
+import { collapsed } from "../../../internal/text.js";
 import { chiralityLimits } from "../../../limits/index.js";
 
 /**
@@ -124,10 +125,8 @@ const maxUnits = 1024;
 export function plainName(path: string): string {
   const end = path.slice(-maxUnits);
   const name = end.split(/[/\\]/).findLast((part) => part !== "") ?? "";
-  const plain = name
-    .toWellFormed()
-    .replace(/\s+/gu, " ")
-    .replace(/[\p{Cc}\p{Default_Ignorable_Code_Point}]+/gu, "")
+  const plain = collapsed(name.toWellFormed(), /\s{1,1000}/gu)
+    .replace(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, "")
     .replace(/[^\p{L}\p{M}\p{N} ._()+,-]/gu, "_")
     .trim();
   if (plain === "") return "unnamed";

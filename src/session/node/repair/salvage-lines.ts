@@ -189,7 +189,8 @@ function placeholderLine(
  */
 function withParent(line: Uint8Array, parentId: string | null): string {
   const body = removeChecksum(new TextDecoder().decode(line).trimEnd());
-  const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
+  const canonical =
+    /^(\{"type":"[^"\\]{0,1000}","id":"[^"\\]{0,1000}","parentId":)(?:null|"[^"\\]{0,1000}")(,"timestamp":)/;
   if (canonical.test(body)) {
     return body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail);
   }
