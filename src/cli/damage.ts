@@ -1,12 +1,12 @@
 /** Damage of the sessions that a command reads, always reported on standard error. */
 
-import { readFile } from "node:fs/promises";
 import { SessileError } from "../errors/index.js";
 import type { InteropReport } from "../interop/index.js";
 import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
 import { missingHeaderError } from "../session/internal.js";
 import type { CommandContext } from "./command.js";
 import type { Output } from "./output.js";
+import { chunksOfFile } from "./regular-file.js";
 import type { NamedSession, OpenedSession } from "./sources.js";
 
 /** Codes of a line that is lost, or is not as it was written. */
@@ -45,13 +45,19 @@ export interface ReadSession extends ParsedSession {
 
 /**
  * Reads a session file in full.
- * @throws SessileError EMPTY, NO_HEADER
+ * @throws SessileError EMPTY, NO_HEADER, NOT_A_FILE
  */
 export async function readOwn(path: string, { signal, out }: CommandContext): Promise<ReadSession> {
-  const bytes = await readFile(path, { signal });
-  const source = parseSession(bytes);
+  let isEmpty = true;
+  async function* chunks() {
+    for await (const chunk of chunksOfFile(path, signal)) {
+      isEmpty = false;
+      yield chunk;
+    }
+  }
+  const source = await parseSession(chunks());
   const { header, diagnostics } = source;
-  if (header === undefined) throw bytes.length === 0 ? missingHeaderError(path, 0) : unknownSession(path);
+  if (header === undefined) throw isEmpty ? missingHeaderError(path, 0) : unknownSession(path);
   const damaged = damagedLines(diagnostics);
   noteDamage(path, damaged, out);
   return { ...source, header, damaged };

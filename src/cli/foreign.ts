@@ -1,6 +1,6 @@
 /** Sessions of other agents: found in their homes, and imported without being changed. */
 
-import { open, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { SessileError } from "../errors/index.js";
@@ -12,6 +12,7 @@ import { agentNames, type CommandContext, type Parsed, textOption } from "./comm
 import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
 import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
+import { openRegular } from "./regular-file.js";
 import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
 
 /** How a session is imported: see `ImportOptions` of `sessile/interop`. */
@@ -47,7 +48,9 @@ export async function findForeign(
   const [inRows, inFiles] = [wanted.filter(hasRows), wanted.filter((agent) => !hasRows(agent))];
   const sessions = [
     findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
-    rowsOf(findSessions({ agents: inRows, ...homes })),
+    rowsOf(findSessions({ agents: inRows, ...homes }), (path, error) => {
+      if (query.isList !== false) out.skip(path, error);
+    }),
   ];
   for await (const each of joined(sessions)) {
     signal.throwIfAborted();
@@ -74,12 +77,19 @@ async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T>
 }
 
 /** Sessions with those in a database one by one, if this version of Node reads it. */
-async function* rowsOf(found: AsyncIterable<ForeignSession>): AsyncGenerator<ForeignSession> {
+async function* rowsOf(
+  found: AsyncIterable<ForeignSession>,
+  skip: (path: string, error: unknown) => void,
+): AsyncGenerator<ForeignSession> {
   for await (const each of found) {
     const path = join(each.home, ...(each.paths[0] ?? "").split("/"));
-    const rows = path.endsWith(".db") ? await databaseRows(path).catch(() => undefined) : undefined;
-    if (rows === undefined) yield each;
-    else for (const row of rows) yield { ...each, ...row };
+    try {
+      const rows = path.endsWith(".db") ? await databaseRows(path) : undefined;
+      if (rows === undefined) yield each;
+      else for (const row of rows) yield { ...each, ...row };
+    } catch (error) {
+      skip(path, error);
+    }
   }
 }
 
@@ -120,10 +130,9 @@ async function findInHome(format: ForeignFormatName, path: string): Promise<Fore
 
 async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
   // The reader of the file reports why it is unreadable.
-  const file = await open(path).catch(() => undefined);
+  const file = await openRegular(path).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
-    if (!(await file.stat()).isFile()) return undefined;
     const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
     const { detectSession } = await import("../interop/index.js");
     return detectSession(buffer.subarray(0, bytesRead), path)?.format;
@@ -163,7 +172,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
 
 /** The start of a database, by which the format is detected. */
 async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignFile> {
-  const file = await open(path);
+  const file = await openRegular(path);
   try {
     const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
     return { path: paths[0] ?? path, bytes: buffer.subarray(0, bytesRead) };

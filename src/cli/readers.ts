@@ -5,6 +5,7 @@ import { constants, copyFile, mkdtemp, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import zlib from "node:zlib";
+import { assertStoredTables } from "../internal/stored-tables.js";
 import type { ImportedSession, ImportOptions, SqliteReader } from "../interop/index.js";
 import { missingHeaderError } from "../session/internal.js";
 import { ReadError } from "./command.js";
@@ -64,7 +65,13 @@ async function openCopy(
   if (log !== undefined) await copyFile(log, `${copy}-wal`, constants.COPYFILE_FICLONE);
   const database = new DatabaseSync(copy);
   close = () => database.close();
-  return { all: (sql) => database.prepare(sql).all() as ReturnType<SqliteReader["all"]> };
+  const reader = { all: (sql: string) => database.prepare(sql).all() as ReturnType<SqliteReader["all"]> };
+  try {
+    assertStoredTables(reader);
+  } catch (error) {
+    throw new ReadError("unreadable", `${path}: the database cannot be read: ${(error as Error).message}`);
+  }
+  return reader;
 }
 
 /** A session in a database, for a list. Its texts are another program's. */

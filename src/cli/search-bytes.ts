@@ -3,9 +3,10 @@
  * be yes for files in which nothing is found, and is never no for others.
  */
 
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { foldCase, hidesLetters, isWordAt, parseQuery, rarestPart } from "../session/internal.js";
 import { type PairSearch, pairSearch } from "./pair-search.js";
+import { openRegular } from "./regular-file.js";
 
 const chunkBytes = 512 * 1024;
 /** Bytes that a chunk repeats of the one before, for an escape or a character on the border. */
@@ -59,7 +60,7 @@ export function filesTest(text: string, added: readonly string[] = []): FilesTes
     for (const path of paths) {
       // A compressed file and a database do not show their text.
       if (/\.(?:zst|db)$/.test(path)) return true;
-      const file = await open(path).catch(() => undefined);
+      const file = await openRegular(path).catch(() => undefined);
       // Opening it tells why it is not readable.
       if (file === undefined) return true;
       try {

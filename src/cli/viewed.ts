@@ -1,6 +1,6 @@
 /** The source of a viewer's page: a session as it is now, with those of its subagents. */
 
-import { open, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { isRecord } from "../internal/shape.js";
@@ -10,6 +10,7 @@ import { fileSessionStore } from "../session/node/index.js";
 import type { ViewerSource } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";
+import { openRegular } from "./regular-file.js";
 import { blobStoreOf, type NamedSession } from "./sources.js";
 
 export interface Viewed {
@@ -56,7 +57,7 @@ export async function readNewest(path: string): Promise<ViewerSource | undefined
 }
 
 async function readHeader(path: string): Promise<SessionHeader | undefined> {
-  await using file = await open(path);
+  await using file = await openRegular(path);
   if ((await file.stat()).size <= wholeBytes) return undefined;
   const { buffer, bytesRead } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
   const end = buffer.subarray(0, bytesRead).indexOf("\n");

@@ -1,6 +1,7 @@
 /** The source of a format's reader: records, findings, counts, and the builders of its sessions. */
 
 import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
+import { assertStoredTables } from "../internal/stored-tables.js";
 import { parseLine } from "../session/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
@@ -133,6 +134,7 @@ export class Source implements ForeignSource {
     try {
       const log = this.#byPath.get(`${path}-wal`)?.bytes;
       const reader = await sqlite(log === undefined ? file.bytes : withWriteAheadLog(file.bytes, log));
+      assertStoredTables(reader);
       return {
         all(sql) {
           try {

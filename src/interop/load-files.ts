@@ -80,16 +80,28 @@ async function decompressed(
     report.find({ code: "needsReader", file, text: "Zstandard, and there is no `decompress`" });
     return undefined;
   }
+  const most = Math.min(maxBytes, Math.max(minDecompressed, maxRatio * bytes.length));
+  const tooLong = () =>
+    report.find({ code: "tooLong", file, text: `decompressed, it has more than ${most} bytes` });
   try {
-    const whole = await decompress(bytes, maxBytes);
-    if (whole instanceof Uint8Array && whole.length <= maxBytes) return whole;
-    report.find({ code: "tooLong", file, text: `decompressed, it has more than ${maxBytes} bytes` });
+    const whole = await decompress(bytes, most);
+    if (whole instanceof Uint8Array && whole.length <= most) return whole;
+    tooLong();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    report.find({ code: "unreadable", file, text: `it cannot be decompressed: ${reason}` });
+    // Node's error of `maxOutputLength`.
+    if ((error as { readonly code?: unknown } | undefined)?.code === "ERR_BUFFER_TOO_LARGE") tooLong();
+    else {
+      const reason = error instanceof Error ? error.message : String(error);
+      report.find({ code: "unreadable", file, text: `it cannot be decompressed: ${reason}` });
+    }
   }
   return undefined;
 }
+
+/** Rollouts shrink to a tenth or a twentieth. A file that grows by more than this was made to fill memory. */
+const maxRatio = 200;
+/** In bytes: a short session of one word again and again shrinks more. */
+const minDecompressed = 16 * 1024 * 1024;
 
 /** https://www.rfc-editor.org/rfc/rfc8878 section 3.1.1 (read 2026-11-23) */
 function isZstandard(bytes: Uint8Array): boolean {

@@ -291,6 +291,37 @@ describe("a database of opencode", () => {
     expect(readdirSync(join(dir, "opencode"))).toEqual(before);
   });
 
+  it.each([
+    [
+      "a view without an end",
+      "create view session as with recursive r(n) as (select 1 union all select n + 1 from r) select n as id from r",
+      /session is a view, not a stored table/,
+    ],
+    [
+      "a computed column",
+      "create table session (id text); create table message (id text, session_id text, data text generated always as (zeroblob(900000000)))",
+      /the column data of message is computed, not stored/,
+    ],
+    [
+      "a virtual table",
+      "create table Session (id text); create virtual table part using fts5(session_id, data)",
+      /part is a virtual table, not a stored table/,
+    ],
+  ])("with %s is not read, and says why", async (name, sql, reason) => {
+    using _ = nodeSqliteOf();
+    const home = join(dir, name);
+    mkdirSync(join(home, "opencode"), { recursive: true });
+    const file = join(home, "opencode", "opencode.db");
+    const database = fileDatabase(file);
+    for (const statement of sql.split("; ")) database.prepare(statement).all();
+    database.close();
+    const options = { cwd: dir, env: { XDG_DATA_HOME: home } };
+    for (const words of [["ls"], ["search", "x"], ["show", file], ["import", file, "--to", "store/none"]]) {
+      const { code, stderr } = await call(words, options);
+      expect([code, stderr]).toEqual([3, expect.stringMatching(reason)]);
+    }
+  });
+
   it("that is damaged is an error", async () => {
     writeFileSync(path, "SQLite format 3\0".padEnd(4096, "\0"));
     const shown = await call(["show", path], { cwd: dir });

@@ -110,6 +110,19 @@ describe("importSession", () => {
     expect(await finding(packed, { decompress: fail })).toEqual(
       found("unreadable", "it cannot be decompressed: no"),
     );
+    const bounds: number[] = [];
+    for (const length of [4, 200_000]) {
+      const bytes = new Uint8Array(length);
+      bytes.set(packed.subarray(0, 4));
+      const decompress = (_: Uint8Array, most: number): Uint8Array => {
+        bounds.push(most);
+        throw Object.assign(new Error("large"), { code: "ERR_BUFFER_TOO_LARGE" });
+      };
+      expect(await finding(bytes, { decompress })).toEqual(
+        found("tooLong", `decompressed, it has more than ${bounds.at(-1)} bytes`),
+      );
+    }
+    expect(bounds).toEqual([16 * 1024 * 1024, 40_000_000]);
     expect(await finding(packed, { decompress: () => new Uint8Array(1030), maxBytes: 1029 })).toEqual(
       found("tooLong", "decompressed, it has more than 1029 bytes"),
     );

@@ -1,6 +1,6 @@
 /** `blobs verify`, `blobs ls`, `blobs gc`: the bytes of attachments, checked and collected. */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type BlobMark, collectGarbage } from "../../blobs/index.js";
 import { fileBlobStore } from "../../blobs/node/index.js";
@@ -16,6 +16,7 @@ import {
   requiredOption,
 } from "../command.js";
 import { bytesText } from "../output.js";
+import { chunksOfFile } from "../regular-file.js";
 
 const dayMs = 86_400_000;
 const argument = {
@@ -48,7 +49,7 @@ async function* rootsOf(dir: string, { signal, out }: CommandContext): AsyncGene
     for await (const partition of store.partitions()) {
       for await (const { location = "" } of store.list({ partition, signal })) {
         out.progress(() => `references of ${location}`);
-        yield sessionBlobRoots(location, await readFile(location));
+        yield sessionBlobRoots(location, chunksOfFile(location, signal));
       }
     }
   } finally {

@@ -1,6 +1,6 @@
 /** `redact`: a copy of a session to share. */
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { memoryBlobStore } from "../../blobs/index.js";
 import {
@@ -22,6 +22,7 @@ import {
 import { damagedRecords, readOwn } from "../damage.js";
 import { hintOf } from "../help.js";
 import { writeNewFile } from "../new-file.js";
+import { chunksOfFile } from "../regular-file.js";
 import { locate } from "../sources.js";
 
 const home = "home-directory";
@@ -62,7 +63,7 @@ export const redact: CommandBody = {
         ? await readOwn(path, context)
         : await read({ blobs: memoryBlobStore(), keep: "none" });
     const copy = redactSession(source, rules);
-    await writeNewFile(to, await fileBytes(copy, to), context.signal);
+    await writeCopy(copy, to, context.signal);
     const counts = countsOf(rules);
     const damaged = "damaged" in source ? source.damaged : damagedRecords(source.report);
     if (out.json) await out.value({ file: to, replaced: counts, ...(damaged > 0 && { damaged }) });
@@ -101,13 +102,13 @@ function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecr
   return given.some((rule) => typeof rule === "string") ? given : [...commonSecrets, home, ...given];
 }
 
-/** The lines of a session's file. */
-async function fileBytes(copy: RedactedSession, to: string): Promise<Uint8Array> {
+/** Writes the file of a session that is made in a store of its own. */
+async function writeCopy(copy: RedactedSession, to: string, signal: AbortSignal): Promise<void> {
   const dir = await mkdtemp(join(dirname(to), `.${basename(to)}-`));
   try {
     const session = await fileSessionStore({ dir }).adopt(copy);
     await session.close();
-    return await readFile(session.location ?? "");
+    await writeNewFile(to, chunksOfFile(session.location ?? "", signal), signal);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -1,6 +1,5 @@
 /** `stats`: calls, tokens and costs of sessions. */
 
-import { readFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
 import { type ContextMessage, contextOf } from "../../content/index.js";
@@ -17,6 +16,7 @@ import {
 } from "../command.js";
 import { openOrSkip } from "../damage.js";
 import { type Output, table } from "../output.js";
+import { readRegular } from "../regular-file.js";
 import { locateAll, type OpenedSession } from "../sources.js";
 import { type Group, type Grouping, groupings, Spending, type Spent } from "../spending.js";
 
@@ -99,9 +99,10 @@ export const stats: CommandBody = {
 };
 
 /** @throws UsageError for a file without a list */
-async function pricesOf(file: string | undefined, { cwd }: CommandContext): Promise<CostOptions> {
+async function pricesOf(file: string | undefined, { cwd, signal }: CommandContext): Promise<CostOptions> {
   if (file === undefined) return {};
-  const prices: unknown = JSON.parse(await readFile(resolve(cwd, file), "utf8"));
+  const text = new TextDecoder().decode(await readRegular(resolve(cwd, file), signal));
+  const prices: unknown = JSON.parse(text);
   if (!Array.isArray(prices)) throw new UsageError("--prices: expected a JSON list of prices");
   return { prices: prices as readonly ModelPrice[] };
 }

@@ -1,7 +1,6 @@
 /** `merge` and `sync`: the union of two copies of a session or a store that have diverged. */
 
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileBlobStore } from "../../blobs/node/index.js";
 import { SessileError } from "../../errors/index.js";
@@ -10,6 +9,7 @@ import { copySessions, mergeSessions, type SyncReport, syncSessions } from "../.
 import { type CommandBody, requiredOption, textOption } from "../command.js";
 import { replaceFile, writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
+import { readRegular } from "../regular-file.js";
 
 export const merge: CommandBody = {
   description: [
@@ -31,7 +31,7 @@ export const merge: CommandBody = {
   examples: [{ line: "sessile merge laptop.jsonl server.jsonl -o both.jsonl", does: "one file with both" }],
   async run(parsed, { out, cwd, signal }) {
     const to = resolve(cwd, requiredOption(parsed, "output"));
-    const read = (path: string) => readFile(resolve(cwd, path), { signal });
+    const read = (path: string) => readRegular(resolve(cwd, path), signal);
     const base = textOption(parsed, "base");
     const [a = "", b = ""] = parsed.positionals;
     const origin = base === undefined ? undefined : await read(base);
