@@ -53,10 +53,10 @@ const binary = new TextDecoder("latin1");
  */
 export function piecesOf(line: Uint8Array): readonly LinePiece[] {
   const starts = startsIn(line);
-  const id = idOfWhole(line, starts.length > 1);
+  const id = idOfWhole(line, starts.length > 0);
   if (id !== undefined) return [{ start: 0, end: line.length, id, isWhole: true }];
   if (isBlank(line)) return [];
-  const bounds = starts[0] === 0 ? starts : [0, ...starts];
+  const bounds = [0, ...starts];
   return bounds.map((start, index): LinePiece => {
     const end = bounds[index + 1] ?? line.length;
     const piece = line.subarray(start, end);
@@ -74,15 +74,13 @@ function idOfWhole(line: Uint8Array, isJoined: boolean): string | undefined {
   return decoded.kind === "header" ? "" : undefined;
 }
 
+/** The starts of lines within a line. */
 function startsIn(line: Uint8Array): readonly number[] {
   const starts: number[] = [];
-  for (
-    let at = line.indexOf(startBytes[0] as number);
-    at >= 0;
-    at = line.indexOf(startBytes[0] as number, at + 1)
-  ) {
+  const brace = startBytes[0] as number;
+  for (let at = line.indexOf(brace, 1); at >= 0; at = line.indexOf(brace, at + 1)) {
     // A value within a truncated line is a copy of an entry, and not an entry of this session.
-    if (at > 0 && ":,[".includes(String.fromCharCode(line[at - 1] as number))) continue;
+    if (":,[".includes(String.fromCharCode(line[at - 1] as number))) continue;
     if (startBytes.some((byte, index) => line[at + index] !== byte)) continue;
     if (lineStart.test(binary.decode(line.subarray(at, at + maxStart)))) starts.push(at);
   }
