@@ -63,6 +63,8 @@ export interface ErrorDetails {
    * shares no entry with the session.
    */
   SESSION_MISMATCH: { readonly expected: string; readonly actual: string };
+  /** One copy has tombstones of entries whose texts the other has; without `erasures: "apply"` both stay. */
+  ERASURE_PENDING: { readonly id: string; readonly entryIds: readonly string[] };
   /** This handle is read-only. */
   SESSION_READ_ONLY: { readonly id: string; readonly reason: "mode" | "version" };
   /** The handle was closed. */

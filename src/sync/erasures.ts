@@ -1,7 +1,15 @@
 /** Erasures between two logs of one session: a tombstone in one of them erases the entry in the other. */
 
-import type { LineReplacement, SessionLog } from "../session/index.js";
-import { type EntryErasure, erasureOfLine, planErasure } from "../session/internal.js";
+import { SessileError } from "../errors/index.js";
+import type { Erasure, LineReplacement, SessionLog } from "../session/index.js";
+import {
+  decodeLine,
+  defaultLimits,
+  type EntryErasure,
+  erasureOfLine,
+  formatVersion,
+  planErasure,
+} from "../session/internal.js";
 import type { IndexedLog } from "./indexed-log.js";
 
 /** The entries that each of two logs has to erase, with the erasures that the other one records. */
@@ -34,6 +42,41 @@ export async function missingErasures(
     else if (one === undefined) others.push(pair);
   }
   return { inFirst, inSecond, differing: others };
+}
+
+/** An entry that an erasure would change, and its record. */
+export interface ErasedEntry {
+  readonly entryId: string;
+  readonly erased: Erasure;
+}
+
+/** The entries of a log that these erasures would change, with those that derive from them. */
+export async function entriesToErase(
+  index: IndexedLog,
+  erasures: ReadonlyMap<string, EntryErasure>,
+): Promise<readonly ErasedEntry[]> {
+  if (erasures.size === 0) return [];
+  const entries = new Map<string, Erasure>();
+  for (const { line } of await erasedLines(index, erasures)) {
+    const bare = line.subarray(0, -1);
+    const decoded = decodeLine(bare, lineContext, { unchecked: true });
+    const id = decoded.kind === "entry" ? decoded.entry?.id : undefined;
+    const erased = erasureOfLine(bare);
+    if (id !== undefined && erased !== undefined) entries.set(id, erased.erasure);
+  }
+  // Erased words in damaged lines belong to the entries that were asked for.
+  for (const [id, { erasure }] of erasures) if (!entries.has(id)) entries.set(id, erasure);
+  return [...entries].map(([entryId, erased]) => ({ entryId, erased }));
+}
+
+const lineContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/** The error of a session whose erasures wait for a decision. */
+export function erasurePending(id: string, entries: readonly ErasedEntry[]): SessileError<"ERASURE_PENDING"> {
+  const entryIds = entries.map(({ entryId }) => entryId);
+  const session = `session ${SessileError.printable(id)}`;
+  const message = `${session} has ${entryIds.length} entries that the other copy erased: decide with erasures: "apply"`;
+  return new SessileError("ERASURE_PENDING", message, { details: { id, entryIds } });
 }
 
 /** The lines of a log that change if these entries are erased, with those that repeat them. */

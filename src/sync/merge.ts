@@ -1,7 +1,7 @@
 /** The merge of two copies of a session file, as a driver for git. */
 
 import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
+import { describe, oneOfOption } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
 import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import {
@@ -14,8 +14,9 @@ import {
   withLineFeed,
 } from "../session/internal.js";
 import type { StateConflict } from "./closing.js";
-import { erasedLines, missingErasures } from "./erasures.js";
+import { entriesToErase, erasedLines, erasurePending, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";
+import type { ErasureOptions } from "./options.js";
 import { planSync, type SyncPlan } from "./plan.js";
 import { assertSame, headerOf } from "./sync-log.js";
 
@@ -40,10 +41,11 @@ export interface MergedSession {
  * order. The leaf is that of the newer copy.
  *
  * Of an entry that was edited in one copy, the edited line counts; `base` tells which one that is. An entry
- * that one copy no longer has comes back; one that a copy has as a tombstone is erased.
+ * that one copy no longer has comes back. One that a copy has as a tombstone is erased with
+ * `erasures: "apply"`, else the merge is refused.
  *
  * @param base the common ancestor, if there is one: for git `%O`. An empty one counts as none
- * @throws SessileError SESSION_MISMATCH if the copies are not of one session; DUPLICATE_ID if two different
+ * @throws SessileError ERASURE_PENDING; SESSION_MISMATCH if the copies are not of one session; DUPLICATE_ID if two different
  *   entries have one id; SESSION_READ_ONLY for other versions of the format; EMPTY, NO_HEADER
  * @example
  * ```ts
@@ -55,7 +57,9 @@ export async function mergeSessions(
   base: SessionBytes | undefined,
   a: SessionBytes,
   b: SessionBytes,
+  options: ErasureOptions = {},
 ): Promise<MergedSession> {
+  const erasures = oneOfOption("erasures", options.erasures, ["report", "apply"]);
   let one = await readCopy("a", a);
   let two = await readCopy("b", b);
   const origin = base === undefined ? undefined : await readCopy("base", base);
@@ -63,6 +67,10 @@ export async function mergeSessions(
   let plan = planSync(one.index, two.index);
   const { inFirst, inSecond } = await missingErasures(one.index, two.index, plan.differing);
   if (inFirst.size + inSecond.size > 0) {
+    if (erasures === "report") {
+      const lost = [await entriesToErase(one.index, inFirst), await entriesToErase(two.index, inSecond)];
+      throw erasurePending(one.index.header?.id ?? "", lost.flat());
+    }
     [one, two] = [await withErased(one, inFirst), await withErased(two, inSecond)];
     plan = planSync(one.index, two.index);
   }

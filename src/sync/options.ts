@@ -28,6 +28,18 @@ export interface SyncOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a sync or a merge does with tombstones of entries whose texts the other copy has. */
+export interface ErasureOptions {
+  /**
+   * - `report`: the session stays as it is in both stores, with the error ERASURE_PENDING. Nothing is lost by
+   *   a tombstone that was forged or made by mistake, and no erased text comes back.
+   * - `apply`: the entries, and what derives from them, are erased in the other copy. Cannot be undone.
+   *
+   * @default "report"
+   */
+  readonly erasures?: "apply" | "report";
+}
+
 /** A session to be copied or synced. */
 export interface ChosenSession {
   readonly partition: string;
@@ -36,7 +48,7 @@ export interface ChosenSession {
 }
 
 /** Checks options. Throws a TypeError that names the argument. */
-export function checkOptions(options: SyncOptions): SyncOptions {
+export function checkOptions<T extends SyncOptions>(options: T): T {
   const { partitions, ids, filter, blobs } = options;
   for (const partition of partitions ?? []) if (partition !== "") nameArgument("partitions", partition);
   for (const id of ids ?? []) stringArgument("ids", id);

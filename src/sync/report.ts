@@ -2,6 +2,7 @@
 
 import type { BlobRef } from "../content/index.js";
 import type { SessileError } from "../errors/index.js";
+import type { Erasure } from "../session/index.js";
 import type { StateConflict } from "./closing.js";
 
 /** A session that was left as it is, and why. */
@@ -43,6 +44,14 @@ export interface DifferingEntry {
   readonly entryId: string;
 }
 
+/** An entry whose text one store has, and that the other one erased; see {@link ErasureOptions.erasures}. */
+export interface PendingErasure extends DifferingEntry {
+  /** The store that has the text: `a` is the first one. */
+  readonly store: "a" | "b";
+  /** The record of the erasure. */
+  readonly erased: Erasure;
+}
+
 /** A state that was changed in both stores by writers who did not know of each other. */
 export interface SyncConflict extends StateConflict {
   readonly partition: string;
@@ -56,6 +65,8 @@ export interface SyncReport extends CopyReport {
   readonly differing: readonly DifferingEntry[];
   /** Entries that were erased in one store, since the other has tombstones in their place. */
   readonly erased: readonly DifferingEntry[];
+  /** Entries that `erasures: "apply"` would erase, with those that derive from them. Their sessions were skipped. */
+  readonly pendingErasures: readonly PendingErasure[];
   /** States of which one change counts, and another one of equal right does not. All entries are kept. */
   readonly conflicts: readonly SyncConflict[];
   /** Ids of two different entries. Neither they nor entries below them were moved. */
@@ -85,6 +96,7 @@ export class Tally {
   readonly erased: DifferingEntry[] = [];
   readonly collisions: DifferingEntry[] = [];
   readonly conflicts: SyncConflict[] = [];
+  readonly pendingErasures: PendingErasure[] = [];
 
   copyReport(): CopyReport {
     const { sessions, changed, entries, bytes, tornBytes, skipped } = this;
@@ -93,7 +105,7 @@ export class Tally {
   }
 
   syncReport(): SyncReport {
-    const { differing, erased, conflicts, collisions, damaged } = this;
-    return { ...this.copyReport(), differing, erased, conflicts, collisions, damaged };
+    const { differing, erased, pendingErasures, conflicts, collisions, damaged } = this;
+    return { ...this.copyReport(), differing, erased, pendingErasures, conflicts, collisions, damaged };
   }
 }

@@ -1,14 +1,17 @@
 /** Copies and syncs of whole stores. */
 
 import { SessileError } from "../errors/index.js";
+import { oneOfOption } from "../internal/arguments.js";
 import type { SessionLog, SessionStore } from "../session/index.js";
 import { BlobCopies } from "./blob-copies.js";
 import { copyLog } from "./copy-log.js";
+import { erasurePending } from "./erasures.js";
 import { isReadFailure, reading } from "./log-lines.js";
 import {
   type ChosenSession,
   checkOptions,
   chosenSessions,
+  type ErasureOptions,
   partitionsOf,
   type SyncOptions,
 } from "./options.js";
@@ -61,7 +64,11 @@ export async function copySessions(
  * first.
  *
  * Idempotent, and safe while others write to either store. Deletions are not propagated: a deleted session or
- * entry comes back from the other store. An erased entry does not: it is erased in the other store too.
+ * entry comes back from the other store. An erased entry does not: with `erasures: "apply"` it is erased in
+ * the other store too, else its session is skipped and reported.
+ *
+ * Of a label, a field of session_info and the leaf, the change counts whose log held the others before it.
+ * Time decides between changes whose writers did not know each other alone; the report has them.
  *
  * @throws SessileError STORAGE_FAILED; TypeError for invalid options; the signal's reason
  * @example
@@ -74,15 +81,16 @@ export async function copySessions(
 export async function syncSessions(
   a: SessionStore,
   b: SessionStore,
-  options: SyncOptions = {},
+  options: SyncOptions & ErasureOptions = {},
 ): Promise<SyncReport> {
   const { signal, blobs } = checkOptions(options);
+  const erasures = oneOfOption("erasures", options.erasures, ["report", "apply"]);
   const tally = new Tally();
   for (const partition of await partitionsOf([a, b], options)) {
     const stores = blobs?.(partition);
     const toB = stores && new BlobCopies(stores.from, stores.to, tally, signal);
     const toA = stores && new BlobCopies(stores.to, stores.from, tally, signal);
-    const context = { a, b, toA, toB, tally, signal };
+    const context = { a, b, toA, toB, tally, signal, erasures };
     const sessions = new Map<string, ChosenSession>();
     for (const store of [a, b])
       for (const session of await chosenSessions(store, partition, options, tally))
@@ -112,11 +120,12 @@ interface BothStores {
   readonly toB: BlobCopies | undefined;
   readonly tally: Tally;
   readonly signal: AbortSignal | undefined;
+  readonly erasures: "apply" | "report";
 }
 
 /** Syncs a session that is in both stores; copies one that is in one of them. */
 async function syncSession(session: ChosenSession, context: BothStores): Promise<boolean> {
-  const { a, b, toA, toB, tally, signal } = context;
+  const { a, b, toA, toB, tally, signal, erasures } = context;
   return withLog(a, session, "write", (one) =>
     withLog(b, session, "write", async (two) => {
       if (one === undefined) {
@@ -124,9 +133,20 @@ async function syncSession(session: ChosenSession, context: BothStores): Promise
         return copyLog(two, session, { to: a.backend, blobs: toA, tally, signal });
       }
       if (two === undefined) return copyLog(one, session, { to: b.backend, blobs: toB, tally, signal });
-      const synced = await syncLogs({ log: one, blobs: toA }, { log: two, blobs: toB }, { tally, signal });
+      const synced = await syncLogs(
+        { log: one, blobs: toA },
+        { log: two, blobs: toB },
+        { tally, signal, erasures },
+      );
       const { partition, id } = session;
       const named = (entryId: string) => ({ partition, id, entryId });
+      const { inFirst, inSecond } = synced.pending;
+      for (const [store, entries] of [
+        ["a", inFirst],
+        ["b", inSecond],
+      ] as const)
+        for (const entry of entries) tally.pendingErasures.push({ partition, id, ...entry, store });
+      if (inFirst.length + inSecond.length > 0) throw erasurePending(id, [...inFirst, ...inSecond]);
       for (const entryId of synced.collisions) tally.collisions.push(named(entryId));
       for (const entryId of synced.differing) tally.differing.push(named(entryId));
       for (const conflict of synced.conflicts) tally.conflicts.push({ partition, id, ...conflict });

@@ -13,7 +13,7 @@ import {
 } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
 import type { StateConflict } from "./closing.js";
-import { erasedLines, missingErasures } from "./erasures.js";
+import { type ErasedEntry, entriesToErase, erasedLines, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine } from "./indexed-log.js";
 import { planSync } from "./plan.js";
 import type { Tally } from "./report.js";
@@ -29,6 +29,7 @@ export interface SyncSide {
 export interface SyncContext {
   readonly tally: Tally;
   readonly signal: AbortSignal | undefined;
+  readonly erasures: "apply" | "report";
 }
 
 /** Conflicts with other writers before a session is given up for this run. */
@@ -45,7 +46,7 @@ interface SideLog extends SyncSide {
 /**
  * Appends to each log the entries that it lacks, until both have all that either had at the start. A conflict
  * with another writer leads to a new plan. An interrupted sync leaves whole trees; the next one completes it.
- * Entries that one log has as tombstones are erased in the other first.
+ * Entries that one log has as tombstones are erased in the other first, if the caller wants that.
  *
  * @returns ids of collisions, of differing and of erased entries, conflicts, and whether lines were written
  * @throws SessileError SESSION_MISMATCH, SESSION_READ_ONLY; CONCURRENT_WRITER if conflicts do not end
@@ -59,11 +60,13 @@ export async function syncLogs(
   readonly differing: readonly string[];
   readonly erased: readonly string[];
   readonly conflicts: readonly StateConflict[];
+  /** Entries that each log would lose. If there are any, nothing was written. */
+  readonly pending: { readonly inFirst: readonly ErasedEntry[]; readonly inSecond: readonly ErasedEntry[] };
   readonly hasWritten: boolean;
 }> {
   const one = { ...first, index: new IndexedLog(first.log) };
   const two = { ...second, index: new IndexedLog(second.log) };
-  const { signal, tally } = context;
+  const { signal, tally, erasures } = context;
   const { bytes } = tally;
   const erased = new Set<string>();
   for (let attempt = 1; ; attempt++) {
@@ -74,6 +77,14 @@ export async function syncLogs(
     const { toSecond, toFirst, collisions } = plan;
     const missing = await missingErasures(one.index, two.index, plan.differing);
     const { inFirst, inSecond, differing } = missing;
+    const isPending = erasures === "report" && inFirst.size + inSecond.size > 0;
+    if (isPending) {
+      const pending = {
+        inFirst: await entriesToErase(one.index, inFirst),
+        inSecond: await entriesToErase(two.index, inSecond),
+      };
+      return { collisions: [], differing: [], erased: [], conflicts: [], pending, hasWritten: false };
+    }
     try {
       const hasErased = [await eraseIn(one, inFirst), await eraseIn(two, inSecond)].includes(true);
       for (const id of [...inFirst.keys(), ...inSecond.keys()]) if (hasErased) erased.add(id);
@@ -93,6 +104,7 @@ export async function syncLogs(
         differing: differing.map(([row]) => one.index.rows.id(row)),
         erased: [...erased],
         conflicts,
+        pending: { inFirst: [], inSecond: [] },
         hasWritten: tally.bytes > bytes || erased.size > 0,
       };
     } catch (error) {

@@ -15,6 +15,7 @@ import { bytesOf, memoryStore, put, viewOf } from "./stores.js";
 let clock = Date.UTC(2026, 0, 1);
 const now = () => clock++;
 const reason = "a request";
+const apply = { erasures: "apply" } as const;
 
 /** Two stores with a session whose first and third messages have the canary, and its title. */
 async function twoStores(): Promise<{ a: SessionStore; b: SessionStore; inA: Session; inB: Session }> {
@@ -26,7 +27,7 @@ async function twoStores(): Promise<{ a: SessionStore; b: SessionStore; inA: Ses
     { type: "message", message: userMessage(`third ${canary}`), id: "e0000003" },
   ]);
   await inA.updateInfo({ title: canary });
-  await syncSessions(a, b);
+  await syncSessions(a, b, apply);
   return { a, b, inA, inB: await b.open("s", { mode: "write" }) };
 }
 
@@ -38,14 +39,18 @@ describe("a sync with tombstones", () => {
     async (where) => {
       const stores = await twoStores();
       await eraseEntries(stores[where], "s", ["e0000001", "e0000003"], { reason });
-      const report = await syncSessions(stores.a, stores.b);
+      const report = await syncSessions(stores.a, stores.b, apply);
       expect(report.erased.map(({ entryId }) => entryId)).toEqual(
         expect.arrayContaining(["e0000001", "e0000003"]),
       );
       expect(report).toMatchObject({ differing: [], collisions: [], changed: 1 });
       for (const store of [stores.a, stores.b]) expect(await textOf(store)).not.toContain(canary);
       expect(viewOf(await bytesOf(stores.a, "s"))).toEqual(viewOf(await bytesOf(stores.b, "s")));
-      expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+      expect(await syncSessions(stores.a, stores.b, apply)).toMatchObject({
+        erased: [],
+        differing: [],
+        changed: 0,
+      });
     },
   );
 
@@ -69,9 +74,9 @@ describe("a sync with tombstones", () => {
         },
       });
     };
-    await expect(syncSessions(a, b)).rejects.toBe(failures[0]);
+    await expect(syncSessions(a, b, apply)).rejects.toBe(failures[0]);
     expect(erasures).toBe(1);
-    const report = await syncSessions(a, b);
+    const report = await syncSessions(a, b, apply);
     expect(report).toMatchObject({ changed: 1, erased: [{ entryId: "e0000002" }], differing: [] });
     expect(erasures).toBe(3);
   });
@@ -84,7 +89,7 @@ describe("a sync with tombstones", () => {
     ]);
     await inB.updateInfo({ title: `${canary} again` });
     await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
-    await syncSessions(a, b);
+    await syncSessions(a, b, apply);
     for (const store of [a, b]) {
       expect(await textOf(store)).not.toContain(canary);
       const session = parseSession(await bytesOf(store, "s"));
@@ -98,7 +103,7 @@ describe("a sync with tombstones", () => {
     const { a, b, inA } = await twoStores();
     const share = { url: "https://share.example/s" };
     await inA.append([{ type: "session_info", title: canary, share, id: "e0000009" }]);
-    await syncSessions(a, b);
+    await syncSessions(a, b, apply);
     return { a, b };
   }
 
@@ -108,12 +113,16 @@ describe("a sync with tombstones", () => {
   test.each(["a", "b"] as const)("erases names alone if the first message went, from %s", async (where) => {
     const stores = await sharedStores();
     await eraseEntries(stores[where], "s", ["e0000001"], { reason });
-    await syncSessions(stores.a, stores.b);
+    await syncSessions(stores.a, stores.b, apply);
     const info = await linesOf(stores.a, "e0000009");
     expect(info).toEqual([expect.stringMatching(/"share":\{"url".*"erased":/)]);
     expect(await linesOf(stores.b, "e0000009")).toEqual(info);
     for (const store of [stores.a, stores.b]) expect((await store.open("s")).info).toHaveProperty("share");
-    expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+    expect(await syncSessions(stores.a, stores.b, apply)).toMatchObject({
+      erased: [],
+      differing: [],
+      changed: 0,
+    });
   });
 
   test.each(["a", "b"] as const)("erases all of an entry that %s erased as a whole", async (where) => {
@@ -121,18 +130,18 @@ describe("a sync with tombstones", () => {
     const other = where === "a" ? stores.b : stores.a;
     await eraseEntries(other, "s", ["e0000001"], { reason });
     await eraseEntries(stores[where], "s", ["e0000001", "e0000009"], { reason: "all of it" });
-    await syncSessions(stores.a, stores.b);
+    await syncSessions(stores.a, stores.b, apply);
     const info = await linesOf(stores.a, "e0000009");
     expect(info).toEqual([expect.not.stringContaining("share")]);
     expect(await linesOf(stores.b, "e0000009")).toEqual(info);
-    expect(await syncSessions(stores.a, stores.b)).toMatchObject({ erased: [], changed: 0 });
+    expect(await syncSessions(stores.a, stores.b, apply)).toMatchObject({ erased: [], changed: 0 });
   });
 
   test("erases an entry that only says that it was erased", async () => {
     const [a, b] = [memoryStore(now), memoryStore(now)];
     const session = await a.create({ cwd: "/p", id: "s" });
     await session.append([{ type: "message", message: userMessage(canary), id: "e0000001" }]);
-    await syncSessions(a, b);
+    await syncSessions(a, b, apply);
     const erased = { at: "2026-01-01T00:00:00.000Z", reason: "" };
     const line = JSON.parse((await linesOf(a, "e0000001"))[0] ?? "");
     const said = JSON.stringify({ ...line, erased });
@@ -140,7 +149,7 @@ describe("a sync with tombstones", () => {
     const c = memoryStore(now);
     await put(c, "s", `${header}\n${said}\n`);
     await eraseEntries(b, "s", ["e0000001"], { reason });
-    await syncSessions(c, b);
+    await syncSessions(c, b, apply);
     expect(await textOf(c)).not.toContain(canary);
   });
 
@@ -148,7 +157,7 @@ describe("a sync with tombstones", () => {
     const { a, b } = await twoStores();
     await eraseEntries(a, "s", ["e0000001"], { reason: "one" });
     await eraseEntries(b, "s", ["e0000001"], { reason: "other" });
-    expect(await syncSessions(a, b)).toMatchObject({ erased: [], differing: [], changed: 0 });
+    expect(await syncSessions(a, b, apply)).toMatchObject({ erased: [], differing: [], changed: 0 });
   });
 
   test.each(["first", "second"])(
@@ -163,7 +172,8 @@ describe("a sync with tombstones", () => {
       };
       const other = sessionStore({ ...backend, open }, { now });
       await (await other.open("s", { mode: "write" })).appendMessage(userMessage("more"));
-      const report = place === "first" ? await syncSessions(a, other) : await syncSessions(other, a);
+      const report =
+        place === "first" ? await syncSessions(a, other, apply) : await syncSessions(other, a, apply);
       expect(report).toMatchObject({ erased: [], differing: [] });
       expect(await textOf(a)).toContain("more");
       expect(await textOf(a)).not.toContain(canary);
@@ -192,7 +202,7 @@ describe("a merge with tombstones", () => {
     const [kept] = await inB.append([{ type: "message", message: userMessage("written meanwhile") }]);
     await eraseEntries(a, "s", ["e0000001", "e0000003"], { reason });
     const copies = [await bytesOf(a, "s"), await bytesOf(b, "s")] as const;
-    const merged = await mergeSessions(base, ...copies);
+    const merged = await mergeSessions(base, ...copies, apply);
     const text = Buffer.from(merged.bytes).toString();
     expect(text).not.toContain(canary);
     expect(parseSession(merged.bytes).entries).toContainEqual(kept);
@@ -200,12 +210,103 @@ describe("a merge with tombstones", () => {
     expect(parseSession(merged.bytes).diagnostics).toEqual([]);
     const [one, two] = copies;
     for (const other of [
-      await mergeSessions(undefined, one, two),
-      await mergeSessions(base, two, one),
-      await mergeSessions(one, two, merged.bytes),
+      await mergeSessions(undefined, one, two, apply),
+      await mergeSessions(base, two, one, apply),
+      await mergeSessions(one, two, merged.bytes, apply),
     ]) {
       expect(Buffer.from(other.bytes).toString()).not.toContain(canary);
       expect(parseSession(other.bytes).entries).toContainEqual(kept);
     }
+  });
+});
+
+describe("a tombstone that nobody confirmed", () => {
+  /** A line of a store by another one with the same id, as another program may write it. */
+  async function forge(store: SessionStore, id: string): Promise<void> {
+    const lines = (await textOf(store)).split("\n").map((line) => {
+      if (!line.includes(`"id":"${id}"`)) return line;
+      const { crc: _crc, ...entry } = JSON.parse(line);
+      const message = { role: "user", content: "[erased]", timestamp: entry.message.timestamp };
+      const erased = { at: "2026-01-01T00:00:00.000Z", reason: "forged" };
+      return JSON.stringify({ ...entry, message, erased });
+    });
+    await store.delete("s");
+    await put(store, "s", lines.join("\n"));
+  }
+
+  test.each(["a", "b"] as const)(
+    "in %s loses nothing, brings nothing back, and is reported",
+    async (where) => {
+      const stores = await twoStores();
+      const { a, b } = stores;
+      await forge(stores[where], "e0000001");
+      const other = where === "a" ? b : a;
+      const session = await other.open("s", { mode: "write" });
+      await session.append([
+        { type: "context_edit", id: "e0000007", targetId: "e0000001", replacement: { content: canary } },
+      ]);
+      await session.close();
+      const before = [await textOf(a), await textOf(b)];
+      for (const options of [undefined, { erasures: "report" }] as const) {
+        const report = await syncSessions(a, b, options);
+        expect(report).toMatchObject({ changed: 0, entries: 0, erased: [], differing: [] });
+        expect(report.skipped).toMatchObject([{ id: "s", error: { code: "ERASURE_PENDING" } }]);
+        const store = where === "a" ? "b" : "a";
+        const found = report.pendingErasures.map(({ entryId }) => entryId);
+        expect(found).toEqual(expect.arrayContaining(["e0000001", "e0000007"]));
+        expect(report.pendingErasures).toContainEqual({
+          ...{ partition: "", id: "s", entryId: "e0000001", store },
+          erased: { at: "2026-01-01T00:00:00.000Z", reason: "forged" },
+        });
+        expect([await textOf(a), await textOf(b)]).toEqual(before);
+      }
+    },
+  );
+
+  test("holds back its session alone; what is reported is what an applied one erases", async () => {
+    const { a, b } = await twoStores();
+    const other = await a.create({ cwd: "/p", id: "other" });
+    await other.appendMessage(userMessage("kept"));
+    await other.close();
+    await eraseEntries(a, "s", ["e0000001"], { reason });
+    const reported = await syncSessions(a, b);
+    expect(reported).toMatchObject({ changed: 1, skipped: [{ id: "s" }] });
+    const old = parseSession(await bytesOf(b, "s")).entries;
+    const applied = await syncSessions(a, b, { ids: ["s"], erasures: "apply" });
+    expect(applied).toMatchObject({ changed: 1, skipped: [], pendingErasures: [] });
+    const now = parseSession(await bytesOf(b, "s")).entries;
+    const changed = old.filter(
+      ({ id }, at) => JSON.stringify(now[at]) !== JSON.stringify(old[at]) && id !== "",
+    );
+    expect(reported.pendingErasures.map(({ entryId }) => entryId).sort()).toEqual(
+      changed.map(({ id }) => id).sort(),
+    );
+    expect(await syncSessions(a, b)).toMatchObject({ changed: 0, skipped: [], pendingErasures: [] });
+  });
+
+  test("refuses a merge, and other words are refused", async () => {
+    const { a, b } = await twoStores();
+    await forge(a, "e0000003");
+    const copies = [await bytesOf(a, "s"), await bytesOf(b, "s")] as const;
+    await expect(mergeSessions(undefined, ...copies)).rejects.toMatchObject({
+      code: "ERASURE_PENDING",
+      details: { id: "s", entryIds: expect.arrayContaining(["e0000003"]) },
+    });
+    const { bytes } = await mergeSessions(undefined, ...copies, { erasures: "apply" });
+    expect(parseSession(bytes).entries.find(({ id }) => id === "e0000003")).toHaveProperty("erased");
+    await expect(syncSessions(a, b, { erasures: "none" as never })).rejects.toThrow(TypeError);
+  });
+
+  test("keeps what its entry knew of the log", async () => {
+    const { inA, a } = await twoStores();
+    inA.branch("e0000001");
+    const { id, prior } = await inA.appendMessage(userMessage("beside"));
+    expect(prior).toEqual(expect.any(String));
+    await eraseEntries(a, "s", [id], { reason });
+    expect(parseSession(await bytesOf(a, "s")).entries.at(-1)).toMatchObject({
+      id,
+      prior,
+      erased: { reason },
+    });
   });
 });

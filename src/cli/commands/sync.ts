@@ -5,11 +5,29 @@ import { dirname, join, resolve } from "node:path";
 import { fileBlobStore } from "../../blobs/node/index.js";
 import { SessileError } from "../../errors/index.js";
 import { fileSessionStore } from "../../session/node/index.js";
-import { copySessions, mergeSessions, type SyncReport, syncSessions } from "../../sync/index.js";
-import { type CommandBody, requiredOption, textOption } from "../command.js";
+import {
+  copySessions,
+  type ErasureOptions,
+  mergeSessions,
+  type SyncReport,
+  syncSessions,
+} from "../../sync/index.js";
+import { type CommandBody, type Parsed, requiredOption, textOption, UsageError } from "../command.js";
 import { replaceFile, writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
 import { readRegular } from "../regular-file.js";
+
+const erasuresOption = {
+  name: "erasures",
+  value: "apply|report",
+  description: "Erase what the other copy erased, or only report it. Default: report.",
+} as const;
+
+function erasuresOf(parsed: Parsed): ErasureOptions {
+  const erasures = textOption(parsed, "erasures") ?? "report";
+  if (erasures === "apply" || erasures === "report") return { erasures };
+  throw new UsageError(`--erasures: expected apply or report, got ${JSON.stringify(erasures)}`);
+}
 
 export const merge: CommandBody = {
   description: [
@@ -27,6 +45,7 @@ export const merge: CommandBody = {
     { name: "base", value: "FILE", description: "The common ancestor, which tells edited lines." },
     { name: "output", short: "o", value: "FILE", description: "The result." },
     { name: "force", description: "Replace the result if it exists." },
+    erasuresOption,
   ],
   examples: [{ line: "sessile merge laptop.jsonl server.jsonl -o both.jsonl", does: "one file with both" }],
   async run(parsed, { out, cwd, signal }) {
@@ -36,16 +55,19 @@ export const merge: CommandBody = {
     const [a = "", b = ""] = parsed.positionals;
     const origin = base === undefined ? undefined : await read(base);
     const copies = [await read(a), await read(b)] as const;
-    const { bytes, added, differing } = await mergeSessions(origin, ...copies);
+    const merged = await mergeSessions(origin, ...copies, erasuresOf(parsed));
+    const { bytes, added, differing, conflicts: states } = merged;
     const conflicts = conflictsOf(differing, origin, copies);
     await (parsed.options.force === true ? replaceFile : writeNewFile)(to, bytes, signal);
-    if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing, conflicts });
+    if (out.json) await out.value({ file: to, bytes: bytes.length, added, differing, conflicts, states });
     else {
       await out.line(`${out.clean(to)}: ${added.a} entries of A alone, ${added.b} of B alone`);
       for (const id of differing) {
         const word = conflicts.includes(id) ? out.style("red", "conflict") : out.style("yellow", "edited");
         await out.line(`${word} ${out.clean(id)}`);
       }
+      for (const state of states)
+        await out.line(`${out.style("yellow", "both changed")} ${out.clean(JSON.stringify(state))}`);
     }
     return conflicts.length === 0 ? 0 : 1;
   },
@@ -96,7 +118,7 @@ export const sync: CommandBody = {
     { name: "A", kind: "directory", description: "A store of sessions." },
     { name: "B", kind: "directory", description: "Another one." },
   ],
-  options: [{ name: "one-way", description: "Only from A to B, byte for byte." }],
+  options: [{ name: "one-way", description: "Only from A to B, byte for byte." }, erasuresOption],
   examples: [{ line: "sessile sync .sessile/sessions /backup/sessions --one-way", does: "a backup" }],
   async run(parsed, { out, cwd, signal }) {
     const [a = "", b = ""] = parsed.positionals.map((dir) => resolve(cwd, dir));
@@ -109,8 +131,16 @@ export const sync: CommandBody = {
     const options = { signal, ...(hasBlobs ? { blobs: () => blobs } : {}) };
     const [from, to] = [fileSessionStore({ dir: a }), fileSessionStore({ dir: b })];
     const isOneWay = parsed.options["one-way"] === true;
-    const report = isOneWay ? await copySessions(from, to, options) : await syncSessions(from, to, options);
-    const { differing = [], collisions = [] } = report as Partial<SyncReport>;
+    const report = isOneWay
+      ? await copySessions(from, to, options)
+      : await syncSessions(from, to, { ...options, ...erasuresOf(parsed) });
+    const {
+      differing = [],
+      collisions = [],
+      conflicts = [],
+      pendingErasures = [],
+      erased = [],
+    } = report as Partial<SyncReport>;
     const { sessions, changed, entries, bytes, blobs: moved, skipped } = report;
     if (out.json) {
       const causes = skipped.map(({ error, ...session }) => ({ ...session, code: error.code }));
@@ -123,6 +153,12 @@ export const sync: CommandBody = {
         await out.line(
           `${out.style("yellow", "skipped")} ${out.clean(`${id ?? location ?? ""}: ${error.message}`)}`,
         );
+      for (const entry of pendingErasures)
+        await out.line(`${out.style("yellow", "to erase")} ${out.clean(JSON.stringify(entry))}`);
+      for (const entry of erased)
+        await out.line(`${out.style("yellow", "erased")} ${out.clean(JSON.stringify(entry))}`);
+      for (const entry of conflicts)
+        await out.line(`${out.style("yellow", "both changed")} ${out.clean(JSON.stringify(entry))}`);
       for (const entry of [...differing, ...collisions])
         await out.line(`${out.style("yellow", "differs")} ${out.clean(JSON.stringify(entry))}`);
     }
