@@ -7,6 +7,8 @@ const faults = "test/faults/**/*.test.ts";
 const installed = "**/node_modules/**";
 /** Tests of adapters with the frameworks themselves, which test/adapters installs. */
 const frameworks = "test/adapters/frameworks/*.test.ts";
+/** Tests of the package itself: its documents, layers, exports and examples. */
+const packaged = "test/package/*.test.ts";
 /** Other agents' programs, which are installed on demand: npm run interop. */
 const interop = "test/interop/agents/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
@@ -58,7 +60,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [installed, slow, faults, frameworks, interop, ...system, ...harnesses],
+          exclude: [installed, slow, faults, frameworks, interop, packaged, ...system, ...harnesses],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -67,6 +69,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "system", include: system, exclude: [slow], isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: "package", include: [packaged], isolate: false },
       },
       {
         extends: true,

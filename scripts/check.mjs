@@ -21,7 +21,7 @@ const steps = [
     needs: "Claude Agent SDK, without its program",
   },
   { name: "lint and format", command: ["biome", "ci", "--colors=off", "--error-on-warnings", "."] },
-  { name: "layers", command: ["vitest", "run", "--project", "unit", "test/package/layers.test.ts"] },
+  { name: "layers", command: ["vitest", "run", "--project", "package", "test/package/layers.test.ts"] },
   { name: "unused code and dependencies", command: ["knip"] },
   { name: "publint", command: ["publint", "--strict"], needs: "build" },
   {

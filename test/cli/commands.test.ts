@@ -5,7 +5,6 @@ import {
   readdirSync,
   readFileSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +13,7 @@ import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands/index.js";
 import { headline, messageLine, messageLines } from "../../src/cli/entry-text.js";
+import { fileClock } from "../support/file-clock.js";
 import { type CallOptions, call } from "./call.js";
 import { packedCalls } from "./packed-calls.js";
 import { type Sample, sample } from "./sample.js";
@@ -51,14 +51,13 @@ describe("ls", () => {
   });
 
   it("filters by agent, project, age and number", async () => {
-    const count = async (...words: string[]) => (await run(["ls", "--json", ...words])).json.length;
+    // Ages are of files, by the clock of their system.
+    const now = fileClock();
+    const count = async (...words: string[]) => (await run(["ls", "--json", ...words], { now })).json.length;
     expect(await count("--agent", "sessile")).toBe(1);
     expect(await count("--agent", "codex")).toBe(0);
     expect(await count("--cwd", ".")).toBe(1);
     expect(await count("--cwd", "elsewhere")).toBe(0);
-    // Ages are by the clock of this process, which need not be that of the file system.
-    const now = Date.now() / 1000;
-    utimesSync(made.path, now, now);
     expect(await count("--since", "1d")).toBe(1);
     expect(await count("--since", "2099-01-01")).toBe(0);
     expect((await run(["ls", "--since", "2099-01-01"])).stderr).toBe("no sessions\n");
@@ -325,6 +324,7 @@ describe("blobs", () => {
       (path) => path.endsWith(name) || path.endsWith(name.slice(2)),
     );
     expect(existsSync(join(own.dir, ".sessile", file ?? "none"))).toBe(true);
+    chmodSync(join(own.dir, ".sessile", file ?? ""), 0o600);
     writeFileSync(join(own.dir, ".sessile", file ?? ""), "rotten");
     expect(await inOwn("verify", "--json")).toMatchObject({ code: 1, json: [{ rotten: [own.ref] }] });
     expect((await inOwn("verify", "--json")).json[0]).toMatchObject({ missing: [own.ref] });

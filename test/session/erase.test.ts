@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
 import { type BlobMark, collectGarbage, memoryBlobStore } from "sessile/blobs";
@@ -914,6 +914,7 @@ describe("files", () => {
       await session.append([say(`see ${ref}`, "e0000001"), say(`see ${other}`)]);
       const damage = async (each: typeof ref) => {
         const path = (await blobs.locate(each)) as string;
+        chmodSync(path, 0o600);
         writeFileSync(path, `${readFileSync(path, "utf8").slice(0, -1)}!`);
         await expect(blobs.get(each)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
       };
