@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { SessionEntry, UnknownEntry } from "sessile/session";
+import { eraseEntries, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands/index.js";
@@ -629,5 +629,40 @@ describe("every command that reads", () => {
     ];
     for (const words of reads) await call(words, { cwd: own.dir });
     expect(files()).toEqual(before);
+  });
+
+  it("lists what the other store erased, and erases it if asked, as a merge does", async () => {
+    using own = await sample();
+    const inOwn = (...words: string[]) => call(words, { cwd: own.dir });
+    const both = [".sessile/sessions", "copy/sessions"];
+    await inOwn("sync", ...both, "--one-way");
+    const [{ path }] = (await inOwn("ls", "copy/sessions", "--json")).json;
+    const store = fileSessionStore({ dir: join(own.dir, "copy/sessions") });
+    const entryId = readFileSync(path, "utf8")
+      .split("\n")
+      .map((line) => line.includes("Done: NOTES.md") && JSON.parse(line).id)
+      .find((id) => typeof id === "string") as string;
+    const [{ id }] = (await inOwn("ls", "copy/sessions", "--json")).json;
+    await eraseEntries(store, id, [entryId], { reason: "a request" });
+    const held = await inOwn("sync", ...both, "--json");
+    expect([held.code, held.json[0].skipped[0].code]).toEqual([1, "ERASURE_PENDING"]);
+    expect(held.json[0].pendingErasures).toContainEqual(
+      expect.objectContaining({
+        id,
+        entryId,
+        store: "a",
+        erased: expect.objectContaining({ reason: "a request" }),
+      }),
+    );
+    expect((await inOwn("sync", ...both)).stdout).toContain(`to erase {`);
+    const merge = ["merge", own.path, path, "-o", "both.jsonl", "--force"];
+    expect((await inOwn(...merge)).code).toBe(3);
+    expect((await inOwn(...merge, "--erasures", "apply")).code).toBe(0);
+    expect(readFileSync(join(own.dir, "both.jsonl"), "utf8")).not.toContain("Done: NOTES.md");
+    expect(readFileSync(own.path, "utf8")).toContain("Done: NOTES.md");
+    expect((await inOwn("sync", ...both, "--erasures", "maybe")).code).toBe(2);
+    const applied = await inOwn("sync", ...both, "--erasures", "apply");
+    expect([applied.code, applied.stdout.includes("erased {")]).toEqual([0, true]);
+    expect(readFileSync(own.path, "utf8")).not.toContain("Done: NOTES.md");
   });
 });
