@@ -1,5 +1,11 @@
 /** Decides for each attachment of a request whether its bytes, its descriptor or nothing is sent, and why. */
-import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
+import type {
+  Context,
+  ReplayDecision,
+  ReplayPolicy,
+  Resource,
+  StoredResource,
+} from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { currentTurnStart, type Occurrence, occurrencesIn } from "./occurrences.js";
 import type { AttachmentReason } from "./placeholder-text.js";
@@ -14,6 +20,11 @@ export interface DecideAttachmentsOptions {
   readonly replay?: ReplayPolicy | undefined;
   /** Default allows all. */
   readonly boundary?: LeakageBoundary | undefined;
+  /**
+   * Whether the target takes a resource of an item although its type is unknown: a model's own medium goes
+   * back as it came. Default none.
+   */
+  readonly takesUnknown?: ((resource: StoredResource, item: number) => boolean) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -68,10 +79,11 @@ type Decided = Pick<DecidedAttachment, "decision" | "reason">;
 async function decide(
   occurrence: Occurrence,
   target: string,
-  { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
+  { replay = replayCurrentTurn, boundary, takesUnknown }: DecideAttachmentsOptions,
 ): Promise<Decided> {
   const { resource, place, observation } = occurrence;
-  const decided = isSendable(resource)
+  const isTaken = resource.kind !== "link" && takesUnknown?.(resource, place.item) === true;
+  const decided = isTaken || isSendable(resource)
     ? byPolicy(replay(resource, place), occurrence)
     : describedOnly(occurrence, replay);
   const { decision: wanted } = decided;

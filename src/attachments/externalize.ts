@@ -1,13 +1,13 @@
-/** Moves inline images of messages and entries to the blob store, as resources. */
+/** Moves inline images, and media in providers' blocks, from messages and entries to the blob store. */
 
 import {
+  type AssistantMessage,
   describeResource,
-  type ImageBlock,
   type Message,
-  type Resource,
-  type TextBlock,
-  type UserMessage,
+  type OpaqueBlock,
+  type StoredResource,
 } from "../content/index.js";
+import { opaqueMedia, withReferences } from "../content/internal.js";
 import { SessileError } from "../errors/index.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
@@ -30,15 +30,15 @@ export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "new
 export interface ExternalizerReport {
   /** Entries that `rewrite` was called with. */
   readonly entries: number;
-  /** Images of these entries that were moved into the store. */
+  /** Images and other media of these entries that were moved into the store. */
   readonly images: number;
   /** UTF-8 bytes of all entries as JSON, before. */
   readonly bytesBefore: number;
   /** UTF-8 bytes of all entries as JSON, after. */
   readonly bytesAfter: number;
   /**
-   * Images that stay inline: their data is not base64, they are too large for the store, or messages of the
-   * role cannot have images.
+   * Images and other media that stay inline: their data is not base64, they are too large for the store, or
+   * messages of the role cannot have images.
    */
   readonly kept: readonly {
     readonly entryId: string;
@@ -48,18 +48,19 @@ export interface ExternalizerReport {
   }[];
 }
 
-/** Moves inline images out of the entries of a session while it is copied. */
+/** Moves inline media out of the entries of a session while it is copied. */
 export interface ImageExternalizer {
-  /** Returns the entry with its images as resources; the same object if it has no inline image. */
+  /** Returns the entry with its media as resources; the same object if none is inline. */
   readonly rewrite: <E extends { readonly type: string; readonly id: string }>(entry: E) => Promise<E>;
   readonly report: ExternalizerReport;
 }
 
 /**
  * Moves inline base64 images into a blob store while a session is copied: those of messages, of custom
- * messages, of edits of either, and of updated parts. The decoded bytes are stored unchanged, under the media
- * type sniffed from them; bytes of another type become a file. Each image is durable before the entry that
- * names it is written. Idempotent.
+ * messages, of edits of either, and of updated parts. Media that a model made, in a provider's own block,
+ * become resources of that block. The decoded bytes are stored unchanged, under the media type sniffed from
+ * them; bytes of another type become a file. Each is durable before the entry that names it is written.
+ * Idempotent.
  *
  * @throws the error of the store, except BLOB_TOO_LARGE
  * @example
@@ -87,23 +88,25 @@ export function imageExternalizer(options: ExternalizeOptions): ImageExternalize
   };
 }
 
-/** An image that stays in its message, and why. */
+/** A medium that stays in its message, and why. */
 interface KeptImage {
   /** Index among the message's blocks. */
   readonly block: number;
   readonly error: SessileError<"INVALID_MESSAGE"> | SessileError<"BLOB_TOO_LARGE">;
 }
 
-/** An entry without the images that were moved to the store. */
+/** An entry without the media that were moved to the store. */
 export interface ExternalizedEntry<E> {
-  /** The same object if no image was moved. */
+  /** The same object if nothing was moved. */
   readonly entry: E;
-  /** How many images were moved. */
+  /** How many were moved. */
   readonly images: number;
   readonly kept: readonly KeptImage[];
 }
 
-/** Moves the inline images of one entry or draft, as {@link imageExternalizer} does. */
+type Block = AssistantMessage["content"][number];
+
+/** Moves the inline media of one entry or draft, as {@link imageExternalizer} does. */
 export async function externalizeEntry<E extends { readonly type: string }>(
   entry: E,
   options: ExternalizeOptions,
@@ -113,36 +116,53 @@ export async function externalizeEntry<E extends { readonly type: string }>(
   assertBlobs(options?.blobs);
   let images = 0;
   const kept: KeptImage[] = [];
-  const content: (TextBlock | ImageBlock)[] = [];
+  const content: Block[] = [];
   for (const [index, block] of blocksOf(holder.message).entries()) {
-    if (block?.type !== "image") {
-      content.push(block);
-      continue;
-    }
-    try {
-      const bytes = canHaveImages(holder.message) ? decoded(block.data) : undefined;
-      if (bytes === undefined) throw notMovable(index);
-      const resource = await storeImage(bytes, block.mimeType, options);
-      images++;
-      content.push({ type: "text", text: describeResource(resource), resource });
-    } catch (error) {
-      if (!SessileError.is(error, "INVALID_MESSAGE") && !SessileError.is(error, "BLOB_TOO_LARGE")) {
-        throw error;
+    const store = async (data: unknown, mediaType: string): Promise<StoredResource | undefined> => {
+      try {
+        const bytes = canHaveImages(holder.message) ? decoded(data) : undefined;
+        if (bytes === undefined) throw notMovable(index);
+        const resource = await storeMedium(bytes, mediaType, options);
+        images++;
+        return resource;
+      } catch (error) {
+        if (!SessileError.is(error, "INVALID_MESSAGE") && !SessileError.is(error, "BLOB_TOO_LARGE")) {
+          throw error;
+        }
+        kept.push({ block: index, error });
+        return undefined;
       }
-      kept.push({ block: index, error });
-      content.push(block);
-    }
+    };
+    if (block?.type === "image") {
+      const resource = await store(block.data, block.mimeType);
+      content.push(
+        resource === undefined ? block : { type: "text", text: describeResource(resource), resource },
+      );
+    } else content.push(block?.type === "opaque" ? await withoutMedia(block, store) : block);
   }
   if (images === 0) return { entry, images, kept };
   return { entry: holder.with({ ...holder.message, content } as Message) as E, images, kept };
 }
 
+/** The block with references to its media. */
+async function withoutMedia(
+  block: OpaqueBlock,
+  store: (data: unknown, mediaType: string) => Promise<StoredResource | undefined>,
+): Promise<OpaqueBlock> {
+  const found: (StoredResource | undefined)[] = [];
+  for (const { base64, declared = "" } of opaqueMedia(block.data)) found.push(await store(base64, declared));
+  const stored = found.filter((resource) => resource !== undefined);
+  if (stored.length === 0) return block;
+  const data = withReferences(block.data, (at) => found[at]?.resourceId);
+  return { ...block, data, resources: [...(block.resources ?? []), ...stored] };
+}
+
 /** Bytes that are not an image become a file, so that nothing is lost. */
-async function storeImage(
+async function storeMedium(
   bytes: Uint8Array,
   mediaType: string,
   { blobs, maxBytes = defaultMaxBytes, newId, signal, source = "import" }: ExternalizeOptions,
-): Promise<Resource> {
+): Promise<StoredResource> {
   signal?.throwIfAborted();
   checkSize(bytes.length, maxBytes);
   const declared = declaredFrom({ mediaType });
@@ -164,11 +184,11 @@ function notMovable(block: number): SessileError<"INVALID_MESSAGE"> {
 }
 
 function canHaveImages({ role }: Message): boolean {
-  return role === "user" || role === "toolResult" || role === "custom";
+  return role === "user" || role === "assistant" || role === "toolResult" || role === "custom";
 }
 
 /** The blocks of a message. A foreign log may have anything for content, and images in any message. */
-function blocksOf(message: Message): readonly (TextBlock | ImageBlock)[] {
+function blocksOf(message: Message): readonly Block[] {
   return "content" in message && Array.isArray(message.content) ? message.content : [];
 }
 
@@ -199,8 +219,8 @@ function holderOfBlocks(
   put: (content: readonly unknown[]) => unknown,
 ): MessageHolder {
   return {
-    message: { role: "user", content: content as UserMessage["content"], timestamp: 0 },
-    with: (message) => put((message as UserMessage).content as readonly unknown[]),
+    message: { role: "assistant", content, timestamp: 0 } as unknown as AssistantMessage,
+    with: (message) => put((message as AssistantMessage).content),
   };
 }
 

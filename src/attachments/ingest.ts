@@ -38,7 +38,7 @@ export interface IngestOptions {
   /** Known facts about the request, such as how many images it already has. */
   readonly situation?: LimitSituation | undefined;
   /** The resource's `source`. Default `upload`. */
-  readonly source?: "upload" | "tool" | "import" | undefined;
+  readonly source?: "upload" | "tool" | "model" | "import" | undefined;
   /** Behaviour if bytes that claim to be an image are not one. Default `refuse`. */
   readonly mismatch?: MismatchPolicy | undefined;
   /**

@@ -3,17 +3,17 @@
  */
 import type { BlobStore } from "../blobs/index.js";
 import {
+  type AssistantMessage,
   type BlobRef,
   type Context,
   type ContextMessage,
   describeResource,
-  type ImageBlock,
   isResource,
   type Resource,
-  resourceOf,
   type StoredResource,
   type TextBlock,
 } from "../content/index.js";
+import { opaqueMedia, resourcesOf } from "../content/internal.js";
 import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
@@ -32,8 +32,7 @@ export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[
   const blocks: ResourceBlock[] = [];
   let at = 0;
   for (const block of message.content) {
-    const resource = resourceOf(block);
-    if (resource !== undefined) blocks.push({ resource, block: at });
+    for (const resource of resourcesOf(block)) blocks.push({ resource, block: at });
     at++;
   }
   return blocks;
@@ -208,24 +207,24 @@ function resourcesOfEntry(
     readonly details?: unknown;
   };
   const edit = changes.find(({ type }) => type === "context_edit");
-  if (edit !== undefined) return resourcesOf(edit.replacement);
+  if (edit !== undefined) return resourcesOfMessage(edit.replacement);
   if (entry.type === "branch_summary") {
     return [...recordedResources(details).values()].flatMap(({ resource }) => resource ?? []);
   }
-  if (entry.type === "custom_message") return resourcesOf({ content });
+  if (entry.type === "custom_message") return resourcesOfMessage({ content });
   if (entry.type !== "message") return [];
   const replaced = new Set<unknown>();
   const parts: unknown[] = [];
   for (const change of changes) {
     if (change.type === "message_update")
-      return [...resourcesOf({ content: parts }), ...resourcesOf(change.message, replaced)];
+      return [...resourcesOfMessage({ content: parts }), ...resourcesOfMessage(change.message, replaced)];
     if (!replaced.has(change.index)) parts.push(change.part);
     replaced.add(change.index);
   }
-  return [...resourcesOf({ content: parts }), ...resourcesOf(message, replaced)];
+  return [...resourcesOfMessage({ content: parts }), ...resourcesOfMessage(message, replaced)];
 }
 
-function resourcesOf(message: unknown, replaced: ReadonlySet<unknown> = new Set()): readonly Resource[] {
+function resourcesOfMessage(message: unknown, replaced: ReadonlySet<unknown> = new Set()): readonly Resource[] {
   if (!isRecord(message) || !Array.isArray(message.content)) return [];
   const blocks = resourceBlocks(message as unknown as ContextMessage);
   return blocks.flatMap(({ resource, block }) => (replaced.has(block) ? [] : [resource]));
@@ -254,11 +253,11 @@ export function grantResources(
     if (!("content" in message)) return message;
     const { details: _, ...shown } = message as typeof message & { readonly details?: unknown };
     if (typeof message.content === "string") return shown as ContextMessage;
-    const content = (message.content as readonly (TextBlock | ImageBlock)[]).map((block) => {
-      const isOpen =
-        block.type === "text" && (block.resource === undefined || ids.has(block.resource.resourceId));
-      const isAttachment = block.type === "image" || block.type === "text";
-      return isOpen || !isAttachment ? block : withheld;
+    const content = (message.content as AssistantMessage["content"]).map((block) => {
+      const isInline =
+        block.type === "image" || (block.type === "opaque" && opaqueMedia(block.data).length > 0);
+      const isOpen = resourcesOf(block).every(({ resourceId }) => ids.has(resourceId));
+      return isOpen && !isInline ? block : withheld;
     });
     return { ...shown, content } as ContextMessage;
   });

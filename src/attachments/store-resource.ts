@@ -100,7 +100,7 @@ export async function storeResource(
   resourceId: string,
   options: {
     readonly blobs: Pick<BlobStore, "put">;
-    readonly source?: "upload" | "tool" | "import" | undefined;
+    readonly source?: "upload" | "tool" | "model" | "import" | undefined;
     readonly signal?: AbortSignal | undefined;
   },
 ): Promise<StoredResource> {

@@ -1,6 +1,6 @@
 /** Messages and their blocks, and functions that make them. */
 import { describe } from "../internal/arguments.js";
-import { describeResource, type Resource } from "./resource.js";
+import { describeResource, type Resource, type StoredResource } from "./resource.js";
 
 /** Text. With `resource` the block is an attachment, and the text is its descriptor. */
 export interface TextBlock {
@@ -45,11 +45,13 @@ export interface ToolCall {
   readonly thoughtSignature?: string;
 }
 
-/** A block of a type that this version does not know, kept unchanged. */
+/** A block of a type that this version does not know, such as a provider's own, kept unchanged. */
 export interface OpaqueBlock {
   readonly type: "opaque";
-  /** The unchanged block. */
+  /** The block, unchanged but for its media: `{ $resource: id }` replaces the base64 of each. */
   readonly data: unknown;
+  /** The media of the block, such as an image that the model made. On append a session stores them. */
+  readonly resources?: readonly StoredResource[];
 }
 
 /** Tokens of one provider call, and their cost in the provider's currency; `cost` is absent if unknown. */
@@ -103,7 +105,7 @@ export interface UserMessage {
 /** A model's answer. */
 export interface AssistantMessage {
   readonly role: "assistant";
-  readonly content: readonly (TextBlock | ThinkingBlock | ToolCall | OpaqueBlock)[];
+  readonly content: readonly (TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock)[];
   readonly provider: string;
   /**
    * The requested model, to which reasoning is sent back. If the writer does not know it, the model that

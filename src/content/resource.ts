@@ -13,7 +13,7 @@ interface ResourceBase {
   /** A name for people, such as a file's base name. Untrusted text. */
   readonly name?: string;
   /** How the resource came into the session. Other writers have values of their own. */
-  readonly source: "upload" | "tool" | "link" | "import" | (string & Record<never, never>);
+  readonly source: "upload" | "tool" | "model" | "link" | "import" | (string & Record<never, never>);
   /** The sender's claims. Recorded, never trusted. */
   readonly declared?: { readonly mediaType?: string; readonly size?: number };
 }
@@ -71,9 +71,12 @@ export function describeResource(resource: Resource): string {
   return `[${title}, ${safeName(resource.mediaType)}, ${byteCount(resource.size)}, ${id}]`;
 }
 
-/** The descriptor of an inline image, which has neither a name nor an id. */
-export function describeImage(image: Pick<StoredResource, "mediaType" | "size">): string {
-  return `[image, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
+/** The descriptor of an inline image or file, which has neither a name nor an id. */
+export function describeImage({
+  kind = "image",
+  ...image
+}: Pick<StoredResource, "mediaType" | "size"> & Partial<Pick<StoredResource, "kind">>): string {
+  return `[${kind}, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
 }
 
 /** Whether a value is a well-formed resource descriptor. Does not look for its blob. */

@@ -26,7 +26,7 @@ import {
 const described = {
   resourceId: matching<string>(/^res_[0-9a-f]{16}$/),
   name: optional(string),
-  source: stringOf<"upload" | "tool" | "link" | "import" | (string & Record<never, never>)>(),
+  source: stringOf<"upload" | "tool" | "model" | "link" | "import" | (string & Record<never, never>)>(),
   declared: optional(object({ mediaType: optional(string), size: optional(number) })),
 };
 
@@ -85,7 +85,11 @@ const toolCall = object({
   thoughtSignature: optional(string),
 });
 
-const opaqueBlock = object({ type: oneOf("opaque"), data: anything });
+const opaqueBlock = object({
+  type: oneOf("opaque"),
+  data: anything,
+  resources: optional(array(storedResource)),
+});
 
 /** A block of any message. */
 export const blockShape = variants(
@@ -114,7 +118,7 @@ const userMessage = object({
 
 const assistantMessage = object({
   role: oneOf("assistant"),
-  content: array(variants("type", [textBlock, thinkingBlock, toolCall, opaqueBlock], "a block")),
+  content: array(variants("type", [textBlock, imageBlock, thinkingBlock, toolCall, opaqueBlock], "a block")),
   provider: string,
   model: string,
   responseModel: optional(string),

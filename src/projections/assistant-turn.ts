@@ -1,6 +1,7 @@
 /** Converts assistant messages: reasoning, signatures and opaque blocks for their own model only. */
 
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
+import { referencesIn, resourcesOf } from "../content/internal.js";
 import { describe, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { BlockReader } from "./block-reader.js";
@@ -28,10 +29,7 @@ export function assistantParts(
   options: SelectOptions,
 ): readonly PendingAssistantPart[] {
   const said = new AssistantReader(replyOriginOf(message, options), reader, options);
-  const parts = message.content.flatMap((block, index) => {
-    const part = said.part(block, { ...origin, block: index });
-    return part === undefined ? [] : [part];
-  });
+  const parts = message.content.flatMap((block, index) => said.parts(block, { ...origin, block: index }));
   dropTrailingReasoning(parts, options);
   trimLastText(parts, options);
   return parts;
@@ -68,23 +66,32 @@ class AssistantReader {
     this.#options = options;
   }
 
-  part(block: AssistantMessage["content"][number], origin: Origin): PendingAssistantPart | undefined {
+  parts(block: AssistantMessage["content"][number], origin: Origin): readonly PendingAssistantPart[] {
+    if (block.type === "opaque") return this.#opaque(block, origin);
+    const part = this.#part(block, origin);
+    return part === undefined ? [] : [part];
+  }
+
+  #part(
+    block: Exclude<AssistantMessage["content"][number], OpaqueBlock>,
+    origin: Origin,
+  ): PendingAssistantPart | undefined {
     switch (block.type) {
       case "text":
         return this.#text(block, origin);
+      case "image":
+        return this.#reader.attachment(origin, "assistant");
       case "thinking":
         return this.#reasoning(block, origin);
       case "toolCall":
         return this.#call(block, origin);
-      case "opaque":
-        return this.#opaque(block, origin);
       default:
         return unreachable(block);
     }
   }
 
   #text({ text, resource, textSignature }: TextBlock, origin: Origin): PendingAssistantPart | undefined {
-    if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
+    if (resource !== undefined) return this.#reader.attachment(origin, "assistant");
     const signed = this.#signed(textSignature, origin);
     if (!isBlank(text)) return { type: "text", text: this.#reader.clean(text, origin), ...signed, origin };
     if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
@@ -105,7 +112,29 @@ class AssistantReader {
     return undefined;
   }
 
-  #opaque({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {
+  /** A block of the target's own model, or descriptors of its media. */
+  #opaque(block: OpaqueBlock, origin: Origin): readonly PendingAssistantPart[] {
+    const resources = resourcesOf(block);
+    const attachments = (place: "own" | "assistant", required = false) =>
+      resources.map(({ resourceId }) => this.#reader.attachment(origin, place, { resourceId, required }));
+    const own = this.#ownBlock(block, origin);
+    if (own === undefined) return attachments("assistant");
+    const { data } = own;
+    const wanted = referencesIn(data);
+    if (wanted.size === 0) return [own, ...attachments("assistant")];
+    const known = new Set(resources.map(({ resourceId }) => resourceId));
+    const isWhole = [...wanted].every((id) => known.has(id));
+    const way = isWhole ? (this.#options.rules.opaqueMedia?.(data) ?? "always") : "never";
+    if (way !== "never")
+      return [{ type: "opaqueMedia", data, attachments: attachments("own", way === "always"), origin }];
+    const reason = isWhole
+      ? "the target takes no such medium of its own model back"
+      : "a provider's own block whose medium was removed";
+    this.#drop(origin, "opaque", isWhole ? "target" : "history", reason);
+    return attachments("assistant");
+  }
+
+  #ownBlock({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {
     if (this.#replyOrigin !== "own") {
       this.#drop(
         origin,
@@ -213,7 +242,7 @@ function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: Select
  * this one. Also before attachments, because they may leave no text.
  */
 function trimLastText(parts: PendingAssistantPart[], { rules, losses }: SelectOptions): void {
-  const at = parts.findLastIndex(({ type }) => type !== "attachment");
+  const at = parts.findLastIndex(({ type }) => type !== "attachment" && type !== "opaqueMedia");
   const last = parts[at];
   if (rules.trimsAssistant !== true || last?.type !== "text") return;
   const text = withoutSpaceAtEnd(last.text);

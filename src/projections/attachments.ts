@@ -1,8 +1,14 @@
 /** Decides each attachment of a context, then loads those that are sent. */
 
 import { replayCurrentTurn } from "../attachments/index.js";
-import { attachmentText, decideAttachments, inlineAsResources } from "../attachments/internal.js";
-import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
+import {
+  attachmentText,
+  decideAttachments,
+  type InlineContext,
+  inlineAsResources,
+} from "../attachments/internal.js";
+import type { AssistantMessage, Context, ContextMessage, ReplayPolicy } from "../content/index.js";
+import { resourcesOf } from "../content/internal.js";
 import {
   type AttachmentState,
   canDeliver,
@@ -24,32 +30,42 @@ type Placed = Pick<Context, "items" | "views" | "observations">;
 
 /**
  * Decides each attachment of a context, loads those that the request sends and the target accepts, and sets
- * the text of each occurrence. Sends inline images unless the caller's policy decides otherwise: no view
- * could bring them back.
+ * the text of each occurrence. Sends inline images, and media that the provider requires back, unless the
+ * caller's policy decides otherwise: no view could bring the first back.
  */
 export async function resolveAttachments(
-  context: Placed,
+  { context, images: ownImages }: InlineContext,
   drafts: readonly PendingAttachment[],
   attaching: ProjectionContext,
 ): Promise<ResolvedAttachments> {
-  const { target, replay, boundary, references, signal } = attaching;
+  const { target, replay, boundary, signal } = attaching;
   if (drafts.length === 0 && context.views.length === 0) return { states: [], unplacedViews: [] };
-  const byPlace = new Map(drafts.map((draft) => [placeKey(draft.origin.item, draft.origin.block), draft]));
-  const named = replay !== undefined || boundary !== undefined || references !== undefined;
-  const { context: all, images } = inlineAsResources(withoutUnsent(context, byPlace), named);
-  const policy: ReplayPolicy = (resource, place) =>
-    replay === undefined && images.has(resource.resourceId)
-      ? "full"
-      : (replay ?? replayCurrentTurn)(resource, place);
+  const byPlace = new Map(drafts.map((draft) => [placeOf(draft), draft]));
+  const own = new Map<string, boolean>();
+  for (const { place, origin, resourceId = "", required = false } of drafts)
+    if (place === "own") own.set(placeKey(origin.item, resourceId), required);
+  const { context: all, images: others } = inlineAsResources(
+    withoutUnsent(context, byPlace),
+    needsDigests(attaching),
+    "others",
+  );
+  const images = new Map([...ownImages, ...others]);
+  const policy: ReplayPolicy = (resource, place) => {
+    const { resourceId } = resource;
+    const isRequired = images.has(resourceId) || own.get(placeKey(place.item, resourceId)) === true;
+    return replay === undefined && isRequired ? "full" : (replay ?? replayCurrentTurn)(resource, place);
+  };
   const { attachments, unplacedViews } = await decideAttachments(all, {
     target: target.name,
     replay: policy,
     boundary,
+    takesUnknown: ({ resourceId }, item) => own.has(placeKey(item, resourceId)),
     signal,
   });
   const works = attachments.flatMap((decided): AttachmentState[] => {
-    const draft = byPlace.get(placeKey(decided.item, decided.block));
-    const inline = images.get(decided.resource.resourceId);
+    const { item, block, resource } = decided;
+    const draft = byPlace.get(placeKey(item, block, resource.resourceId)) ?? byPlace.get(placeKey(item, block));
+    const inline = images.get(resource.resourceId);
     return draft === undefined ? [] : [{ draft, decided, inline, reason: decided.reason }];
   });
   for (const work of works) setText(work, attaching);
@@ -57,8 +73,21 @@ export async function resolveAttachments(
   return { states: works, unplacedViews };
 }
 
-function placeKey(item: number, block: number | undefined): string {
-  return `${item} ${block}`;
+/** Whether digests of inline images are asked for. */
+export function needsDigests({
+  replay,
+  boundary,
+  references,
+}: Pick<ProjectionContext, "replay" | "boundary" | "references">): boolean {
+  return replay !== undefined || boundary !== undefined || references !== undefined;
+}
+
+function placeKey(...place: readonly (number | string | undefined)[]): string {
+  return place.join(" ");
+}
+
+function placeOf({ origin: { item, block }, resourceId }: PendingAttachment): string {
+  return resourceId === undefined ? placeKey(item, block) : placeKey(item, block, resourceId);
 }
 
 /**
@@ -71,7 +100,10 @@ function withoutUnsent(context: Placed, sent: ReadonlyMap<string, unknown>): Pla
     const { message } = entry;
     if (!("content" in message) || typeof message.content === "string") return entry;
     const blocks: readonly Block[] = message.content;
-    const isUnsent = (block: Block, at: number) => isAttachment(block) && !sent.has(placeKey(item, at));
+    const isUnsent = (block: Block, at: number) =>
+      block.type === "opaque"
+        ? resourcesOf(block).some(({ resourceId }) => !sent.has(placeKey(item, at, resourceId)))
+        : isAttachment(block) && !sent.has(placeKey(item, at));
     if (!blocks.some(isUnsent)) return entry;
     changed = true;
     const content = blocks.map((block, at) => (isUnsent(block, at) ? { type: "text", text: "" } : block));
@@ -80,10 +112,10 @@ function withoutUnsent(context: Placed, sent: ReadonlyMap<string, unknown>): Pla
   return changed ? { ...context, items } : context;
 }
 
-type Block = { readonly type: string; readonly resource?: unknown };
+type Block = AssistantMessage["content"][number];
 
-function isAttachment({ type, resource }: Block): boolean {
-  return type === "image" || (type === "text" && resource !== undefined);
+function isAttachment(block: Block): boolean {
+  return block.type === "image" || (block.type === "text" && block.resource !== undefined);
 }
 
 /** Whether a view would show a resource: the target accepts it in or after a tool result. */

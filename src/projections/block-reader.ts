@@ -35,8 +35,12 @@ export class BlockReader {
   }
 
   /** Adds a pending attachment. */
-  attachment(origin: Origin, place: AttachmentPlace): PendingAttachment {
-    return { type: "attachment", place, origin, text: "" };
+  attachment(
+    origin: Origin,
+    place: AttachmentPlace,
+    of: Pick<PendingAttachment, "resourceId" | "required"> = {},
+  ): PendingAttachment {
+    return { type: "attachment", place, origin, ...of, text: "" };
   }
 
   /** Returns a text part, or none for blank text. */

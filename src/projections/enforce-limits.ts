@@ -286,7 +286,10 @@ export function limitItem(
   { draft: { media, origin, place }, asText }: AttachmentState,
   accepts: TargetMedia | undefined,
 ): LimitItem {
-  if (asText === true) return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
+  // The provider made it, and takes its format although a profile has no such document.
+  const isOwnFile = place === "own" && media?.kind === "document" && media.mediaType !== "application/pdf";
+  if (asText === true || isOwnFile)
+    return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
   const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
   const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
   const animated = media?.type === "media" ? media.animated : undefined;

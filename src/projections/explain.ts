@@ -1,11 +1,13 @@
 /** Explains a provider's refusal: finds the part, the entry and the attachment that it names. */
 
 import type { Context } from "../content/index.js";
+import { resourcesOf } from "../content/internal.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
 import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.js";
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
 import type { NeutralRequest, Part } from "./request.js";
+import { mediaIn } from "./select-messages.js";
 import type { Target } from "./target.js";
 import { type Attached, isAttached, isNewer, partAt, partWithId, traceRequest } from "./trace.js";
 
@@ -134,8 +136,9 @@ function sizeOf(part: Attached): number {
 }
 
 function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
-  return turns.flatMap((turn) => {
-    const shown = turn.role === "user" ? [...turn.results.flatMap(({ parts }) => parts), ...turn.parts] : [];
+  return turns.flatMap((turn): readonly Attached[] => {
+    if (turn.role === "assistant") return mediaIn(turn);
+    const shown = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
     return shown.filter((part): part is Attached => part.type !== "text");
   });
 }
@@ -172,7 +175,7 @@ function placesOf(
   return items.flatMap(({ entryId, message }) => {
     if (!("content" in message) || typeof message.content === "string") return [];
     return [...message.content.entries()].flatMap(([index, one]) =>
-      one.type === "text" && one.resource?.resourceId === resourceId ? [{ entryId, block: index }] : [],
+      resourcesOf(one).some((resource) => resource.resourceId === resourceId) ? [{ entryId, block: index }] : [],
     );
   });
 }

@@ -4,6 +4,7 @@ import { encodeUtf8 } from "../internal/bytes.js";
 import { type AttachmentState, descriptor } from "./attachment-state.js";
 import type { LossList } from "./losses.js";
 import { acceptsMedia } from "./media-part.js";
+import { opaqueWithMedia } from "./opaque-part.js";
 import { emptyText, noOutputText, nothingShownText } from "./placeholders.js";
 import type {
   AssistantPart,
@@ -12,6 +13,7 @@ import type {
   PairedResult,
   PendingAssistantPart,
   PendingAttachment,
+  PendingOpaque,
   PendingTurn,
   PendingUserPart,
   ResultPart,
@@ -39,9 +41,13 @@ export function finalizeRequest(
   losses: LossList,
 ): NeutralRequest {
   const finalizer = new RequestFinalizer(states, target, losses);
+  // Media of the model's messages that a view of this turn shows: the turn after them is the user's.
+  let shown: UserPart[] = [];
   const finalTurns = turns.map((turn): Turn => {
-    if (turn.role === "assistant") return { role: "assistant", parts: finalizer.assistantParts(turn.parts) };
-    const moved: UserPart[] = [];
+    if (turn.role === "assistant")
+      return { role: "assistant", parts: finalizer.assistantParts(turn.parts, shown) };
+    const moved = shown;
+    shown = [];
     const results = turn.results.map((result) => finalizer.resultPart(result, moved));
     const own = finalizer.userParts(turn.parts);
     return { role: "user", results, parts: moved.length === 0 ? own : [...moved, ...own] };
@@ -90,11 +96,14 @@ class RequestFinalizer {
     this.#losses = losses;
   }
 
-  assistantParts(parts: readonly PendingAssistantPart[]): readonly AssistantPart[] {
-    if (!parts.some(isAttachment)) return parts as readonly AssistantPart[];
-    return eachMessage(parts, (part): readonly AssistantPart[] =>
-      isAttachment(part) ? textParts(part) : [part],
-    );
+  assistantParts(parts: readonly PendingAssistantPart[], moved: UserPart[]): readonly AssistantPart[] {
+    if (!parts.some((part) => isAttachment(part) || part.type === "opaqueMedia"))
+      return parts as readonly AssistantPart[];
+    return eachMessage(parts, (part): readonly AssistantPart[] => {
+      if (part.type === "opaqueMedia") return ownBlock(part);
+      if (!isAttachment(part)) return [part];
+      return part.media === undefined ? textParts(part) : this.#moved(part, "this message", moved);
+    });
   }
 
   userParts(parts: readonly PendingUserPart[]): readonly UserPart[] {
@@ -114,20 +123,38 @@ class RequestFinalizer {
   }
 
   #inResult(draft: PendingAttachment, moved: UserPart[]): readonly UserPart[] {
-    const { media, origin } = draft;
+    const { media } = draft;
     if (media === undefined) return textParts(draft);
     if (acceptsMedia(this.#target.accepts?.toolResult ?? [], media.mediaType))
       return [...textParts(draft), media];
+    return this.#moved(draft, "the results", moved);
+  }
+
+  /** The text in place of media that the target takes only in the user's message that follows. */
+  #moved(draft: PendingAttachment, after: "the results" | "this message", moved: UserPart[]): [TextPart] {
+    const { media, origin } = draft;
     const state = this.#states.get(draft);
     const name = state === undefined ? draft.text : descriptor(state);
-    const text = `${name} (shown after the results)`;
-    const reason = "the target takes no such thing in a tool's result";
-    const resourceId = media.resource?.resourceId;
+    const text = `${name} (shown after ${after})`;
+    const where = after === "the results" ? "a tool's result" : "a message of the model";
+    const reason = `the target takes no such thing in ${where}`;
+    const resourceId = media?.resource?.resourceId;
     const known = resourceId === undefined ? {} : { resourceId };
     this.#losses.add(origin, { code: "moved", by: "target", ...known, reason, instead: text });
-    moved.push({ type: "text", text: name, origin }, media);
+    moved.push({ type: "text", text: name, origin });
+    if (media !== undefined) moved.push(media);
     return [{ type: "text", text, origin }];
   }
+}
+
+/** A block of the target's own model, or the texts of its media if one of them is not sent. */
+function ownBlock(block: PendingOpaque): readonly AssistantPart[] {
+  const part = opaqueWithMedia(block);
+  if (part !== undefined) return [part];
+  return block.attachments.flatMap((draft) => {
+    delete draft.media;
+    return textParts(draft).map((text) => ({ ...text, replaces: "opaque" as const }));
+  });
 }
 
 function isAttachment(part: PendingUserPart | PendingAssistantPart): part is PendingAttachment {
@@ -183,6 +210,8 @@ function* textsOf(system: readonly PendingUserPart[], turns: readonly PendingTur
 
 function textOf(part: PendingUserPart | PendingAssistantPart): string {
   switch (part.type) {
+    case "opaqueMedia":
+      return (JSON.stringify(part.data) ?? "") + part.attachments.map(({ text }) => text).join("");
     case "text":
     case "attachment":
       return part.text + ("signature" in part ? part.signature : "");

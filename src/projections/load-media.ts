@@ -44,7 +44,9 @@ export async function loadMedia(
   for (const work of wanted) {
     const { resourceId } = work.decided.resource;
     const carrier = carriers.get(resourceId);
-    if (carrier !== undefined) {
+    const isOwn = work.draft.place === "own";
+    // A block of the target's own model goes back whole, also if the request has its bytes already.
+    if (carrier !== undefined && !isOwn) {
       work.carrier = carrier;
       work.reason = "sentAlready";
       work.draft.text = `${descriptor(work)} (shown elsewhere in this request)`;
@@ -75,6 +77,7 @@ async function loadOne(
     const because = attaching.blobs === undefined ? "`project` got no `blobs` to read them from" : undefined;
     return rejectAttachment(work, "missing", "its bytes are no longer stored", losses, because);
   }
+  if (work.draft.place === "own") return setMedia(work, payload, ownFacts(payload, resource), attaching);
   const facts = identifyMedia(payload, resource.mediaType);
   if (typeof facts === "string") return rejectAttachment(work, "invalid", facts, losses);
   const way = deliveryFor(facts.mediaType, work, attaching);
@@ -95,6 +98,13 @@ async function loadOne(
   if (because !== undefined) rejectAttachment(work, "unsupported", unsupported(work), losses, because);
 }
 
+/** What a model made goes back as it came, also if its format is unknown or damaged. */
+function ownFacts(bytes: Uint8Array, { kind, mediaType }: StoredResource): MediaFacts {
+  const facts = identifyMedia(bytes, mediaType);
+  if (typeof facts !== "string") return facts;
+  return { kind: kind === "image" ? "image" : "document", mediaType };
+}
+
 /**
  * The output types for a converted image: PNG and JPEG if the target accepts them, otherwise its own types.
  */
@@ -113,7 +123,7 @@ function showText(work: AttachmentState, bytes: Uint8Array, { target, losses }: 
 }
 
 function unsupported({ decided, draft }: AttachmentState): string {
-  if (draft.place === "textOnly") return "nothing but text can be shown here";
+  if (draft.place === "textOnly" || draft.place === "assistant") return "nothing but text can be shown here";
   const { mediaType } = decided.resource as StoredResource;
   return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
 }
@@ -135,6 +145,7 @@ export async function knownReferences(
   if (references === undefined || kinds.length === 0) return found;
   const { provider, account } = target.model;
   for (const work of works) {
+    if (work.draft.place === "own") continue;
     const { blob, mediaType } = work.decided.resource as StoredResource;
     const way = deliveryFor(mediaType, work, attaching);
     if (way !== "native" && way !== "moved") continue;
@@ -212,6 +223,7 @@ export async function setResized(
   attaching: ProjectionContext,
 ): Promise<string | undefined> {
   const { target, resize, losses, signal } = attaching;
+  if (work.draft.place === "own") return "the model's own medium goes back as it came";
   if (resize === undefined) return "nobody can resize it";
   signal?.throwIfAborted();
   const { bytes, mediaType, width, height } = image;

@@ -1,13 +1,13 @@
 /** The projection of a context to a request: the stages in order. */
 
 import { resourcesIn } from "../attachments/index.js";
-import { dropRefusedNotes } from "../attachments/internal.js";
+import { dropRefusedNotes, type InlineContext, inlineAsResources } from "../attachments/internal.js";
 import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
 import { type AttachmentReport, reportOf } from "./attachment-state.js";
-import { resolveAttachments } from "./attachments.js";
+import { needsDigests, resolveAttachments } from "./attachments.js";
 import { breakpointParts } from "./cache-breakpoints.js";
 import { enforceLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
@@ -16,7 +16,14 @@ import { type Loss, LossList } from "./losses.js";
 import { Base64Placeholders, type Outline, outlineOf, withBase64Placeholders } from "./media-part.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
-import type { NeutralRequest, Part, PendingAttachment, PendingTurn, PendingUserPart } from "./request.js";
+import type {
+  NeutralRequest,
+  Part,
+  PendingAssistantPart,
+  PendingAttachment,
+  PendingTurn,
+  PendingUserPart,
+} from "./request.js";
 import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
 import type { RenderTools, Target } from "./target.js";
 import { type ProjectionUsage, requestUsage } from "./usage.js";
@@ -49,16 +56,22 @@ export async function project<V>(
   const { model, rules = {} } = target;
   const losses = new LossList();
   const { items, refused } = await permittedItems(context.items, target, options);
-  const selected = selectMessages(items, { model, rules, losses });
-  const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
+  const isLatest = rules.history === "latest";
+  const shown = { ...context, items };
+  // A target that keeps its own history gets no message of a model.
+  const inlined: InlineContext = isLatest
+    ? { context: shown, images: new Map() }
+    : inlineAsResources(shown, needsDigests(options), "assistant");
+  const selected = selectMessages(inlined.context.items, { model, rules, losses });
+  const { system, messages } = isLatest ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { ...options, now: options.now ?? Date.now, target, losses };
   const { states, unplacedViews } = await resolveAttachments(
-    context,
+    inlined,
     attachmentsIn(system, turns),
     attaching,
   );
-  noteUnplaced(context, unplacedViews, losses, rules.history === "latest");
+  noteUnplaced(context, unplacedViews, losses, isLatest);
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await enforceLimits(states, bytes, attaching);
   options.signal?.throwIfAborted();
@@ -189,8 +202,9 @@ function attachmentsIn(
   turns: readonly PendingTurn[],
 ): readonly PendingAttachment[] {
   const found: PendingAttachment[] = [];
-  const add = (part: { readonly type: string }) => {
-    if (part.type === "attachment") found.push(part as PendingAttachment);
+  const add = (part: PendingUserPart | PendingAssistantPart) => {
+    if (part.type === "attachment") found.push(part);
+    else if (part.type === "opaqueMedia") for (const inner of part.attachments) found.push(inner);
   };
   system.forEach(add);
   for (const turn of turns) {

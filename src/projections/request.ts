@@ -18,6 +18,8 @@ export interface TextPart {
   readonly text: string;
   /** The signature of the target's own model; only on its own text. */
   readonly signature?: string;
+  /** Whether the text describes the media of a block of the target's own model that is not sent back. */
+  readonly replaces?: "opaque";
   /** The link that the text describes, for targets that can represent links. */
   readonly link?: LinkResource;
   readonly origin: Origin;
@@ -98,7 +100,10 @@ export interface CallPart {
 /** A block that only the target's own provider understands, unchanged. */
 export interface OpaquePart {
   readonly type: "opaque";
+  /** The block with the base64 of its media. */
   readonly data: unknown;
+  /** The media in the block, such as an image that the model made. */
+  readonly media?: readonly MediaPart[];
   readonly origin: Origin;
 }
 
@@ -144,14 +149,21 @@ export interface NeutralRequest {
 /** Any part of a request. */
 export type Part = UserPart | AssistantPart | ResultPart;
 
-/** The position of an attachment, which determines the media that a target accepts. */
-export type AttachmentPlace = "user" | "toolResult" | "textOnly";
+/**
+ * The position of an attachment, which determines the media that a target accepts. `assistant`: in a message
+ * of a model. `own`: in a block of the target's own model, which goes back as it came.
+ */
+export type AttachmentPlace = "user" | "toolResult" | "assistant" | "own" | "textOnly";
 
 /** An attachment under decision: text, followed by media if it is sent. */
 export interface PendingAttachment {
   readonly type: "attachment";
   readonly place: AttachmentPlace;
   readonly origin: Origin;
+  /** Of a block with several resources, the id of the one that is meant. */
+  readonly resourceId?: string;
+  /** Whether the provider requires the bytes in every turn. */
+  readonly required?: boolean;
   /** Text before the media, or in its place; empty for none. */
   text: string;
   /** The link that the text describes, if the boundary allows it. */
@@ -159,11 +171,21 @@ export interface PendingAttachment {
   media?: MediaPart | ReferencePart;
 }
 
+/** A block with media of the target's own model, before these attachments are final. */
+export interface PendingOpaque {
+  readonly type: "opaqueMedia";
+  /** The block with references in place of its media. */
+  readonly data: unknown;
+  /** One for each of its resources. */
+  readonly attachments: readonly PendingAttachment[];
+  readonly origin: Origin;
+}
+
 /** A part of a user turn, before attachments are final. */
 export type PendingUserPart = TextPart | PendingAttachment;
 
 /** A part of an assistant turn, before attachments are final. */
-export type PendingAssistantPart = AssistantPart | PendingAttachment;
+export type PendingAssistantPart = AssistantPart | PendingAttachment | PendingOpaque;
 
 /** A user message. */
 export interface PendingUserMessage {

@@ -123,7 +123,8 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
 
 /** The bytes that a turn shows, those of its results first. */
 export function mediaIn(turn: Turn): readonly MediaPart[] {
-  if (turn.role === "assistant") return [];
+  if (turn.role === "assistant")
+    return turn.parts.flatMap((part) => (part.type === "opaque" ? (part.media ?? []) : []));
   const userParts = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
   return userParts.filter((part): part is MediaPart => part.type === "media");
 }

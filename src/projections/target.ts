@@ -95,6 +95,12 @@ export interface TargetRules {
   readonly history?: "latest";
   /** Whether the target's own opaque blocks and signed reasoning are sent back. @default true */
   readonly takesReasoning?: boolean;
+  /**
+   * How an own opaque block with media is sent back, such as an image that the model made: `always`, since the
+   * provider requires its history; `replayed`, as the replay policy decides; `never`. A descriptor replaces a
+   * block that is not sent. @default "always"
+   */
+  readonly opaqueMedia?: (data: unknown) => "always" | "replayed" | "never";
 }
 
 /** The format of call ids. */

@@ -1,6 +1,7 @@
 /** Estimates the cost of a request in tokens and bytes. */
 
 import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js";
+import { outlineOfOpaque } from "./opaque-part.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
 
@@ -43,7 +44,8 @@ export function requestUsage({ system, turns }: NeutralRequest, target: Target<u
         text += estimateTextTokens(part.name) + estimateTextTokens(JSON.stringify(part.arguments) ?? "");
         return;
       case "opaque":
-        text += estimateTextTokens(JSON.stringify(part.data) ?? "");
+        text += estimateTextTokens(JSON.stringify(outlineOfOpaque(part)) ?? "");
+        part.media?.forEach(add);
         return;
       case "result":
         part.parts.forEach(add);

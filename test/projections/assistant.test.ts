@@ -23,7 +23,7 @@ function said(content: readonly (string | Block)[], more: object = {}, rules: Ta
   return { parts: parts.map(brief), losses: losses.map(({ code, by, block }) => `${code} ${by} ${block}`) };
 }
 
-function brief(part: AssistantPart | { readonly type: "attachment" }): string {
+function brief(part: AssistantPart | { readonly type: "attachment" | "opaqueMedia" }): string {
   switch (part.type) {
     case "text":
     case "reasoning":

@@ -55,7 +55,11 @@ async function attached(
 ) {
   const losses = new LossList();
   const options = attaching({ losses, blobs: storeOf(picture), ...more });
-  const { states, unplacedViews } = await resolveAttachments(context, draftsOf(context, dropped), options);
+  const { states, unplacedViews } = await resolveAttachments(
+    { context, images: new Map() },
+    draftsOf(context, dropped),
+    options,
+  );
   return {
     sent: states.map(reportOf).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
     texts: states.map(({ draft }) => draft.text),

@@ -266,6 +266,8 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
         const extra = isOwn ? extraFields(block.textSignature) : {};
         return [{ type: "text", text: block.text, ...extra }];
       }
+      case "image":
+        return [{ type: "text", text: `[image, ${block.mimeType}]`.toWellFormed() }];
       case "thinking": {
         const { thinking, thinkingSignature: signature = "", redacted } = block;
         if (isBlank(thinking) && signature === "") return [];

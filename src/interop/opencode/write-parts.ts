@@ -75,6 +75,8 @@ export class PartWriter {
           return block.text === "" && metadata === undefined
             ? []
             : [{ type: "text", text: block.text, ...members }];
+        case "image":
+          return [{ type: "text", text: textOf(block) }];
         case "thinking":
           return this.#reasoning(block, entryId, { members, isUnsigned, time: message.timestamp });
         case "toolCall":

@@ -20,7 +20,7 @@ export interface ReplyItems {
 
 /**
  * The items of a reply for a model: reasoning and ids if the model made it. Ids of calls are those of the
- * message, and have to be valid. Attachments of the reply are left out.
+ * message, and have to be valid. Attachments of the reply are left out, and blocks without their media.
  */
 export function replyItems(message: AssistantMessage, entryId: string, model: ModelRef): ReplyItems {
   const losses = new LossList();
@@ -29,6 +29,10 @@ export function replyItems(message: AssistantMessage, entryId: string, model: Mo
   const parts = assistantParts(message, origin, new BlockReader(options), options).flatMap(
     (part): readonly AssistantPart[] => {
       if (part.type === "attachment") return [];
+      if (part.type === "opaqueMedia") {
+        losses.add(part.origin, { code: "opaque", by: "history", reason: "a medium without its bytes" });
+        return [];
+      }
       return part.type === "call" ? [{ ...part, id: part.storedId.split("|", 1)[0] as string }] : [part];
     },
   );

@@ -84,7 +84,7 @@ export function jsonProblem(value: unknown, maxDepth: number): Problem | undefin
  * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the
  * message. An unknown block becomes an opaque block in an assistant message, elsewhere a text block that
  * names its type. Absent content becomes empty. A text block with an unknown kind of resource, or hash
- * algorithm, keeps its text alone. Returns the same object if nothing changes.
+ * algorithm, keeps its text alone, and an opaque block its data alone. Returns the same object if nothing changes.
  */
 export function normalizeMessage(message: unknown): unknown {
   if (!isRecord(message)) return message;
@@ -109,6 +109,10 @@ export function normalizeContent(role: unknown, content: unknown): unknown {
       const { resource: _resource, ...rest } = block;
       return rest;
     }
+    if (role === "assistant" && block.type === "opaque") {
+      const { resources: _resources, ...rest } = block;
+      return rest;
+    }
     if (role === "assistant") return { type: "opaque", data: block };
     const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);
     return { type: "text", text: `[${type} block that this version cannot read]` };
@@ -117,7 +121,17 @@ export function normalizeContent(role: unknown, content: unknown): unknown {
 
 function isKnown(block: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
   if (!known.has(block.type as string)) return false;
+  const { resources } = block;
+  if (block.type === "opaque")
+    return resources === undefined || (Array.isArray(resources) && resources.every(isStored));
+  // Other writers may have images of another form in an assistant message.
+  if (block.type === "image" && known.has("opaque"))
+    return typeof block.data === "string" && typeof block.mimeType === "string";
   return block.resource === undefined || block.type !== "text" || !isForeign(block.resource);
+}
+
+function isStored(resource: unknown): boolean {
+  return isResource(resource) && resource.kind !== "link";
 }
 
 /** Whether a descriptor has an unknown kind, or a blob of an unknown hash algorithm. */

@@ -1,5 +1,5 @@
 /**
- * Inline images of a draft, moved to the blob store before the entry is written. Loaded with the first image,
+ * Inline media of a draft, moved to the blob store before the entry is written. Loaded with the first medium,
  * because digests and the sniffer are half of the code of `sessile/session`. test/package/chunks.test.ts
  */
 import { externalizeEntry } from "../../attachments/internal.js";
@@ -9,7 +9,7 @@ import type { EntryDraft } from "../api/entries.js";
 import { assertInline, hasInline, type RecordingOptions } from "./recording.js";
 
 /**
- * Returns the draft of an entry with its images in the blob store. The ids of resources follow from the
+ * Returns the draft of an entry with its media in the blob store. The ids of resources follow from the
  * entry's id, so that a second append of the draft is idempotent.
  *
  * @throws SessileError BLOB_TOO_LARGE, INLINE_BYTES for invalid base64, and errors of the store
@@ -25,7 +25,7 @@ export async function withoutInline(
   let count = 0;
   const { entry, kept } = await externalizeEntry(draft, {
     blobs,
-    source: draft.type === "message" && draft.message.role === "toolResult" ? "tool" : "upload",
+    source: sourceOf(draft),
     newId: () => resourceId(id, count++),
     signal,
   });
@@ -33,6 +33,13 @@ export async function withoutInline(
   if (tooLarge !== undefined && recording.inline !== "allow") throw tooLarge.error;
   assertInline(entry, at, recording);
   return entry;
+}
+
+/** Who made the media of a draft. */
+function sourceOf(draft: EntryDraft): "tool" | "model" | "upload" {
+  if (draft.type === "part_update") return draft.part.type === "opaque" ? "model" : "upload";
+  const role = draft.type === "message" || draft.type === "message_update" ? draft.message.role : undefined;
+  return role === "toolResult" ? "tool" : role === "assistant" ? "model" : "upload";
 }
 
 function resourceId(entryId: string, count: number): string {

@@ -2,16 +2,18 @@
 
 import type { BlobStore } from "../../blobs/index.js";
 import type { ToolResultMessage } from "../../content/index.js";
+import { opaqueMedia } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
+import { decodeLooseBase64 } from "../../internal/base64.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft } from "../api/entries.js";
 
 /** Options for recording appended entries. */
 export interface RecordingOptions {
   /**
-   * The store for inline base64 images of appended drafts. Each is stored before its entry is written, and a
-   * resource replaces it. @default none
+   * The store for inline base64 of appended drafts: images, and media that a model made. Each is stored before
+   * its entry is written, and a resource replaces it. @default none
    */
   readonly blobs?: Pick<BlobStore, "put">;
   /**
@@ -59,11 +61,15 @@ export function truncated(
   });
 }
 
-/** Whether an entry or a draft has an inline image. */
+/** Whether an entry or a draft has an inline image, or media in a provider's block. */
 export function hasInline(entry: { readonly type: string }): boolean {
   const { content } = contentOf(entry);
   if (content === undefined) return false;
-  for (let at = 0; at < content.length; at++) if (isImage(content[at])) return true;
+  for (let at = 0; at < content.length; at++) {
+    const block = content[at];
+    if (!isRecord(block)) continue;
+    if (block.type === "image" || (block.type === "opaque" && opaqueMedia(block.data).length > 0)) return true;
+  }
   return false;
 }
 
@@ -78,8 +84,7 @@ export function assertInline(
   const { content = [], path } = contentOf(entry);
   let bytes = 0;
   for (const [block, piece] of content.entries()) {
-    if (!isImage(piece)) continue;
-    bytes += typeof piece.data === "string" ? piece.data.length : 0;
+    bytes += inlineBytes(piece);
     if (bytes <= maxBytes) continue;
     const place = `${typeof at === "string" ? at : `drafts[${at}]`}.${path}[${block}]`;
     throw new SessileError("INLINE_BYTES", `${place}: ${bytes} bytes of base64, at most ${maxBytes}`, {
@@ -96,7 +101,7 @@ function contentOf(entry: { readonly type: string }): typeof none {
     Record<"message" | "content" | "replacement" | "part", unknown>
   > & { readonly type: string };
   if (type === "message" || type === "message_update") {
-    if (!isRecord(message) || message.role === "assistant") return none;
+    if (!isRecord(message)) return none;
     return Array.isArray(message.content) ? { content: message.content, path: "message.content" } : none;
   }
   if (type === "part_update") return { content: [part], path: "part" };
@@ -106,6 +111,11 @@ function contentOf(entry: { readonly type: string }): typeof none {
   return Array.isArray(replaced) ? { content: replaced, path: "replacement.content" } : none;
 }
 
-function isImage(block: unknown): block is { readonly data?: unknown } {
-  return isRecord(block) && block.type === "image";
+/** Characters of the inline base64 of a block. Other text of a provider's block does not count. */
+function inlineBytes(block: unknown): number {
+  if (!isRecord(block)) return 0;
+  if (block.type === "image") return typeof block.data === "string" ? block.data.length : 0;
+  if (block.type !== "opaque") return 0;
+  const found = opaqueMedia(block.data).filter(({ base64 }) => decodeLooseBase64(base64) !== undefined);
+  return found.reduce((sum, { base64 }) => sum + base64.length, 0);
 }

@@ -471,7 +471,7 @@ describe("the table of entry types", () => {
       ]);
       expect(rules).toEqual([
         ["user", ["text", "image"], true],
-        ["assistant", ["text", "thinking", "toolCall", "opaque"], false],
+        ["assistant", ["text", "image", "thinking", "toolCall", "opaque"], false],
         ["toolResult", ["text", "image"], false],
         ["custom", ["text", "image"], true],
         ["system", ["text"], true],

@@ -1,0 +1,166 @@
+/** The media in a provider's own blocks: found in their JSON, replaced by references, and put back. */
+
+import { isRecord } from "../internal/shape.js";
+import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
+import { isResource, type Resource, resourceOf } from "./resource.js";
+
+/** Base64 in the JSON of a provider's block. */
+export interface OpaqueMedium {
+  /** The base64, without the prefix of a data URL. */
+  readonly base64: string;
+  /** The media type that the block or the data URL declares. */
+  readonly declared: string | undefined;
+}
+
+/** Base64 of an unknown type is a medium from this length on. A shorter value stays in its block. */
+const minUnknown = 1025;
+/** No medium is shorter: a GIF of one pixel has 35 bytes. */
+const minKnown = 16;
+
+/**
+ * Base64 that begins as PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, Ogg, FLAC, MP3, WebM, or ISO media (MP4, HEIC,
+ * AVIF).
+ */
+const knownStart =
+  /^(?:iVBORw0KGgo|\/9j\/|R0lGODdh|R0lGODlh|UklGR|JVBERi0|T2dnUw|ZkxhQw|SUQz|GkXfo|AAAA..Z0eX[A-D])/;
+const base64Start = /^[A-Za-z0-9+/_-]{16}/;
+/** A data URL has a media type of at most 127 characters and few parameters before its base64. */
+const dataUrlStart = /^data:([^,]{0,255}?);base64,/i;
+const longestDataUrlStart = 280;
+
+/** Members that hold base64 beside a media type. */
+const payloadMembers: ReadonlySet<string> = new Set(["data", "blob", "bytes", "base64", "b64_json"]);
+const typeMembers = ["mediaType", "mimeType", "media_type", "mime_type"] as const;
+/** The only member of an object that stands for bytes. */
+const bytesMember = "$base64";
+
+/** The key of a reference to a resource, which replaces base64. */
+const referenceKey = "$resource";
+
+/** A reference to a resource in place of its base64. */
+interface Reference {
+  readonly [referenceKey]: string;
+  /** The beginning of a data URL, up to the base64. */
+  readonly prefix?: string;
+}
+
+/**
+ * The media in a provider's block: base64 that begins as a known format, and long base64 that a media type, a
+ * data URL or a known member declares. Reads only the beginning of each string.
+ */
+export function opaqueMedia(data: unknown): readonly OpaqueMedium[] {
+  const found: OpaqueMedium[] = [];
+  mapMedia(data, (medium) => {
+    found.push(medium);
+    return undefined;
+  });
+  return found;
+}
+
+/**
+ * Replaces media by references, in the order of {@link opaqueMedia}. Returns the same value if none is
+ * replaced.
+ *
+ * @param idOf the resource's id for a medium; undefined leaves it in place
+ */
+export function withReferences(data: unknown, idOf: (index: number) => string | undefined): unknown {
+  let index = 0;
+  return mapMedia(data, (_, prefix): Reference | undefined => {
+    const id = idOf(index++);
+    return id === undefined ? undefined : { [referenceKey]: id, ...(prefix === "" ? {} : { prefix }) };
+  });
+}
+
+/** The block again, with base64 in place of each reference. Undefined if one of them is unknown. */
+export function withMedia(data: unknown, base64Of: (resourceId: string) => string | undefined): unknown {
+  let isWhole = true;
+  const filled = mapReferences(data, ({ [referenceKey]: id, prefix = "" }) => {
+    const base64 = base64Of(id);
+    isWhole &&= base64 !== undefined;
+    return prefix + base64;
+  });
+  return isWhole ? filled : undefined;
+}
+
+/** The ids of the resources that a block refers to. */
+export function referencesIn(data: unknown): ReadonlySet<string> {
+  const ids = new Set<string>();
+  mapReferences(data, (reference) => {
+    ids.add(reference[referenceKey]);
+    return reference;
+  });
+  return ids;
+}
+
+type ContentBlock = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
+
+/** The resources of a block: an attachment's one, or the media of a provider's block. Takes foreign data. */
+export function resourcesOf(block: ContentBlock): readonly Resource[] {
+  if (block?.type === "opaque") {
+    const { resources } = block as { readonly resources?: unknown };
+    return Array.isArray(resources) ? resources.filter(isResource) : [];
+  }
+  const resource = resourceOf(block);
+  return resource === undefined ? [] : [resource];
+}
+
+type Replace = (medium: OpaqueMedium, prefix: string) => unknown;
+
+/** Applies a function to each medium, and keeps those for which it returns undefined. */
+function mapMedia(value: unknown, replace: Replace): unknown {
+  return mapJson(value, (member, key, holder) => {
+    if (typeof member !== "string" || member.length < minKnown) return undefined;
+    const url = member.startsWith("data:") ? dataUrlStart.exec(member.slice(0, longestDataUrlStart)) : null;
+    const prefix = url?.[0] ?? "";
+    const base64 = prefix === "" ? member : member.slice(prefix.length);
+    const declared = url?.[1] ?? declaredType(key, holder);
+    if (!isMedium(base64, declared !== undefined)) return undefined;
+    return replace({ base64, declared }, prefix);
+  });
+}
+
+function isMedium(base64: string, isDeclared: boolean): boolean {
+  const start = base64.slice(0, minKnown);
+  if (knownStart.test(start)) return base64Start.test(start);
+  return isDeclared && base64.length >= minUnknown && base64Start.test(start);
+}
+
+/** The media type of a member that holds base64; "" for one of unknown type, undefined for any other. */
+function declaredType(key: string, holder: object): string | undefined {
+  const members = holder as Readonly<Record<string, unknown>>;
+  if (key === bytesMember) return "";
+  if (key === "result" && members.type === "image_generation_call") {
+    return typeof members.output_format === "string" ? `image/${members.output_format}` : "";
+  }
+  if (!payloadMembers.has(key)) return undefined;
+  return typeMembers.map((name) => members[name]).find((type) => typeof type === "string");
+}
+
+function mapReferences(value: unknown, replace: (reference: Reference) => unknown): unknown {
+  return mapJson(value, (member) => (isReference(member) ? replace(member) : undefined));
+}
+
+function isReference(value: unknown): value is Reference {
+  if (!isRecord(value) || typeof value[referenceKey] !== "string") return false;
+  const { prefix } = value;
+  return prefix === undefined || typeof prefix === "string";
+}
+
+type Visit = (member: unknown, key: string, holder: object) => unknown;
+
+/** Providers nest media at most ten levels deep. */
+const maxDepth = 64;
+
+/** Copies a JSON value where `visit` returns another member. Returns the same value if nothing changes. */
+function mapJson(value: unknown, visit: Visit, depth = maxDepth): unknown {
+  if (typeof value !== "object" || value === null || depth === 0) return value;
+  let copy: Record<string, unknown> | undefined;
+  for (const key of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[key];
+    const mapped = visit(member, key, value) ?? mapJson(member, visit, depth - 1);
+    if (mapped === member) continue;
+    copy ??= (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
+    Object.defineProperty(copy, key, { value: mapped, enumerable: true, writable: true, configurable: true });
+  }
+  return copy ?? value;
+}
