@@ -2,7 +2,7 @@
 
 import { isRecord } from "../internal/shape.js";
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
-import { isResource, type Resource, resourceOf } from "./resource.js";
+import { type Resource, resourceOf } from "./resource.js";
 
 /** Base64 in the JSON of a provider's block. */
 export interface OpaqueMedium {
@@ -94,12 +94,9 @@ export function referencesIn(data: unknown): ReadonlySet<string> {
 
 type ContentBlock = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
 
-/** The resources of a block: an attachment's one, or the media of a provider's block. Takes foreign data. */
+/** The resources of a block: that of an attachment, or the media of a provider's block. */
 export function resourcesOf(block: ContentBlock): readonly Resource[] {
-  if (block?.type === "opaque") {
-    const { resources } = block as { readonly resources?: unknown };
-    return Array.isArray(resources) ? resources.filter(isResource) : [];
-  }
+  if (block?.type === "opaque") return Array.isArray(block.resources) ? block.resources : [];
   const resource = resourceOf(block);
   return resource === undefined ? [] : [resource];
 }

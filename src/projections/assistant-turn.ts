@@ -80,7 +80,7 @@ class AssistantReader {
       case "text":
         return this.#text(block, origin);
       case "image":
-        return this.#reader.attachment(origin, "assistant");
+        return this.#reader.attachment(origin, "textOnly");
       case "thinking":
         return this.#reasoning(block, origin);
       case "toolCall":
@@ -91,7 +91,7 @@ class AssistantReader {
   }
 
   #text({ text, resource, textSignature }: TextBlock, origin: Origin): PendingAssistantPart | undefined {
-    if (resource !== undefined) return this.#reader.attachment(origin, "assistant");
+    if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
     const signed = this.#signed(textSignature, origin);
     if (!isBlank(text)) return { type: "text", text: this.#reader.clean(text, origin), ...signed, origin };
     if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
@@ -115,13 +115,16 @@ class AssistantReader {
   /** A block of the target's own model, or descriptors of its media. */
   #opaque(block: OpaqueBlock, origin: Origin): readonly PendingAssistantPart[] {
     const resources = resourcesOf(block);
-    const attachments = (place: "own" | "assistant", required = false) =>
-      resources.map(({ resourceId }) => this.#reader.attachment(origin, place, { resourceId, required }));
+    const attachments = (place: "own" | "textOnly", required = false) =>
+      resources.map(({ resourceId }) => {
+        const shared = resources.length > 1;
+        return this.#reader.attachment(origin, place, { resourceId, required, shared });
+      });
     const own = this.#ownBlock(block, origin);
-    if (own === undefined) return attachments("assistant");
+    if (own === undefined) return attachments("textOnly");
     const { data } = own;
     const wanted = referencesIn(data);
-    if (wanted.size === 0) return [own, ...attachments("assistant")];
+    if (wanted.size === 0) return [own, ...attachments("textOnly")];
     const known = new Set(resources.map(({ resourceId }) => resourceId));
     const isWhole = [...wanted].every((id) => known.has(id));
     const way = isWhole ? (this.#options.rules.opaqueMedia?.(data) ?? "always") : "never";
@@ -131,7 +134,7 @@ class AssistantReader {
       ? "the target takes no such medium of its own model back"
       : "a provider's own block whose medium was removed";
     this.#drop(origin, "opaque", isWhole ? "target" : "history", reason);
-    return attachments("assistant");
+    return attachments("textOnly");
   }
 
   #ownBlock({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {

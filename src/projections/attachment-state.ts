@@ -140,15 +140,12 @@ export type Delivery = "native" | "moved" | "asText" | "converted";
 /** The delivery of a media type in an occurrence; undefined if the target does not accept it there. */
 export function deliveryFor(
   mediaType: string,
-  { draft: { place }, decided: { reason } }: AttachmentState,
+  { draft: { place } }: AttachmentState,
   { target: { accepts }, resize }: ProjectionContext,
 ): Delivery | undefined {
   if (place === "own") return "native";
   if (place === "textOnly") return undefined;
   const { user = [], toolResult = [] } = accepts ?? {};
-  // No provider takes media in a message of another model. One that a view asks for is shown after it.
-  if (place === "assistant")
-    return reason === "viewed" && acceptsMedia(user, mediaType) ? "moved" : undefined;
   if (acceptsMedia(place === "user" ? user : toolResult, mediaType)) return "native";
   if (isTextual(mediaType)) return "asText";
   if (place === "toolResult" && acceptsMedia(user, mediaType)) return "moved";

@@ -38,7 +38,7 @@ export class BlockReader {
   attachment(
     origin: Origin,
     place: AttachmentPlace,
-    of: Pick<PendingAttachment, "resourceId" | "required"> = {},
+    of: Pick<PendingAttachment, "resourceId" | "required" | "shared"> = {},
   ): PendingAttachment {
     return { type: "attachment", place, origin, ...of, text: "" };
   }

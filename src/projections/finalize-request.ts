@@ -41,13 +41,9 @@ export function finalizeRequest(
   losses: LossList,
 ): NeutralRequest {
   const finalizer = new RequestFinalizer(states, target, losses);
-  // Media of the model's messages that a view of this turn shows: the turn after them is the user's.
-  let shown: UserPart[] = [];
   const finalTurns = turns.map((turn): Turn => {
-    if (turn.role === "assistant")
-      return { role: "assistant", parts: finalizer.assistantParts(turn.parts, shown) };
-    const moved = shown;
-    shown = [];
+    if (turn.role === "assistant") return { role: "assistant", parts: finalizer.assistantParts(turn.parts) };
+    const moved: UserPart[] = [];
     const results = turn.results.map((result) => finalizer.resultPart(result, moved));
     const own = finalizer.userParts(turn.parts);
     return { role: "user", results, parts: moved.length === 0 ? own : [...moved, ...own] };
@@ -96,13 +92,12 @@ class RequestFinalizer {
     this.#losses = losses;
   }
 
-  assistantParts(parts: readonly PendingAssistantPart[], moved: UserPart[]): readonly AssistantPart[] {
+  assistantParts(parts: readonly PendingAssistantPart[]): readonly AssistantPart[] {
     if (!parts.some((part) => isAttachment(part) || part.type === "opaqueMedia"))
       return parts as readonly AssistantPart[];
     return eachMessage(parts, (part): readonly AssistantPart[] => {
       if (part.type === "opaqueMedia") return ownBlock(part);
-      if (!isAttachment(part)) return [part];
-      return part.media === undefined ? textParts(part) : this.#moved(part, "this message", moved);
+      return isAttachment(part) ? textParts(part) : [part];
     });
   }
 
@@ -123,26 +118,18 @@ class RequestFinalizer {
   }
 
   #inResult(draft: PendingAttachment, moved: UserPart[]): readonly UserPart[] {
-    const { media } = draft;
+    const { media, origin } = draft;
     if (media === undefined) return textParts(draft);
     if (acceptsMedia(this.#target.accepts?.toolResult ?? [], media.mediaType))
       return [...textParts(draft), media];
-    return this.#moved(draft, "the results", moved);
-  }
-
-  /** The text in place of media that the target takes only in the user's message that follows. */
-  #moved(draft: PendingAttachment, after: "the results" | "this message", moved: UserPart[]): [TextPart] {
-    const { media, origin } = draft;
     const state = this.#states.get(draft);
     const name = state === undefined ? draft.text : descriptor(state);
-    const text = `${name} (shown after ${after})`;
-    const where = after === "the results" ? "a tool's result" : "a message of the model";
-    const reason = `the target takes no such thing in ${where}`;
-    const resourceId = media?.resource?.resourceId;
+    const text = `${name} (shown after the results)`;
+    const reason = "the target takes no such thing in a tool's result";
+    const resourceId = media.resource?.resourceId;
     const known = resourceId === undefined ? {} : { resourceId };
     this.#losses.add(origin, { code: "moved", by: "target", ...known, reason, instead: text });
-    moved.push({ type: "text", text: name, origin });
-    if (media !== undefined) moved.push(media);
+    moved.push({ type: "text", text: name, origin }, media);
     return [{ type: "text", text, origin }];
   }
 }

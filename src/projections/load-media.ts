@@ -55,7 +55,9 @@ export async function loadMedia(
     const reference = references.get(work);
     if (reference !== undefined) work.draft.media = referencePart(work, reference, attaching);
     else await loadOne(work, payloads, attaching);
-    if (work.draft.media !== undefined || work.asText) carriers.set(resourceId, work);
+    // A block that lacks another of its media is not sent, and with it none of them.
+    if ((work.draft.media !== undefined || work.asText) && work.draft.shared !== true)
+      carriers.set(resourceId, work);
   }
 }
 
@@ -123,7 +125,7 @@ function showText(work: AttachmentState, bytes: Uint8Array, { target, losses }: 
 }
 
 function unsupported({ decided, draft }: AttachmentState): string {
-  if (draft.place === "textOnly" || draft.place === "assistant") return "nothing but text can be shown here";
+  if (draft.place === "textOnly") return "nothing but text can be shown here";
   const { mediaType } = decided.resource as StoredResource;
   return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
 }

@@ -150,10 +150,10 @@ export interface NeutralRequest {
 export type Part = UserPart | AssistantPart | ResultPart;
 
 /**
- * The position of an attachment, which determines the media that a target accepts. `assistant`: in a message
- * of a model. `own`: in a block of the target's own model, which goes back as it came.
+ * The position of an attachment, which determines the media that a target accepts. `own`: in a block of the
+ * target's own model, which goes back as it came.
  */
-export type AttachmentPlace = "user" | "toolResult" | "assistant" | "own" | "textOnly";
+export type AttachmentPlace = "user" | "toolResult" | "own" | "textOnly";
 
 /** An attachment under decision: text, followed by media if it is sent. */
 export interface PendingAttachment {
@@ -164,6 +164,8 @@ export interface PendingAttachment {
   readonly resourceId?: string;
   /** Whether the provider requires the bytes in every turn. */
   readonly required?: boolean;
+  /** Whether the block has other resources too, and is sent only with all of them. */
+  readonly shared?: boolean;
   /** Text before the media, or in its place; empty for none. */
   text: string;
   /** The link that the text describes, if the boundary allows it. */

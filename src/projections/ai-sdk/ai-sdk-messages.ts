@@ -1,10 +1,11 @@
 /** The target of model messages of the AI SDK. */
 
+import { withMedia } from "../../content/internal.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
 import type { Target, TargetMedia } from "../target.js";
 import { familyOf, modelRefOf } from "./families.js";
-import type { AiSdkMessages } from "./messages.js";
+import { type AiSdkMessages, isOwnPart, signatureOf } from "./messages.js";
 import { renderMessages } from "./render.js";
 
 /** The identity that a model object of the AI SDK carries. */
@@ -59,6 +60,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     rules: {
       ...(family.callId === undefined ? {} : { callId: family.callId }),
       ...(family.toolName === undefined ? {} : { toolName: family.toolName }),
+      opaqueMedia,
     },
     ...(limits === undefined
       ? {}
@@ -68,4 +70,11 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     embedsBase64: true,
     render: (request, tools) => renderMessages(request, tools, family),
   };
+}
+
+/** A file with a signature, and the result of a tool that the provider ran, go back in every turn. */
+function opaqueMedia(data: unknown): "always" | "replayed" | "never" {
+  const part = withMedia(data, () => "");
+  if (!isOwnPart(part)) return "never";
+  return part.type === "file" && signatureOf(part.providerOptions) === undefined ? "replayed" : "always";
 }

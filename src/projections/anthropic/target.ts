@@ -4,6 +4,7 @@ import { oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { claudeMedia } from "../claude-blocks.js";
 import type { Target } from "../target.js";
+import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
 import type { AnthropicRequest } from "./types.js";
 import { acceptsPrefill, bindsReasoning, hasHighResolution } from "./types.js";
@@ -81,6 +82,8 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     rules: {
       toolName: { maxLength: maxToolNameLength },
       trimsAssistant: acceptsPrefill(model),
+      // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
+      opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,

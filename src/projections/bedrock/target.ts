@@ -10,7 +10,7 @@ import {
   type BedrockModelFacts,
   renderConverse,
 } from "./render.js";
-import { converseApi } from "./reply.js";
+import { converseApi, opaqueBlock } from "./reply.js";
 import type { BedrockRequest } from "./types.js";
 
 /** Options of {@link bedrockConverse}. */
@@ -70,7 +70,13 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
       toolResult: acceptedResultTypes(family.inResults),
       references: ["file", "url"],
     },
-    rules: { trimsAssistant: true, ...(isClaude ? {} : { callId }) },
+    rules: {
+      trimsAssistant: true,
+      ...(isClaude ? {} : { callId }),
+      // Images and documents are the user's alone:
+      // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28).
+      opaqueMedia: (data) => (opaqueBlock(data) === undefined ? "never" : "replayed"),
+    },
     limits: { profile },
     estimate: { image: "anthropic", pdf: "anthropic" },
     ...(caches ? { maxCacheMarkers: 4 } : {}),

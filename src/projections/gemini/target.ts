@@ -88,6 +88,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
     rules: {
       callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true },
       toolName: { character: /[\w.:-]/, first: /[A-Za-z_]/ },
+      opaqueMedia,
     },
     limits: { profile },
     embedsBase64: true,
@@ -193,6 +194,19 @@ function functionCall(
       ? { thoughtSignature: dummySignature }
       : {}),
   };
+}
+
+/**
+ * An image with a signature goes back in every turn: Gemini 3 refuses a history of images without them. One
+ * of an older model has none.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/thought-signatures and
+ *   https://blog.laozhang.ai/en/posts/nano-banana-2-thought-signature-error (stored copies, 2026-11-28)
+ */
+function opaqueMedia(data: unknown): "always" | "replayed" | "never" {
+  if (ownPart(data) === undefined) return "never";
+  const isPlain = isRecord(data) && "inlineData" in data && typeof data.thoughtSignature !== "string";
+  return isPlain ? "replayed" : "always";
 }
 
 /** Gemini refuses a whole request for one signature that is no base64. */

@@ -1,5 +1,6 @@
 /** Renders assistant messages for Chat Completions. */
 
+import { referencesIn } from "../../content/internal.js";
 import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart } from "../request.js";
@@ -44,7 +45,7 @@ export class ChatAssistantWriter {
     const reasoning: ReasoningPart[] = [];
     const members: Record<string, unknown> = {};
     const details: unknown[] = [];
-    const isAlone = !parts.some(({ type }) => type === "text" || type === "call");
+    const isAlone = !parts.some((part) => part.type === "text" || part.type === "call" || hasMedia(part));
     for (const part of parts) {
       if (part.type === "text") {
         const { text } = part;
@@ -69,6 +70,7 @@ export class ChatAssistantWriter {
       ...members,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
+    if (message.content === null && parts.some(hasMedia)) message.content = "";
     if (this.#dialect.reasoning === "content" && reasoning.length > 0)
       message.content = this.#pieces(parts) as OpenaiChatText[];
     return this.#tools.trace(message, first);
@@ -133,6 +135,21 @@ export class ChatAssistantWriter {
     const code = part.type === "reasoning" ? "reasoning" : "opaque";
     this.#tools.reportLoss(part, { code, by: "target", reason });
   }
+}
+
+/**
+ * How members with media go back, such as the `images` of a gateway: as the replay policy decides, if the
+ * server takes them. Beside other members, which it requires, they stay.
+ */
+export function opaqueMedia(data: unknown, dialect: OpenaiChatDialect): "always" | "replayed" | "never" {
+  const { accepted } = splitMembers(membersOfMessage(data) ?? {}, dialect, messageMembers);
+  const members = Object.values(accepted);
+  if (!members.some((member) => referencesIn(member).size > 0)) return "never";
+  return members.every((member) => referencesIn(member).size > 0) ? "replayed" : "always";
+}
+
+function hasMedia(part: AssistantPart): boolean {
+  return part.type === "opaque" && part.media !== undefined;
 }
 
 const copied = (members: Readonly<Record<string, unknown>>) => copyJson(members) as Record<string, unknown>;

@@ -1,6 +1,7 @@
 /** Reads a reply of Chat Completions as an assistant message. */
 
 import type { AssistantMessage, StopReason } from "../../content/index.js";
+import { opaqueMedia } from "../../content/internal.js";
 import { copyJson } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
 import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
@@ -150,8 +151,8 @@ function reasoningIn(message: object, dialect: OpenaiChatDialect): Content {
 }
 
 /**
- * One opaque block after all others with the members beyond the protocol. Reasoning in two members is kept
- * once.
+ * One opaque block after all others with the members beyond the protocol, and before it one for each member
+ * with media, such as the `images` of a gateway. Reasoning in two members is kept once.
  */
 function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDialect): Content {
   if (!isRecord(message)) return [];
@@ -162,7 +163,15 @@ function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDi
     message,
     (name) => messageMembers.has(name) || (names.includes(name) && message[name] === thinking),
   );
-  return Object.keys(members).length === 0 ? [] : [{ type: "opaque", data: messageData(members) }];
+  const opaque = (some: typeof members): Content =>
+    Object.keys(some).length === 0 ? [] : [{ type: "opaque", data: messageData(some) }];
+  const media = Object.entries(members).filter(([, member]) => opaqueMedia(member).length > 0);
+  if (media.length === 0) return opaque(members);
+  const others = Object.entries(members).filter(([, member]) => opaqueMedia(member).length === 0);
+  return [
+    ...media.flatMap((member) => opaque(Object.fromEntries([member]))),
+    ...opaque(Object.fromEntries(others)),
+  ];
 }
 
 function textBlock(text: string | null | undefined) {

@@ -4,7 +4,7 @@ import { unreachable } from "../../internal/arguments.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import { ChatAssistantWriter, joined } from "./chat-assistant.js";
+import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
 import {
   dialectOf,
   type OpenaiChatDialect,
@@ -64,7 +64,11 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
       user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
       toolResult: dialect.toolResultImages ? imageTypes : [],
     },
-    rules: { callId: dialect.callId, userFirst: dialect.merges },
+    rules: {
+      callId: dialect.callId,
+      userFirst: dialect.merges,
+      opaqueMedia: (data) => opaqueMedia(data, dialect),
+    },
     render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
   };
 }

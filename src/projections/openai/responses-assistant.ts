@@ -276,7 +276,11 @@ function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readon
       ? "an item that cannot be sent back on its own"
       : problemOf(part, rules),
   );
-  const [first] = problems.filter((problem) => problem !== undefined);
+  const isReplaced = parts.some((part) => part.type === "text" && part.replaces !== undefined);
+  const [first] = [
+    ...problems.filter((problem) => problem !== undefined),
+    ...(isReplaced ? ["a medium that is described"] : []),
+  ];
   if (first !== undefined) {
     return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));
   }

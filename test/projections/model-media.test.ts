@@ -1,0 +1,201 @@
+/** Media that a model made: in the log, in requests to their maker, and to others. */
+import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
+import { memoryBlobStore } from "sessile/blobs";
+import { type AssistantMessage, assistantMessage, contextOf, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { project, type Target, toBody } from "sessile/projections";
+import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { bedrockConverse, readBedrockReply } from "sessile/projections/bedrock";
+import { geminiContents, geminiStream, readGeminiReply } from "sessile/projections/gemini";
+import {
+  openaiChat,
+  openaiChatStream,
+  openaiResponses,
+  readOpenaiChatReply,
+  readOpenaiResponsesReply,
+} from "sessile/projections/openai";
+import { memorySessionStore } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { pngOf } from "./samples.js";
+
+const picture = pngOf({ width: 900, height: 700 }, 1, 40_000);
+const base64 = Buffer.from(picture).toString("base64");
+const url = `data:image/png;base64,${base64}`;
+const sigGemini = Buffer.from("a signature of a thought").toString("base64");
+
+interface Maker {
+  readonly reply: AssistantMessage;
+  readonly target: Target<object>;
+  /** Whether the provider needs its image in later turns too. */
+  readonly required: boolean;
+}
+
+const geminiReply = (signed: boolean) => ({
+  candidates: [
+    {
+      content: {
+        parts: [
+          { text: "Here it is." },
+          {
+            inlineData: { mimeType: "image/png", data: base64 },
+            ...(signed ? { thoughtSignature: sigGemini } : {}),
+          },
+        ],
+      },
+      finishReason: "STOP",
+    },
+  ],
+  modelVersion: "gemini-3-pro-image",
+  responseId: "r",
+});
+const item = {
+  id: "ig_1",
+  type: "image_generation_call",
+  status: "completed",
+  output_format: "png",
+  result: base64,
+  revised_prompt: "a parrot",
+};
+const chat = { role: "assistant", content: "Here.", images: [{ type: "image_url", image_url: { url } }] };
+const aiModel = { provider: "google.generative-ai", modelId: "gemini-3-pro-image" };
+const aiReply = (part: object) => ({
+  model: aiModel,
+  content: [{ type: "file" }],
+  finishReason: "stop",
+  usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+  response: { messages: [{ role: "assistant", content: [{ type: "text", text: "Here." }, part] }] },
+});
+const file = { type: "file", mediaType: "image/png", data: base64 };
+const gemini = geminiContents({ model: "gemini-3-pro-image" });
+
+const makers: Readonly<Record<string, Maker>> = {
+  "Gemini, signed": { reply: readGeminiReply(geminiReply(true)), target: gemini, required: true },
+  "Gemini, unsigned": { reply: readGeminiReply(geminiReply(false)), target: gemini, required: false },
+  Responses: {
+    reply: readOpenaiResponsesReply({
+      created_at: 1,
+      model: "gpt-5.5",
+      status: "completed",
+      error: null,
+      incomplete_details: null,
+      output: [item],
+    }),
+    target: openaiResponses({ model: "gpt-5.5" }),
+    required: true,
+  },
+  OpenRouter: {
+    reply: readOpenaiChatReply(
+      { created: 1, model: "m", choices: [{ finish_reason: "stop", message: chat }] } as never,
+      { dialect: "openrouter" },
+    ),
+    target: openaiChat({ model: "m", dialect: "openrouter" }),
+    required: false,
+  },
+  "AI SDK, signed": {
+    reply: readAiSdkReply(
+      aiReply({ ...file, providerOptions: { google: { thoughtSignature: sigGemini } } }) as never,
+    ),
+    target: aiSdkMessages({ model: aiModel }),
+    required: true,
+  },
+  "AI SDK, unsigned": {
+    reply: readAiSdkReply(aiReply(file) as never),
+    target: aiSdkMessages({ model: aiModel }),
+    required: false,
+  },
+};
+
+async function recorded(...messages: readonly AssistantMessage[]) {
+  const blobs = memoryBlobStore();
+  const session = await memorySessionStore({ blobs }).create({ cwd: "/p" });
+  await session.appendMessage(userMessage("Draw a parrot."));
+  for (const message of messages) await session.appendMessage(message);
+  return { blobs, session };
+}
+
+const count = (value: unknown) => JSON.stringify(value).split(base64).length - 1;
+
+describe.each(Object.entries(makers))("an image of %s", (_, { reply, target, required }) => {
+  // @covers R6 R63
+  test("is a resource in the log, and its bytes are in the blob store", async () => {
+    const { blobs, session } = await recorded(reply);
+    const context = await session.context();
+    const [resource] = resourcesIn(context);
+    expect(resource).toMatchObject({ kind: "image", source: "model", mediaType: "image/png", width: 900 });
+    if (resource?.kind !== "image") return expect.fail("no image");
+    expect(Buffer.from((await blobs.get(resource.blob)) ?? []).equals(Buffer.from(picture))).toBe(true);
+    expect(JSON.stringify(context).length).toBeLessThan(4000);
+  });
+
+  test("goes back to its maker in its own turn as it came", async () => {
+    const { blobs, session } = await recorded(reply);
+    const stored = await project(await session.context(), target, { blobs });
+    const given = await project(contextOf([userMessage("Draw a parrot."), reply]), target);
+    expect(stored.value).toEqual(given.value);
+    expect(count(stored.value)).toBe(1);
+    expect(stored.losses).toEqual([]);
+    const body = Buffer.concat([...toBody(await project(await session.context(), target, { blobs }))]);
+    expect(JSON.parse(body.toString())).toEqual(JSON.parse(JSON.stringify(stored.value)));
+  });
+
+  // @covers R8
+  test("goes back in later turns if its maker requires it, and is described otherwise", async () => {
+    const { blobs, session } = await recorded(reply);
+    await session.appendMessage(userMessage("And now?"));
+    const context = await session.context();
+    const { value, attachments, losses } = await project(context, target, { blobs });
+    expect(count(value)).toBe(required ? 1 : 0);
+    expect(losses).toEqual([]);
+    expect(attachments).toMatchObject([
+      required ? { sent: "bytes", reason: "replayed" } : { sent: "descriptor", reason: "earlierTurn" },
+    ]);
+    if (!required) expect(JSON.stringify(value)).toMatch(/\[image, image\/png, .*not sent again/);
+    const always = await project(context, target, { blobs, replay: replayAlways });
+    expect(count(always.value)).toBe(1);
+    const never = await project(context, target, { blobs, replay: replayNever });
+    expect(count(never.value)).toBe(0);
+    expect(JSON.stringify(never.value)).toMatch(/\[image, image\/png/);
+  });
+
+  // @covers R16
+  test("is asked of the boundary, which can withhold it", async () => {
+    const { blobs, session } = await recorded(reply);
+    const asked: unknown[] = [];
+    const { value, attachments } = await project(await session.context(), target, {
+      blobs,
+      boundary: (resource, { wanted }) => {
+        asked.push([resource.kind, wanted]);
+        return "refuse";
+      },
+    });
+    expect(asked).toEqual([["image", "full"]]);
+    expect(count(value)).toBe(0);
+    expect(JSON.stringify(value)).not.toContain("res_");
+    expect(attachments).toMatchObject([{ sent: "nothing", reason: "boundary" }]);
+  });
+
+  test("counts as an image, not as text", async () => {
+    const { blobs, session } = await recorded(reply);
+    const { usage } = await project(await session.context(), target, { blobs });
+    expect(usage.imageCount).toBe(1);
+    expect(usage.total).toBeLessThan(4000);
+  });
+
+  test("is described to another model, with a loss", async () => {
+    const { blobs, session } = await recorded(reply);
+    await session.appendMessage(userMessage("And now?"));
+    const other = anthropicMessages({ model: "claude-opus-5-5" });
+    const { value, losses } = await project(await session.context(), other, { blobs });
+    expect(count(value)).toBe(0);
+    expect(JSON.stringify(value)).toMatch(/\[image, image\/png/);
+    expect(losses).toMatchObject([{ code: "opaque", by: "target" }]);
+  });
+
+  test("is described if its bytes are gone", async () => {
+    const { session } = await recorded(reply);
+    const { value, losses } = await project(await session.context(), target, { blobs: memoryBlobStore() });
+    expect(JSON.stringify(value)).toMatch(/no longer stored/);
+    expect(losses.map(({ code }) => code)).toContain("missing");
+  });
+});
