@@ -1,11 +1,5 @@
 /** Decides for each attachment of a request whether its bytes, its descriptor or nothing is sent, and why. */
-import type {
-  Context,
-  ReplayDecision,
-  ReplayPolicy,
-  Resource,
-  StoredResource,
-} from "../content/index.js";
+import type { Context, ReplayDecision, ReplayPolicy, Resource, StoredResource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { currentTurnStart, type Occurrence, occurrencesIn } from "./occurrences.js";
 import type { AttachmentReason } from "./placeholder-text.js";
@@ -83,9 +77,10 @@ async function decide(
 ): Promise<Decided> {
   const { resource, place, observation } = occurrence;
   const isTaken = resource.kind !== "link" && takesUnknown?.(resource, place.item) === true;
-  const decided = isTaken || isSendable(resource)
-    ? byPolicy(replay(resource, place), occurrence)
-    : describedOnly(occurrence, replay);
+  const decided =
+    isTaken || isSendable(resource)
+      ? byPolicy(replay(resource, place), occurrence)
+      : describedOnly(occurrence, replay);
   const { decision: wanted } = decided;
   if (boundary === undefined || wanted === "omit") return decided;
   const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";

@@ -224,7 +224,10 @@ function resourcesOfEntry(
   return [...resourcesOfMessage({ content: parts }), ...resourcesOfMessage(message, replaced)];
 }
 
-function resourcesOfMessage(message: unknown, replaced: ReadonlySet<unknown> = new Set()): readonly Resource[] {
+function resourcesOfMessage(
+  message: unknown,
+  replaced: ReadonlySet<unknown> = new Set(),
+): readonly Resource[] {
   if (!isRecord(message) || !Array.isArray(message.content)) return [];
   const blocks = resourceBlocks(message as unknown as ContextMessage);
   return blocks.flatMap(({ resource, block }) => (replaced.has(block) ? [] : [resource]));

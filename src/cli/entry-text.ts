@@ -1,6 +1,7 @@
 /** Entries as text for people. */
 
-import { type ContextMessage, messageText, toolCalls } from "../content/index.js";
+import { type ContextMessage, messageText, type OpaqueBlock, toolCalls } from "../content/index.js";
+import { attachmentsOf, withReferences } from "../content/internal.js";
 import type { SessionEntry, UnknownEntry } from "../session/index.js";
 
 const shownTargetLength = 8;
@@ -96,10 +97,21 @@ export function messageLines(
           title: `image ${String(block.mimeType)}`,
           text: `${String(block.data).length} characters of base64`,
         };
+      case "opaque":
+        return opaqueLines(block as unknown as OpaqueBlock);
       default:
         return { title: String(block.type), text: JSON.stringify(block.data ?? block) };
     }
   });
+}
+
+/** A provider's block, with the descriptors of its media in place of base64. */
+function opaqueLines(block: OpaqueBlock) {
+  const attached = attachmentsOf(block).map((each) =>
+    each.type === "text" ? each.text : `[image ${each.mimeType}, ${each.data.length} characters of base64]`,
+  );
+  const data = withReferences(block.data, () => "inline");
+  return { title: block.type, text: [...attached, JSON.stringify(data)].join("\n") };
 }
 
 function textOf(content: string | readonly unknown[]): string {

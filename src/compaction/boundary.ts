@@ -1,7 +1,8 @@
 /** The leakage boundary of a summary: which reasoning and which attachments may go to the summariser. */
 import type { LeakageBoundary } from "../attachments/index.js";
 import { dropRefusedAttachments } from "../attachments/internal.js";
-import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
+import type { Context, ContextItem, StoredResource } from "../content/index.js";
+import { resourcesOf } from "../content/internal.js";
 import { untilAborted } from "../internal/abort.js";
 import { describe } from "../internal/arguments.js";
 import { filterNotes } from "../internal/covered-resources.js";
@@ -135,8 +136,5 @@ function noteItem(entryId: string, resource: StoredResource): ContextItem {
 
 function idsOf(message: ContextItem["message"]): readonly string[] {
   if (!("content" in message) || typeof message.content === "string") return [];
-  return message.content.flatMap((block) => {
-    const resource = resourceOf(block);
-    return resource === undefined ? [] : [resource.resourceId];
-  });
+  return message.content.flatMap((block) => resourcesOf(block).map(({ resourceId }) => resourceId));
 }

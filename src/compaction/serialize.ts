@@ -10,7 +10,7 @@ import {
   type ToolCall,
   toolCalls,
 } from "../content/index.js";
-import { describeImage } from "../content/internal.js";
+import { attachmentsOf, describeImage } from "../content/internal.js";
 import { integerOption, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { neutralizeRoles } from "./prompts.js";
@@ -149,6 +149,9 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
   for (const block of message.content) {
     if (block.type === "thinking" && block.redacted !== true) thinking.push(block.thinking);
     else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
+    else if (block.type === "image") texts.push(imageText(block));
+    else if (block.type === "opaque")
+      for (const each of attachmentsOf(block)) texts.push(descriptorOf(each) ?? "");
   }
   return [
     labelledText("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),

@@ -3,6 +3,7 @@
  */
 import { observationText } from "../attachments/internal.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
+import { resourcesOf } from "../content/internal.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { coveredTag, idsFollow } from "../internal/covered-resources.js";
@@ -65,8 +66,8 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
   for (const { message } of items) {
     if (!("content" in message) || typeof message.content === "string") continue;
     for (const block of message.content) {
-      if (block.type !== "text" || !isResource(block.resource) || block.resource.kind === "link") continue;
-      found.push({ ...labelled(block.resource), resource: block.resource });
+      for (const resource of resourcesOf(block))
+        if (isResource(resource) && resource.kind !== "link") found.push({ ...labelled(resource), resource });
     }
   }
   return mergeCoveredResources(found);

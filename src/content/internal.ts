@@ -1,9 +1,12 @@
 /** A part of this module for other modules of the library, not for its users. */
 export {
+  attachmentsOf,
   type OpaqueMedium,
   opaqueMedia,
   referencesIn,
+  referenceTo,
   resourcesOf,
+  withAddresses,
   withMedia,
   withReferences,
 } from "./opaque-media.js";

@@ -2,7 +2,7 @@
 
 import { isRecord } from "../internal/shape.js";
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
-import { type Resource, resourceOf } from "./resource.js";
+import { describeResource, type Resource, resourceOf } from "./resource.js";
 
 /** Base64 in the JSON of a provider's block. */
 export interface OpaqueMedium {
@@ -10,6 +10,8 @@ export interface OpaqueMedium {
   readonly base64: string;
   /** The media type that the block or the data URL declares. */
   readonly declared: string | undefined;
+  /** The type of an image that models make, by the beginning of the base64; undefined for other media. */
+  readonly imageType: string | undefined;
 }
 
 /** Base64 of an unknown type is a medium from this length on. A shorter value stays in its block. */
@@ -23,6 +25,13 @@ const minKnown = 16;
  */
 const knownStart =
   /^(?:iVBORw0KGgo|\/9j\/|R0lGODdh|R0lGODlh|UklGR|JVBERi0|T2dnUw|ZkxhQw|SUQz|GkXfo|AAAA..Z0eX[A-D])/;
+/** The images among them. */
+const imageStarts: readonly (readonly [RegExp, string])[] = [
+  [/^iVBORw0KGgo/, "image/png"],
+  [/^\/9j\//, "image/jpeg"],
+  [/^R0lGODdh|^R0lGODlh/, "image/gif"],
+  [/^UklGR.{6}XRUJQ/, "image/webp"],
+];
 const base64Start = /^[A-Za-z0-9+/_-]{16}/;
 /** A data URL has a media type of at most 127 characters and few parameters before its base64. */
 const dataUrlStart = /^data:([^,]{0,255}?);base64,/i;
@@ -82,6 +91,16 @@ export function withMedia(data: unknown, base64Of: (resourceId: string) => strin
   return isWhole ? filled : undefined;
 }
 
+/** The reference to a resource, for a block made by hand. */
+export function referenceTo(resourceId: string): object {
+  return { [referenceKey]: resourceId };
+}
+
+/** The block with an address in place of each reference, for readers that do not take base64. */
+export function withAddresses(data: unknown, addressOf: (resourceId: string) => string): unknown {
+  return mapReferences(data, (reference) => addressOf(reference[referenceKey]));
+}
+
 /** The ids of the resources that a block refers to. */
 export function referencesIn(data: unknown): ReadonlySet<string> {
   const ids = new Set<string>();
@@ -101,6 +120,20 @@ export function resourcesOf(block: ContentBlock): readonly Resource[] {
   return resource === undefined ? [] : [resource];
 }
 
+/**
+ * The media of a provider's block as attachments: its resources, and its inline images. For readers to which
+ * the block itself says nothing.
+ */
+export function attachmentsOf(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
+  const stored = resourcesOf(block).map(
+    (resource): TextBlock => ({ type: "text", text: describeResource(resource), resource }),
+  );
+  const inline = opaqueMedia(block.data).flatMap(({ base64, imageType }): readonly ImageBlock[] =>
+    imageType === undefined ? [] : [{ type: "image", data: base64, mimeType: imageType }],
+  );
+  return [...stored, ...inline];
+}
+
 type Replace = (medium: OpaqueMedium, prefix: string) => unknown;
 
 /** Applies a function to each medium, and keeps those for which it returns undefined. */
@@ -112,7 +145,9 @@ function mapMedia(value: unknown, replace: Replace): unknown {
     const base64 = prefix === "" ? member : member.slice(prefix.length);
     const declared = url?.[1] ?? declaredType(key, holder);
     if (!isMedium(base64, declared !== undefined)) return undefined;
-    return replace({ base64, declared }, prefix);
+    const start = base64.slice(0, minKnown);
+    const imageType = imageStarts.find(([pattern]) => pattern.test(start))?.[1];
+    return replace({ base64, declared, imageType }, prefix);
   });
 }
 

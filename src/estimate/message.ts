@@ -1,15 +1,17 @@
 /** Estimates the tokens of a message and of an attachment. */
 
-import type {
-  ContextMessage,
-  ImageBlock,
-  OpaqueBlock,
-  ReplayDecision,
-  StoredResource,
-  TextBlock,
-  ThinkingBlock,
-  ToolCall,
+import {
+  type ContextMessage,
+  describeResource,
+  type ImageBlock,
+  type OpaqueBlock,
+  type ReplayDecision,
+  type StoredResource,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolCall,
 } from "../content/index.js";
+import { opaqueMedia, withReferences } from "../content/internal.js";
 import { describe, integerArgument, unreachable } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json.js";
 import { estimateImageTokens, type ImageFamily, type ImageTokenRule, mostImageTokens } from "./image.js";
@@ -95,8 +97,16 @@ function blockTokens(block: Block, text: CountText, options: MessageTokenOptions
       return mostImageTokens(options.image ?? "anthropic");
     case "toolCall":
       return text(block.name) + jsonTokens(block.arguments, text);
-    case "opaque":
-      return jsonTokens(block.data, text);
+    case "opaque": {
+      const inline = opaqueMedia(block.data);
+      const data = inline.length === 0 ? block.data : withReferences(block.data, () => "");
+      const stored = (block.resources ?? []).map((resource) =>
+        resourceTokens(describeResource(resource), resource, text, options),
+      );
+      const images = inline.filter(({ imageType }) => imageType !== undefined).length;
+      const most = images === 0 ? 0 : images * mostImageTokens(options.image ?? "anthropic");
+      return stored.reduce((sum, tokens) => sum + tokens, jsonTokens(data, text) + most);
+    }
     default:
       return unreachable(block);
   }

@@ -64,7 +64,8 @@ export async function resolveAttachments(
   });
   const works = attachments.flatMap((decided): AttachmentState[] => {
     const { item, block, resource } = decided;
-    const draft = byPlace.get(placeKey(item, block, resource.resourceId)) ?? byPlace.get(placeKey(item, block));
+    const draft =
+      byPlace.get(placeKey(item, block, resource.resourceId)) ?? byPlace.get(placeKey(item, block));
     const inline = images.get(resource.resourceId);
     return draft === undefined ? [] : [{ draft, decided, inline, reason: decided.reason }];
   });

@@ -175,7 +175,9 @@ function placesOf(
   return items.flatMap(({ entryId, message }) => {
     if (!("content" in message) || typeof message.content === "string") return [];
     return [...message.content.entries()].flatMap(([index, one]) =>
-      resourcesOf(one).some((resource) => resource.resourceId === resourceId) ? [{ entryId, block: index }] : [],
+      resourcesOf(one).some((resource) => resource.resourceId === resourceId)
+        ? [{ entryId, block: index }]
+        : [],
     );
   });
 }

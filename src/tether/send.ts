@@ -11,6 +11,7 @@ import {
   type StoredResource,
   type ToolResultMessage,
 } from "../content/index.js";
+import { attachmentsOf } from "../content/internal.js";
 import { describe } from "../internal/arguments.js";
 import { decodeBase64, encodeBase64, padBase64 } from "../internal/base64.js";
 import { tetherLimits } from "../limits/index.js";
@@ -158,7 +159,11 @@ export function producedImages(
   }
   return items.slice(start).flatMap(({ message }, index) => {
     if (message.role !== "toolResult" && message.role !== "assistant") return [];
-    return message.content.flatMap((block: ProducedBlock): readonly (StoredResource | ImageBlock)[] => {
+    const blocks: readonly ProducedBlock[] = message.content;
+    const shown = blocks.flatMap((block): readonly ProducedBlock[] =>
+      block.type === "opaque" ? attachmentsOf(block) : [block],
+    );
+    return shown.flatMap((block): readonly (StoredResource | ImageBlock)[] => {
       if (block.type === "image") return [block];
       const resource = resourceOf(block);
       if (resource?.kind !== "image") return [];

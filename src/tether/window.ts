@@ -12,6 +12,7 @@ import {
   type ToolPair,
   toolPairs,
 } from "../content/index.js";
+import { attachmentsOf, withReferences } from "../content/internal.js";
 import { integerArgument, unreachable } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json.js";
 
@@ -176,8 +177,11 @@ function blockCharacters(block: ContentBlock): number {
       return block.thinking.length;
     case "toolCall":
       return block.name.length + jsonCharacters(block.arguments);
-    case "opaque":
-      return jsonCharacters(block.data);
+    case "opaque": {
+      const attached = attachmentsOf(block);
+      const data = attached.length === 0 ? block.data : withReferences(block.data, () => "");
+      return attached.reduce((sum, each) => sum + blockCharacters(each), jsonCharacters(data));
+    }
     default:
       return unreachable(block);
   }

@@ -1,6 +1,7 @@
 /** The images of a session: separated from its entries, and limited to a budget of bytes. */
 
-import { isResource, type StoredResource } from "../content/index.js";
+import { isResource, type OpaqueBlock, type StoredResource } from "../content/index.js";
+import { opaqueMedia, resourcesOf, withReferences } from "../content/internal.js";
 import { decodeBase64, encodeBase64 } from "../internal/base64.js";
 import { isRecord } from "../internal/shape.js";
 import { inlineImageKey, type LeftOutImage, type PageEntry, type PageImage } from "./page-data.js";
@@ -63,17 +64,35 @@ function withoutImages(session: string, entry: PageEntry, found: Map<string, Fou
       changed = true;
       return { ...value, data: "", viewerKey: key };
     }
-    const { resource } = value;
-    if (isResource(resource) && resource.kind === "image" && isShownType(resource.mediaType)) {
-      const { blob, mediaType, size, name } = resource;
-      if (!found.has(blob)) {
-        found.set(blob, {
-          ...{ key: blob, session, entryId: entry.id, mediaType, size, blob },
-          ...(name !== undefined && { name }),
-        });
-      }
-    }
+    if (value.type === "opaque") return opaque(value as unknown as OpaqueBlock);
+    stored(value.resource);
     return value;
+  };
+  const stored = (resource: unknown) => {
+    if (!isResource(resource) || resource.kind !== "image" || !isShownType(resource.mediaType)) return;
+    const { blob, mediaType, size, name } = resource;
+    if (found.has(blob)) return;
+    found.set(blob, {
+      ...{ key: blob, session, entryId: entry.id, mediaType, size, blob },
+      ...(name !== undefined && { name }),
+    });
+  };
+  /** A provider's block, whose inline images have their keys in `viewerMedia`. */
+  const opaque = (value: OpaqueBlock): unknown => {
+    for (const resource of resourcesOf(value)) stored(resource);
+    const media = opaqueMedia(value.data);
+    if (media.length === 0) return value;
+    const keys = media.map(() => inlineImageKey(session, entry.id, inline++));
+    const viewerMedia = media.flatMap(({ base64, imageType: mimeType }, at) => {
+      const key = keys[at] as string;
+      const size = Math.floor((base64.length * 3) / 4);
+      const mediaType = mimeType ?? "application/octet-stream";
+      if (mimeType !== undefined)
+        found.set(key, { key, session, entryId: entry.id, mediaType, size, inline: base64 });
+      return mimeType === undefined ? [] : [{ type: "image", mimeType, data: "", viewerKey: key }];
+    });
+    changed = true;
+    return { ...value, data: withReferences(value.data, (at) => keys[at]), viewerMedia };
   };
   const copy = mapContent(entry, block);
   return changed ? copy : entry;

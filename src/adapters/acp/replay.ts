@@ -9,6 +9,7 @@ import {
   type TextBlock,
   type ToolCall,
 } from "../../content/index.js";
+import { attachmentsOf } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
@@ -96,8 +97,9 @@ async function* updatesOf(
           const { toolCallId, isAnswered } = calls.open(block);
           yield toolCallUpdate(toolCallId, block, options.show?.(block) ?? {});
           if (!isAnswered) yield { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
-        } else if (block.type === "text") {
-          for await (const content of contentOf([block], options.blobs))
+        } else if (block.type === "text" || block.type === "image" || block.type === "opaque") {
+          const shown = block.type === "opaque" ? attachmentsOf(block) : [block];
+          for await (const content of contentOf(shown, options.blobs))
             yield { sessionUpdate: "agent_message_chunk", messageId, content };
         } else if (block.type === "thinking" && block.redacted !== true && block.thinking !== "") {
           const content = textContent(block.thinking);

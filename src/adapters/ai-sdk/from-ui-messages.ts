@@ -5,12 +5,14 @@ import {
   type AssistantMessage,
   assistantMessage,
   type Message,
+  type OpaqueBlock,
   type Resource,
   type TextBlock,
   type ToolResultMessage,
   toolResult,
   userMessage,
 } from "../../content/index.js";
+import { referenceTo } from "../../content/internal.js";
 import { isName, randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
@@ -277,7 +279,7 @@ class MessageWriter {
     const signature = signatureOf(part.providerMetadata);
     const { text } = part;
     if (resource !== undefined) {
-      content.push(userMessage(resource).content[0] as TextBlock);
+      content.push(fileBlock(part, resource));
     } else if (part.type === "text" && typeof text === "string") {
       content.push({ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) });
     } else if (part.type === "reasoning" && typeof text === "string") {
@@ -326,6 +328,20 @@ class MessageWriter {
       isError,
     });
   }
+}
+
+/** The file of a model, as the AI SDK takes it back from the session's store, or a link. */
+function fileBlock(part: UiPart, resource: Resource): TextBlock | OpaqueBlock {
+  if (resource.kind === "link") return userMessage(resource).content[0] as TextBlock;
+  const { mediaType, filename, providerMetadata: options } = part;
+  const data = {
+    type: "file",
+    mediaType,
+    data: referenceTo(resource.resourceId),
+    ...(typeof filename === "string" ? { filename } : {}),
+    ...(isRecord(options) ? { providerOptions: options } : {}),
+  };
+  return { type: "opaque", data, resources: [resource] };
 }
 
 /** Whether a part is a call whose input is complete. */

@@ -6,11 +6,13 @@ import {
   type ImageBlock,
   type Message,
   messageText,
+  type OpaqueBlock,
   resourceOf,
   type StoredResource,
   type TextBlock,
   type ToolResultMessage,
 } from "../../content/index.js";
+import { attachmentsOf, withAddresses } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
@@ -217,17 +219,35 @@ export async function assistantParts(
         parts.push({ type: `tool-${name}`, toolCallId, state: "input-available", input, ...signed });
         break;
       }
+      case "image":
+        parts.push(await visiblePart(block, options));
+        break;
       case "opaque":
-        addOpaque(parts, block.data);
+        if (!addOpaque(parts, await opaqueData(block, options), (block.resources ?? []).length > 0))
+          for (const each of attachmentsOf(block)) parts.push(await visiblePart(each, options));
         break;
     }
   }
   return parts;
 }
 
-/** Parts of the user interface, which are stored unchanged, and parts of the AI SDK's own messages. */
-function addOpaque(parts: UiPart[], data: unknown): void {
-  if (!isRecord(data) || typeof data.type !== "string") return;
+/** The data of a provider's block, with addresses in place of its media. Without addresses it has no media. */
+async function opaqueData(block: OpaqueBlock, { fileUrl }: ToUIMessagesOptions): Promise<unknown> {
+  const { data, resources = [] } = block;
+  if (resources.length === 0) return data;
+  const urls = new Map<string, string>();
+  if (fileUrl !== undefined) for (const each of resources) urls.set(each.resourceId, await fileUrl(each));
+  return withAddresses(data, (id) => urls.get(id) ?? "");
+}
+
+/**
+ * Parts of the user interface, which are stored unchanged, and parts of the AI SDK's own messages. Returns
+ * whether the data is one.
+ *
+ * @param isStored whether the data has addresses in place of base64
+ */
+function addOpaque(parts: UiPart[], data: unknown, isStored: boolean): boolean {
+  if (!isRecord(data) || typeof data.type !== "string") return false;
   const { type } = data;
   if (type === "tool-call" && typeof data.toolCallId === "string" && typeof data.toolName === "string") {
     const { toolCallId, toolName, input, providerExecuted, providerOptions } = data;
@@ -243,12 +263,17 @@ function addOpaque(parts: UiPart[], data: unknown): void {
     const call = parts.findLast((part) => part.toolCallId === data.toolCallId && isOpen(part));
     if (call !== undefined) Object.assign(call, providerResult(data.output));
   } else if (type === "file" && typeof data.data === "string" && typeof data.mediaType === "string") {
-    const { mediaType, filename } = data;
+    const { mediaType, filename, data: content, providerOptions } = data;
+    // Without addresses of files a descriptor stands for it.
+    if (content === "") return false;
     const named = typeof filename === "string" ? { filename } : {};
-    parts.push({ type: "file", mediaType, ...named, url: `data:${mediaType};base64,${data.data}` });
-  } else if (isUiPart(data)) {
+    const url = isStored ? content : `data:${mediaType};base64,${content}`;
+    const signed = isRecord(providerOptions) ? { providerMetadata: providerOptions } : {};
+    parts.push({ type: "file", mediaType, ...named, url, ...signed });
+  } else if (isUiPart(data) && data.url !== "") {
     parts.push(data as UiPart);
-  }
+  } else return false;
+  return true;
 }
 
 function providerResult({ type, value }: Record<string, unknown>): Record<string, unknown> {

@@ -5,7 +5,7 @@ import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../../co
 import { type CostOptions, costOf } from "../../cost/index.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { objectOf, textOf } from "../shared/values.js";
-import { writeBlocks } from "../shared/write-blocks.js";
+import { describedReply, writeBlocks } from "../shared/write-blocks.js";
 import { stepsOf, type WriteResult, type WriteRules, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import type {
@@ -122,7 +122,8 @@ export class TrajectorySteps {
     const { entryId, time, message, results } = step;
     this.model = message.responseModel ?? message.model;
     const calls = message.content.filter((block): block is ToolCall => block.type === "toolCall");
-    const texts = message.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+    const shown = describedReply(message).content;
+    const texts = shown.flatMap((block) => (block.type === "text" ? [block.text] : []));
     const reasoning = message.content.flatMap((block) =>
       block.type === "thinking" && block.thinking !== "" ? [block.thinking] : [],
     );

@@ -9,7 +9,7 @@ import { encodeTexts } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
 import { parseJson } from "../shared/values.js";
-import { writeBlocks } from "../shared/write-blocks.js";
+import { describedReply, filledReply, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { startMark } from "./lines.js";
@@ -127,7 +127,9 @@ export class LineWriter {
   }
 
   async #reply({ entryId, message, time }: WriteStep & { readonly kind: "reply" }): Promise<void> {
-    const content = replyBlocks(message, entryId, this.#source);
+    const isClaude = message.provider === "anthropic";
+    const filled = isClaude ? await filledReply(this.#source, entryId, message) : message;
+    const content = replyBlocks(filled, entryId, this.#source);
     if (content.length === 0) return;
     const { provider, model, stopReason, usage } = message;
     const digest = digestOf(this.#init.sessionId, entryId, this.#copyOf);
@@ -290,7 +292,8 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
       case "opaque": {
         const { data } = block;
         if (isOwn && isRecord(data) && typeof data.type === "string") return [data];
-        return drop("opaque", "a block of another maker, or of a reply that was cut off");
+        drop("opaque", "a block of another maker, or of a reply that was cut off");
+        return describedReply({ ...message, content: [block] }).content.filter(({ type }) => type === "text");
       }
       default:
         return unreachable(block);

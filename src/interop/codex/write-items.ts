@@ -3,7 +3,7 @@
 import type { AssistantMessage, ToolCall } from "../../content/index.js";
 import { replyItems } from "../../projections/internal.js";
 import { type ForeignObject, objectOf, parseJson, textOf } from "../shared/values.js";
-import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
+import { describedReply, filledReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { modelItems } from "./replies.js";
@@ -46,17 +46,18 @@ export class ItemWriter {
   }
 
   /** The items of a reply, without its results. */
-  reply({ entryId, message }: ItemStep & { readonly kind: "reply" }): readonly CodexItem[] {
+  async reply({ entryId, message }: ItemStep & { readonly kind: "reply" }): Promise<readonly CodexItem[]> {
     const known = this.#written.get(entryId);
     if (known !== undefined) return known;
-    const content = message.content.map((block, at) => {
+    const identified = message.content.map((block, at) => {
       if (block.type !== "toolCall") return block;
       const itemId = this.#itemIds.get(`${entryId} ${at}`);
       return plainCall(itemId === undefined ? block : { ...block, id: `${block.id}|${itemId}` });
     });
     const none = { provider: "none", model: "none" };
+    const own = { ...message, content: identified };
     const { items: made, losses } = replyItems(
-      { ...message, content },
+      isResponses(message) ? await filledReply(this.#source, entryId, own) : describedReply(own),
       entryId,
       isResponses(message) ? message : none,
     );

@@ -104,7 +104,7 @@ export class StepWriter {
     const { entryId, time, message, results } = step;
     const model = this.#modelOf(message);
     if (model !== undefined && model !== this.#state.model) this.#turnContext(model, time, undefined);
-    const items = this.#items.reply(step);
+    const items = await this.#items.reply(step);
     for (const [at, item] of items.entries()) {
       this.#lines.showReply(entryId, item, at, time);
       this.#lines.item(
@@ -128,7 +128,7 @@ export class StepWriter {
     const wanted = step.results.filter(
       ({ entryId, interrupted }) => interrupted !== true && isWanted(entryId),
     );
-    if (wanted.length > 0) await this.#results(wanted, this.#items.reply(step));
+    if (wanted.length > 0) await this.#results(wanted, await this.#items.reply(step));
   }
 
   async #results(results: readonly WriteResult[], items: readonly CodexItem[]): Promise<void> {
@@ -148,7 +148,7 @@ export class StepWriter {
     for (const each of kept) {
       if (each.kind === "user") for (const item of await this.#items.user(each)) history.push(item);
       if (each.kind !== "reply") continue;
-      const items = this.#items.reply(each);
+      const items = await this.#items.reply(each);
       for (const item of items) history.push(item);
       for (const result of each.results) history.push(await this.#items.result(result, items));
     }

@@ -3,7 +3,7 @@
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall, Usage } from "../../content/index.js";
 import { isFileName, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
-import { type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
+import { describedReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteRules, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { isEnvironment, isTextResponse, type Part, shownText, withGuard } from "./parts.js";
@@ -99,7 +99,7 @@ export class ChatRecords {
     const sessile = { entry: entryId, ...(isOwn ? {} : { provider: message.provider }) };
     const records: MessageRecord[] = [];
     let answered = 0;
-    for (const [at, segment] of segmentsOf(message).entries()) {
+    for (const [at, segment] of segmentsOf(describedReply(message)).entries()) {
       const thoughts = this.#thoughts(segment, { entryId, isOwn, time });
       const texts = segment.flatMap((block) => (block.type === "text" ? [{ text: block.text }] : []));
       const calls = segment.filter((block): block is ToolCall => block.type === "toolCall");

@@ -5,6 +5,7 @@ import { unreachable } from "../../internal/arguments.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import { decodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
+import { describedReply } from "../shared/write-blocks.js";
 import type { WriteSource } from "../types.js";
 import { metadataFor, signedBy } from "./signatures.js";
 
@@ -65,7 +66,9 @@ export class PartWriter {
   /** The parts of a reply. Each call is a part that waits for its result. */
   reply(message: AssistantMessage, entryId: string): { readonly parts: readonly DraftPart[] } {
     const called = new Set<string>();
-    const parts = message.content.flatMap((block): readonly DraftPart[] => {
+    for (const { type } of message.content)
+      if (type === "opaque") this.#drop(entryId, "opaque", "a provider's own block");
+    const parts = describedReply(message).content.flatMap((block): readonly DraftPart[] => {
       const metadata = metadataFor(block, message);
       const members = metadata === undefined ? {} : { metadata };
       const isUnsigned = metadata === undefined && (signedBy(block) ?? "") !== "";
@@ -88,7 +91,6 @@ export class PartWriter {
           if (isUnsigned) this.#drop(entryId, "reasoning", "the signature of a call, of another protocol");
           return [callPart(block, metadata)];
         case "opaque":
-          this.#drop(entryId, "opaque", "a provider's own block");
           return [];
         default:
           return unreachable(block);

@@ -1,6 +1,13 @@
 /** The content of a message as a writer needs it: texts, and media with their bytes. */
 
-import { describeResource, type ImageBlock, resourceOf, type TextBlock } from "../../content/index.js";
+import {
+  type AssistantMessage,
+  describeResource,
+  type ImageBlock,
+  resourceOf,
+  type TextBlock,
+} from "../../content/index.js";
+import { attachmentsOf, describeImage, withMedia } from "../../content/internal.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import type { WriteSource } from "../types.js";
 
@@ -54,4 +61,46 @@ export async function writeBlocks(
     }
   }
   return blocks;
+}
+
+type ReplyBlock = AssistantMessage["content"][number];
+
+/** The reply with descriptors in place of images, and of blocks with media, for which a format has no form. */
+export function describedReply(message: AssistantMessage): AssistantMessage {
+  return { ...message, content: message.content.flatMap(described) };
+}
+
+/** The reply with the bytes of the media in its provider's blocks, or descriptors if they are gone. */
+export async function filledReply(
+  source: WriteSource,
+  entryId: string,
+  message: AssistantMessage,
+): Promise<AssistantMessage> {
+  const content: ReplyBlock[] = [];
+  for (const block of message.content) {
+    if (block.type !== "opaque" || block.resources === undefined) {
+      for (const each of block.type === "image" ? described(block) : [block]) content.push(each);
+      continue;
+    }
+    const base64 = new Map<string, string>();
+    for (const resource of block.resources) {
+      const media = await source.media(resource, entryId);
+      if (media !== undefined) base64.set(resource.resourceId, encodeBase64(media.bytes));
+    }
+    const data = withMedia(block.data, (id) => base64.get(id));
+    if (data !== undefined) content.push({ type: "opaque", data });
+    else for (const each of described(block)) content.push(each);
+  }
+  return { ...message, content };
+}
+
+function described(block: ReplyBlock): readonly ReplyBlock[] {
+  if (block.type !== "opaque" && block.type !== "image") return [block];
+  const attached = block.type === "image" ? [block] : attachmentsOf(block);
+  const texts = attached.map((each): TextBlock => {
+    if (each.type === "text") return { type: "text", text: each.text };
+    const size = Math.floor((each.data.length * 3) / 4);
+    return { type: "text", text: describeImage({ mediaType: each.mimeType, size }) };
+  });
+  return texts.length === 0 ? [block] : texts;
 }

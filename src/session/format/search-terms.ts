@@ -4,7 +4,8 @@
  * missed.
  */
 
-import { type ContextMessage, resourceOf } from "../../content/index.js";
+import { type ContextMessage, type OpaqueBlock, resourceOf } from "../../content/index.js";
+import { resourcesOf } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { decodeLine } from "./decode.js";
@@ -166,6 +167,8 @@ function* textsOfContent(content: unknown): Generator<string, void, undefined> {
       const resource = resourceOf(block as unknown as Parameters<typeof resourceOf>[0]);
       if (resource === undefined) yield block.text;
       else yield resource.name ?? (resource.kind === "link" ? resource.uri : "");
+    } else if (block.type === "opaque") {
+      for (const { name } of resourcesOf(block as unknown as OpaqueBlock)) if (name !== undefined) yield name;
     } else if (block.type === "thinking" && typeof block.thinking === "string") {
       yield block.thinking;
     } else if (block.type === "toolCall") {

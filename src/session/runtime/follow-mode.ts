@@ -1,6 +1,7 @@
 /** `conflict: "follow"`: appends after another writer's entries, and the check that they may move there. */
 
-import { type ContextItem, resourceOf, toolCalls, toolPairs } from "../../content/index.js";
+import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
+import { resourcesOf } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
@@ -238,6 +239,8 @@ function hasResource(resourceId: string, items: readonly ContextItem[]): boolean
     ({ message }) =>
       "content" in message &&
       Array.isArray(message.content) &&
-      message.content.some((block) => resourceOf(block)?.resourceId === resourceId),
+      message.content.some((block) =>
+        resourcesOf(block).some((resource) => resource.resourceId === resourceId),
+      ),
   );
 }

@@ -68,7 +68,8 @@ export function hasInline(entry: { readonly type: string }): boolean {
   for (let at = 0; at < content.length; at++) {
     const block = content[at];
     if (!isRecord(block)) continue;
-    if (block.type === "image" || (block.type === "opaque" && opaqueMedia(block.data).length > 0)) return true;
+    if (block.type === "image" || (block.type === "opaque" && opaqueMedia(block.data).length > 0))
+      return true;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 /** The content of a message: text, thinking, tool calls, and attachments. */
 
+import { Fragment } from "preact";
 import { isResource } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { RowCall } from "../model/rows.js";
@@ -48,14 +49,21 @@ export function Blocks({ rowId, content, calls, isOutput = false, path, place = 
             />
           );
         }
-        const text = JSON.stringify(block, null, 2);
+        const { resources, viewerMedia, ...own } = block;
+        const text = JSON.stringify(own, null, 2);
         return (
-          <FoldedText key={id} id={id} rowId={rowId} text={text} kind="json" label="Provider's own block" />
+          <Fragment key={id}>
+            {listed(resources).map((each) => isResource(each) && <Attachment resource={each} />)}
+            {listed(viewerMedia).map((each) => isRecord(each) && <InlineImage block={each} />)}
+            <FoldedText id={id} rowId={rowId} text={text} kind="json" label="Provider's own block" />
+          </Fragment>
         );
       })}
     </>
   );
 }
+
+const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function Thinking(props: {
   readonly id: string;

@@ -1,6 +1,7 @@
 /** A context as a provider would get it: the body of the request, its losses, and its size. */
 
 import { isResource } from "../../content/index.js";
+import { withMedia } from "../../content/internal.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { isRecord } from "../../internal/shape.js";
 import { aiSdkMessages } from "../../projections/ai-sdk/index.js";
@@ -112,21 +113,28 @@ function withImages(
   images: { get(key: string): PageImage | undefined },
 ): SeenContext["context"] {
   const restore = (block: unknown): unknown => {
-    const key = inlineKey(block);
-    return key === undefined ? block : { ...(block as object), data: images.get(key)?.base64 ?? "" };
+    const [key] = inlineKeys(block);
+    if (key === undefined) return block;
+    const { type, data } = block as { readonly type?: unknown; readonly data?: unknown };
+    const base64 = images.get(key)?.base64 ?? "";
+    const whole = type === "opaque" ? withMedia(data, (id) => images.get(id)?.base64) : base64;
+    return { ...(block as object), data: whole ?? data };
   };
   const items = context.items.map((item) => {
     const { message } = item;
     if (!("content" in message) || typeof message.content === "string") return item;
     const blocks: readonly unknown[] = message.content;
-    if (!blocks.some((block) => inlineKey(block) !== undefined)) return item;
+    if (!blocks.some((block) => inlineKeys(block).length > 0)) return item;
     return { ...item, message: { ...message, content: blocks.map(restore) } as typeof message };
   });
   return { ...context, items };
 }
 
-function inlineKey(block: unknown): string | undefined {
-  return isRecord(block) && typeof block.viewerKey === "string" ? block.viewerKey : undefined;
+/** The keys of the inline images of a block, which the page keeps apart. */
+function inlineKeys(block: unknown): readonly string[] {
+  if (!isRecord(block)) return [];
+  if (Array.isArray(block.viewerMedia)) return block.viewerMedia.flatMap((each) => inlineKeys(each));
+  return typeof block.viewerKey === "string" ? [block.viewerKey] : [];
 }
 
 /** The keys of all images in a context. */
@@ -135,9 +143,10 @@ function keysIn({ items }: SeenContext): readonly string[] {
     const blocks: readonly unknown[] =
       "content" in message && typeof message.content !== "string" ? message.content : [];
     return blocks.flatMap((block) => {
-      const resource = isRecord(block) ? block.resource : undefined;
-      if (isResource(resource)) return resource.kind === "image" ? [resource.blob] : [];
-      return inlineKey(block) ?? [];
+      const { resource, resources } = isRecord(block) ? block : {};
+      const named: readonly unknown[] = Array.isArray(resources) ? resources : [resource];
+      const keys = named.flatMap((each) => (isResource(each) && each.kind === "image" ? [each.blob] : []));
+      return [...keys, ...inlineKeys(block)];
     });
   });
 }
