@@ -139,11 +139,29 @@ describe("imageExternalizer of one message", () => {
     },
   );
 
-  test("keeps and reports an image in an assistant message", async () => {
+  test("moves an image of an assistant message, and the media in a provider's block", async () => {
+    const data = { inlineData: { mimeType: "image/png", data: base64(png()) }, thoughtSignature: "c2ln" };
     const message = {
       ...assistantMessage({ provider: "p", model: "m" }, "a"),
-      content: [inline(png())],
-    } as never;
+      content: [inline(png()), { type: "opaque" as const, data }],
+    };
+    const moved = await externalize(message, { blobs: memoryBlobStore() });
+    const [image, own] = (moved.message as typeof message).content;
+    expect(image).toMatchObject({ type: "text", resource: { kind: "image" } });
+    const [resource] = moved.resources.slice(1);
+    expect(own).toEqual({
+      type: "opaque",
+      data: { ...data, inlineData: { mimeType: "image/png", data: { $resource: resource?.resourceId } } },
+      resources: [resource],
+    });
+    expect(await externalize(moved.message, { blobs: memoryBlobStore() })).toMatchObject({
+      message: moved.message,
+      kept: [],
+    });
+  });
+
+  test("keeps and reports an image in a system message", async () => {
+    const message = { role: "system", content: [inline(png())], timestamp: 1 } as never;
     const moved = await externalize(message, { blobs: memoryBlobStore() });
     expect(moved.message).toBe(message);
     expect(moved.kept).toEqual([{ block: 0, code: "INVALID_MESSAGE" }]);

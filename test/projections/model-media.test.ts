@@ -1,12 +1,10 @@
 /** Media that a model made: in the log, in requests to their maker, and to others. */
 import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
-import { type AssistantMessage, assistantMessage, contextOf, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
+import { type AssistantMessage, contextOf, userMessage } from "sessile/content";
 import { project, type Target, toBody } from "sessile/projections";
 import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
 import { anthropicMessages } from "sessile/projections/anthropic";
-import { bedrockConverse, readBedrockReply } from "sessile/projections/bedrock";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/projections/gemini";
 import {
   openaiChat,
@@ -197,5 +195,34 @@ describe.each(Object.entries(makers))("an image of %s", (_, { reply, target, req
     const { value, losses } = await project(await session.context(), target, { blobs: memoryBlobStore() });
     expect(JSON.stringify(value)).toMatch(/no longer stored/);
     expect(losses.map(({ code }) => code)).toContain("missing");
+  });
+});
+
+describe("a streamed image", () => {
+  async function* events<T>(...all: readonly T[]) {
+    for (const one of all) yield one;
+  }
+
+  test.each([
+    ["Gemini", () => geminiStream(events(geminiReply(true)) as never), "Gemini, signed"],
+    [
+      "OpenRouter",
+      () =>
+        openaiChatStream(
+          events(
+            { model: "m", choices: [{ delta: { role: "assistant", content: "Here." } }] },
+            { choices: [{ delta: { images: chat.images }, finish_reason: "stop" }] },
+          ),
+          { dialect: "openrouter" },
+        ),
+      "OpenRouter",
+    ],
+  ])("of %s is a resource as that of a whole reply", async (_, stream, whole) => {
+    const message = await stream().message();
+    expect(message.content).toEqual(makers[whole]?.reply.content);
+    const { session } = await recorded(message);
+    const context = await session.context();
+    expect(resourcesIn(context)).toMatchObject([{ kind: "image", source: "model" }]);
+    expect(count(context)).toBe(0);
   });
 });

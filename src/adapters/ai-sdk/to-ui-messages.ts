@@ -222,13 +222,21 @@ export async function assistantParts(
       case "image":
         parts.push(await visiblePart(block, options));
         break;
-      case "opaque":
-        if (!addOpaque(parts, await opaqueData(block, options), (block.resources ?? []).length > 0))
+      case "opaque": {
+        const isStored = (block.resources ?? []).length > 0;
+        // Without addresses of files a descriptor stands for one.
+        const isHidden = isStored && options.fileUrl === undefined && isFile(block.data);
+        if (isHidden || !addOpaque(parts, await opaqueData(block, options), isStored))
           for (const each of attachmentsOf(block)) parts.push(await visiblePart(each, options));
         break;
+      }
     }
   }
   return parts;
+}
+
+function isFile(data: unknown): boolean {
+  return isRecord(data) && (data.type === "file" || data.type === "reasoning-file");
 }
 
 /** The data of a provider's block, with addresses in place of its media. Without addresses it has no media. */
@@ -264,13 +272,11 @@ function addOpaque(parts: UiPart[], data: unknown, isStored: boolean): boolean {
     if (call !== undefined) Object.assign(call, providerResult(data.output));
   } else if (type === "file" && typeof data.data === "string" && typeof data.mediaType === "string") {
     const { mediaType, filename, data: content, providerOptions } = data;
-    // Without addresses of files a descriptor stands for it.
-    if (content === "") return false;
     const named = typeof filename === "string" ? { filename } : {};
     const url = isStored ? content : `data:${mediaType};base64,${content}`;
     const signed = isRecord(providerOptions) ? { providerMetadata: providerOptions } : {};
     parts.push({ type: "file", mediaType, ...named, url, ...signed });
-  } else if (isUiPart(data) && data.url !== "") {
+  } else if (isUiPart(data)) {
     parts.push(data as UiPart);
   } else return false;
   return true;

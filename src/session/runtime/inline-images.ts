@@ -37,9 +37,15 @@ export async function withoutInline(
 
 /** Who made the media of a draft. */
 function sourceOf(draft: EntryDraft): "tool" | "model" | "upload" {
-  if (draft.type === "part_update") return draft.part.type === "opaque" ? "model" : "upload";
+  const blocks = draft.type === "part_update" ? [draft.part] : editedBlocks(draft);
+  if (blocks.some(({ type }) => type === "opaque")) return "model";
   const role = draft.type === "message" || draft.type === "message_update" ? draft.message.role : undefined;
   return role === "toolResult" ? "tool" : role === "assistant" ? "model" : "upload";
+}
+
+function editedBlocks(draft: EntryDraft): readonly { readonly type: string }[] {
+  const content = draft.type === "context_edit" ? draft.replacement?.content : undefined;
+  return Array.isArray(content) ? (content as readonly { readonly type: string }[]) : [];
 }
 
 function resourceId(entryId: string, count: number): string {
