@@ -18,7 +18,7 @@ export function assertStoredTables(database: Rows): void {
   const list = names.map((name) => `'${name}'`).join(", ");
   const schema = database.all(`SELECT name, type, sql FROM sqlite_master WHERE lower(name) IN (${list})`);
   for (const { name, type, sql } of schema) {
-    const isVirtual = /^\s*create\s+virtual\b/i.test(String(sql).slice(0, 100));
+    const isVirtual = /^\s{0,20}create\s{1,20}virtual\b/i.test(String(sql).slice(0, 100));
     if (type === "table" && !isVirtual) continue;
     throw new Error(`${String(name)} is a ${isVirtual ? "virtual table" : String(type)}, not a stored table`);
   }

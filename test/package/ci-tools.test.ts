@@ -27,6 +27,7 @@ const packages: Readonly<Record<string, string>> = {
   prlimit: "util-linux",
   zsh: "zsh",
   fish: "fish",
+  faketime: "faketime",
   initdb: "postgresql",
   pgbouncer: "pgbouncer",
   radosgw: "radosgw",

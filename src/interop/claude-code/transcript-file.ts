@@ -1,12 +1,12 @@
 /** A transcript file: its lines, and its records of state and titles. */
 
 import { collapsed } from "../../internal/text.js";
+import { firstPrompt } from "../shared/claude-prompts.js";
 import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
 import { countedType } from "./entries.js";
 import { idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
-import { firstPrompt } from "./prompts.js";
 
 /** A transcript file with the facts of the session in its records. */
 export interface TranscriptFile {

@@ -1,7 +1,7 @@
 /** Describes a session by the first and last bytes of its file: its id, directory, title and parent. */
 
 import { collapsed } from "../../internal/text.js";
-import { firstPrompt } from "../claude-code/prompts.js";
+import { firstPrompt } from "../shared/claude-prompts.js";
 import { parseCutJson } from "../shared/cut-json.js";
 import { formOf } from "../shared/lines.js";
 import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";

@@ -4,7 +4,7 @@
  * (0.3.330, 2026-11-28), with which test/adapters compares them.
  */
 
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { arrayOf, type ForeignObject, objectOf, textOf } from "./values.js";
 
 /** A text that the program wrote: a tag first, or the note of an interruption. */
 const written = /^(?:<[a-z][\w-]{0,200}[\s>]|\[Request interrupted by user)/;
