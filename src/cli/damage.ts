@@ -13,6 +13,7 @@ import type { NamedSession, OpenedSession } from "./sources.js";
 const damagedCodes = new Set([
   ...["INVALID_JSON", "NOT_AN_OBJECT", "INVALID_UTF8", "LINE_TOO_LONG", "TOO_DEEP", "UNSAFE_KEY"],
   ...["INVALID_ENTRY", "INVALID_FIELDS", "DUPLICATE_ID", "MODIFIED", "TORN_TAIL"],
+  ...["JOINED_LINE", "NUL_BYTES", "BYTE_ORDER_MARK"],
 ]);
 /** Codes of a whole line that refers to a lost one. */
 const strayCodes = new Set(["ORPHAN", "CYCLE"]);

@@ -32,7 +32,7 @@ export function importOwn(
   const readable = nearestReadable(parsed);
   const entries = parsed.entries.map((entry): SessionEntry => {
     const { id, timestamp } = entry;
-    // The tree has null for a parent that is missing or closes a cycle.
+    // The tree has the parent that an entry with a missing one follows, and null for one that closes a cycle.
     const parentId = readable(parsed.tree.node(id)?.parentId ?? null);
     const place = { id, parentId, timestamp };
     const isKnown = entry.type !== "unknown";

@@ -3,10 +3,10 @@
 export { isTerminatedTornLine, missingHeaderError, tornLineTerminator } from "./api/diagnostics.js";
 export { erasureOf, formatVersion, ownEntry } from "./api/entries.js";
 export { applyUpdates, updatesOf } from "./context/context-items.js";
-export { decodeLine, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
+export { decodeHeads, decodeLine, decodeParts, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
-export { parseEntryPrefix } from "./format/entry-prefix.js";
 export { entryTypesWith } from "./format/entry-types.js";
+export type { LineRange } from "./format/joined-lines.js";
 export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";

@@ -4,12 +4,12 @@ import { SessileError } from "../errors/index.js";
 import { isName } from "../internal/ids.js";
 import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
 import {
-  decodeLine,
+  decodeHeads,
+  decodeParts,
   defaultLimits,
   formatVersion,
   isTerminatedTornLine,
   missingHeaderError,
-  parseEntryPrefix,
   withLineFeed,
 } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
@@ -111,8 +111,8 @@ async function readHeader(reader: LineReader, { location = "" }: SessionLog): Pr
   const { maxDepth } = defaultLimits;
   for await (const { bytes } of reader.read()) {
     const context = { isFirst: lines++ === 0, version: undefined, ordinal: 0, maxDepth };
-    const decoded = decodeLine(bytes, context);
-    if (decoded.kind === "header") return decoded.header;
+    for (const { decoded } of decodeParts(bytes, context))
+      if (decoded.kind === "header") return decoded.header;
   }
   throw missingHeaderError(location, lines);
 }
@@ -197,15 +197,21 @@ class CopyWriter {
     const { tally } = this.#context;
     for (const line of batch) {
       tally.bytes += line.length;
-      if (isEntry(line.subarray(0, -1))) tally.entries++;
+      tally.entries += countEntries(line.subarray(0, -1));
     }
   }
 }
 
+const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/** Whether a line ends with an entry. */
 function isEntry(line: Uint8Array): boolean {
-  if (parseEntryPrefix(line) !== undefined) return true;
-  const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
-  return decodeLine(line, context, { unchecked: true }).kind === "entry";
+  return decodeHeads(line, context, { unchecked: true }).at(-1)?.decoded.kind === "entry";
+}
+
+function countEntries(line: Uint8Array): number {
+  const parts = decodeHeads(line, context, { unchecked: true });
+  return parts.filter(({ decoded }) => decoded.kind === "entry").length;
 }
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {

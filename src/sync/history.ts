@@ -154,11 +154,11 @@ export class History {
 
   #parentOf(node: number): number {
     const { index, row } = this.rowOf(node);
-    const parent = this.nodeOf(index, index.rows.parent(row));
+    const parent = this.nodeOf(index, index.rows.ownParent(row));
     if (parent !== noRow || index !== this.#first) return parent;
     const { rows } = this.#second;
     const other = rows.rowOfKey(index.rows.key(row));
-    return other === noRow ? noRow : this.nodeOf(this.#second, rows.parent(other));
+    return other === noRow ? noRow : this.nodeOf(this.#second, rows.ownParent(other));
   }
 
   #addMerge(node: number, { merges }: LastCounts): void {

@@ -3,9 +3,9 @@
 import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
 import { IntColumn, NumberColumn } from "../internal/columns.js";
 import { crc32 } from "../internal/crc32.js";
-import type { LinePlace, LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
+import type { LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
 import {
-  decodeLine,
+  decodeParts,
   defaultLimits,
   type EntryTable,
   eachLine,
@@ -37,6 +37,8 @@ export class IndexedLog {
   #priors = new Map<number, string>();
   /** 1 for a row whose line has no checksum. */
   #foreign = new IntColumn();
+  /** Rows whose damaged line was replaced by the one that is being read. */
+  #repaired: number[] = [];
 
   constructor(log: ReadableLog) {
     this.log = log;
@@ -76,7 +78,8 @@ export class IndexedLog {
         tooLong: (at, length) => this.#reader.tooLong(at, length),
       });
       const { tail } = batch;
-      if (tail !== undefined && this.#reader.tail(tail.bytes, tail.at, false)) this.#added(tail.bytes);
+      if (tail !== undefined && this.#reader.tail(tail.bytes, tail.at, false))
+        this.#addFingerprints(tail.bytes);
       this.endsOpen = tail !== undefined;
       this.position = batch.next;
     }
@@ -100,9 +103,7 @@ export class IndexedLog {
 
   /** The lines of these rows; undefined for a line that is no longer in the log. */
   async read(rows: readonly number[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const table = this.rows;
-    const places = rows.map((row) => table.line(row) as LinePlace);
-    const lines = await reading(this.log.readAt(places));
+    const lines = await reading(this.rows.read(this.log, rows));
     return rows.map((row, index) => {
       const stored = lines[index];
       const line = stored !== undefined && this.#isFirst(row) ? stripBom(stored) : stored;
@@ -124,17 +125,35 @@ export class IndexedLog {
   }
 
   #line(bytes: Uint8Array, at: number, start: number, end: number): void {
-    const { size } = this.rows;
     this.#reader.line(bytes, at, start, end);
-    if (this.rows.size > size) this.#added(bytes.subarray(start, end));
+    if (this.rows.size > this.#fingerprints.length || this.#repaired.length > 0)
+      this.#addFingerprints(bytes.subarray(start, end));
   }
 
-  #added(line: Uint8Array): void {
-    const row = this.#fingerprints.length;
-    if (this.rows.size <= row) return;
-    this.#fingerprints.push(this.#fingerprintOf(this.#isFirst(row) ? stripBom(line) : line));
+  /** Adds the fingerprints of the entries in a line, and what the ends of their lines say. */
+  #addFingerprints(line: Uint8Array): void {
+    const entryOf = (row: number) => {
+      const { start, end } = this.rows.part(row) ?? { start: 0, end: line.length };
+      const entry = line.subarray(start, end);
+      return this.#isFirst(row) ? stripBom(entry) : entry;
+    };
+    for (let row = this.#fingerprints.length; row < this.rows.size; row++) {
+      const entry = entryOf(row);
+      this.#fingerprints.push(this.#fingerprintOf(entry));
+      this.#foreign.push(0);
+      this.#readEnd(row, entry);
+    }
+    for (const row of this.#repaired) {
+      const entry = entryOf(row);
+      this.#fingerprints.set(row, this.#fingerprintOf(entry));
+      this.#readEnd(row, entry);
+    }
+    this.#repaired = [];
+  }
+
+  #readEnd(row: number, line: Uint8Array): void {
     const { hasChecksum, prior = this.#lastCounts.get(row)?.prior } = endOfLine(line);
-    this.#foreign.push(hasChecksum ? 0 : 1);
+    this.#foreign.set(row, hasChecksum ? 0 : 1);
     if (typeof prior === "string") this.#priors.set(row, prior);
   }
 
@@ -162,6 +181,7 @@ export class IndexedLog {
     return new LogReader({
       maxDepth: defaultLimits.maxDepth,
       full: false,
+      onRepaired: (row) => void this.#repaired.push(row),
       onEntry: (row, entry) => {
         if (entry.type === "label" || entry.type === "session_info" || entry.type === "leaf")
           this.#lastCounts.set(row, entry);
@@ -183,9 +203,8 @@ const notEntries = [
 /** Whether a line is a whole entry, which other programs see too. */
 export function isEntryLine(line: Uint8Array): boolean {
   const { maxDepth } = defaultLimits;
-  return (
-    decodeLine(line, { version: formatVersion, ordinal: 0, maxDepth }, { unchecked: true }).kind === "entry"
-  );
+  const parts = decodeParts(line, { version: formatVersion, ordinal: 0, maxDepth }, { unchecked: true });
+  return parts.at(-1)?.decoded.kind === "entry";
 }
 
 const checksumKey = encodeUtf8(',"crc":"');

@@ -8,6 +8,7 @@ import {
   defaultLimits,
   type EntryErasure,
   isTerminatedTornLine,
+  type LineRange,
   LineSplitter,
   noRow,
   tornLineTerminator,
@@ -214,9 +215,22 @@ async function editedLines(
     if (!isEntryLine(replacement)) continue;
     const known = base?.index.rows.rowOfKey(first.index.rows.key(row)) ?? noRow;
     const isOld = known !== noRow && base?.index.fingerprint(known) === first.index.fingerprint(row);
-    if (isOld || !isEntryLine(line)) edited.set(place.at, replacement);
+    if (!isOld && isEntryLine(line)) continue;
+    const part = first.index.rows.part(row);
+    if (part === undefined) edited.set(place.at, replacement);
+    // Other entries of the line stay; of two edits in one line the first counts.
+    else if (!edited.has(place.at)) edited.set(place.at, replacedIn(first, place, part, replacement));
   }
   return edited;
+}
+
+function replacedIn(
+  { bytes }: Copy,
+  { at, length }: LinePlace,
+  part: LineRange,
+  line: Uint8Array,
+): Uint8Array {
+  return concatBytes([bytes.subarray(at, at + part.start), line, bytes.subarray(at + part.end, at + length)]);
 }
 
 /** The lines of a file, each with its line feed; a torn last line is ended as a writer would. */

@@ -54,7 +54,7 @@ function compareRows(
 function isSameHead(a: IndexedLog, row: number, b: IndexedLog, other: number): boolean {
   if (a.rows.kind(row) !== b.rows.kind(other)) return false;
   if (a.rows.timestamp(row) !== b.rows.timestamp(other)) return false;
-  const [parent, otherParent] = [a.rows.parent(row), b.rows.parent(other)];
+  const [parent, otherParent] = [a.rows.ownParent(row), b.rows.ownParent(other)];
   // A parent may be missing in one of the logs.
   if (parent === noRow || otherParent === noRow) return true;
   return a.rows.key(parent) === b.rows.key(otherParent);
@@ -70,7 +70,7 @@ function sideOf(index: IndexedLog, other: IndexedLog, collided: ReadonlySet<numb
   for (let start = 0; start < rows.size; start++) {
     let row = start;
     // A parent may be further down in a log.
-    for (; row !== noRow && isDone[row] === 0 && lacks(row); row = rows.parent(row)) chain.push(row);
+    for (; row !== noRow && isDone[row] === 0 && lacks(row); row = rows.ownParent(row)) chain.push(row);
     const isBlocked =
       row !== noRow && (collided.has(row) || (isDone[row] === 1 && lacks(row) && isMoved[row] === 0));
     for (let next = chain.pop(); next !== undefined; next = chain.pop()) {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { EntryMap, EntryType, SessionEntry } from "sessile/session";
+import { naivePath, naiveTree } from "../session/tree/naive-tree.js";
 import { type AnyEntry, entryFields } from "./entries.js";
 import {
   assistantBlock,
@@ -228,12 +229,6 @@ export function conversation(maxLength: number): fc.Arbitrary<Conversation> {
 
 /** From the root to an entry, by looking through all of them. */
 export function pathTo(entries: readonly AnyEntry[], id: string | null): readonly AnyEntry[] {
-  const path: AnyEntry[] = [];
-  for (let next = entries.find((entry) => entry.id === id); next !== undefined; ) {
-    if (path.includes(next)) break;
-    path.unshift(next);
-    const { parentId } = next;
-    next = entries.find((entry) => entry.id === parentId);
-  }
-  return path;
+  const path = naivePath(naiveTree(entries).parentOf, id);
+  return path.flatMap((each) => entries.find((entry) => entry.id === each) ?? []);
 }

@@ -601,7 +601,9 @@ describe("the words and the text of a command", () => {
       1,
       "damaged: 1 of 8 lines (40 bytes) cannot be read, 1 entry has lost its parent, 3 kB: <file>",
       ...["  error INVALID_JSON line 4, offset <at>: the line is not JSON"],
-      ...["  error ORPHAN line 5, offset <at>: the parent is not in the log"],
+      ...[
+        "  error ORPHAN line 5, offset <at>: the parent is not in the log; the entry follows the one before it",
+      ],
     ]);
     expect(await told("salvage", own.path, "--to", "whole.jsonl")).toEqual([
       ...[1, "<dir>/whole.jsonl: 7 lines kept (3 kB), 1 lost (40 B)"],

@@ -178,8 +178,8 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
     expect(next?.[0]).toBe(end + 1);
     const joined = whole.slice();
     joined[end] = 0x20;
-    const session = await damaged(joined, [0, 1]);
-    expect((await session.diagnose()).map(({ code }) => code)).toContain("INVALID_JSON");
+    const session = await damaged(joined, []);
+    expect((await session.diagnose()).map(({ code }) => code)).toEqual(["JOINED_LINE"]);
     await session.close();
   });
 

@@ -218,8 +218,8 @@ describe("a broken file", () => {
       codes: [["INVALID_JSON", 3]],
     });
     expect(outcome(file(header, line("a"), line("b", "a") + line("c", "a"), line("d", "a")))).toEqual({
-      ids: ["a", "d"],
-      codes: [["INVALID_JSON", 3]],
+      ids: ["a", "b", "c", "d"],
+      codes: [["JOINED_LINE", 3]],
     });
     for (const behind of [[], [""], ["\t"], [torn.replace('"t"', '"u"')], Array(40).fill(torn)]) {
       const content = file(header, line("a"), torn, ...behind);
@@ -229,10 +229,10 @@ describe("a broken file", () => {
       expect((await opened(written(content))).leafId).toBe("a");
     }
     expect(outcome(file(header, torn.slice(0, 20) + line("b"), line("c", "b")))).toEqual({
-      ids: ["c"],
+      ids: ["b", "c"],
       codes: [
         ["INVALID_JSON", 2],
-        ["ORPHAN", 3],
+        ["JOINED_LINE", 2],
       ],
     });
   });
@@ -241,10 +241,11 @@ describe("a broken file", () => {
     const content = `\ufeff${file(header, line("a"))}`;
     expect(outcome(content)).toEqual({ ids: ["a"], codes: [] });
     expect(outcome(`\ufeff${header}`)).toEqual({ ids: [], codes: [] });
-    expect(outcome(`\ufeff${content}`).codes).toEqual([
-      ["INVALID_JSON", 1],
-      ["NO_HEADER", 0],
-    ]);
+    expect(outcome(`\ufeff${content}`)).toEqual({ ids: ["a"], codes: [["BYTE_ORDER_MARK", 1]] });
+    expect(outcome(file(header, `\ufeff${line("a")}`))).toEqual({
+      ids: ["a"],
+      codes: [["BYTE_ORDER_MARK", 2]],
+    });
     const session = await opened(written(content));
     expect([session.leafId, session.header.id, session.diagnostics]).toEqual(["a", plainHeader.id, []]);
   });
@@ -274,7 +275,11 @@ describe("a broken file", () => {
     const whole = file(header, line("a"));
     const padding = "\0".repeat(5000);
     expect(outcome(whole + padding)).toEqual({ ids: ["a"], codes: [["TORN_TAIL", 3]] });
-    expect(outcome(whole + line("b") + padding)).toEqual({ ids: ["a"], codes: [["TORN_TAIL", 3]] });
+    expect(outcome(whole + line("b") + padding)).toEqual({ ids: ["a", "b"], codes: [["NUL_BYTES", 3]] });
+    expect(outcome(file(whole + padding + line("b"), line("c", "b")))).toEqual({
+      ids: ["a", "b", "c"],
+      codes: [["NUL_BYTES", 3]],
+    });
 
     const path = written(whole + padding);
     const session = await opened(path, { mode: "write" });

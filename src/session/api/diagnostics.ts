@@ -20,6 +20,12 @@ export type DiagnosticCode =
   | "NOT_AN_OBJECT"
   /** The bytes are not UTF-8. */
   | "INVALID_UTF8"
+  /** Several lines in one: a line feed was lost, or a program wrote after half a line. Whole ones are read. */
+  | "JOINED_LINE"
+  /** NULs in the line, which are skipped. */
+  | "NUL_BYTES"
+  /** A byte order mark in a line other than the first, which is skipped. */
+  | "BYTE_ORDER_MARK"
   /** The line exceeds the reader's maximum length. */
   | "LINE_TOO_LONG"
   /** The line exceeds the reader's maximum depth. */
@@ -30,9 +36,9 @@ export type DiagnosticCode =
   | "INVALID_ENTRY"
   /** An entry of a known type with invalid fields; reads as unknown. */
   | "INVALID_FIELDS"
-  /** The id of an earlier entry; the first one counts. */
+  /** The id of an earlier entry. The first one counts, or the first one whose body is readable. */
   | "DUPLICATE_ID"
-  /** The parent is not in the log; the entry is a root. */
+  /** The parent is not in the log; the entry follows the one before it in the log. */
   | "ORPHAN"
   /** The parents form a cycle; the entry is a root. */
   | "CYCLE"

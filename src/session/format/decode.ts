@@ -2,7 +2,7 @@
 
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
-import type { DiagnosticCode, LineDiagnostic } from "../api/diagnostics.js";
+import { type DiagnosticCode, isTerminatedTornLine, type LineDiagnostic } from "../api/diagnostics.js";
 import {
   extensionVersion,
   formatVersion,
@@ -17,8 +17,10 @@ import {
   entryKeyOf,
   parseEntryPrefix,
   parseTimestamp,
+  parseTornPrefix,
 } from "./entry-prefix.js";
 import { entryTypesWith, isEntryType } from "./entry-types.js";
+import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
 import { type ParseLineOptions, parseLine } from "./line-json.js";
 import { headerVersion, migrateEntry } from "./migrate.js";
 import { fieldsProblem, headerProblem, normalizeContent, normalizeMessage } from "./validate.js";
@@ -54,17 +56,21 @@ export interface DecodeContext {
   readonly maxDepth: number;
 }
 
-/** Decodes an entry's head: from the canonical prefix, or else by parsing the line. */
-export function decodeHead(
+/**
+ * Decodes an entry's head from the canonical prefix. Undefined if the line must be decoded in whole: also one
+ * that may have a second entry in it.
+ */
+export function decodePrefix(
   bytes: Uint8Array,
   context: DecodeContext,
   start = 0,
   end = bytes.length,
-): DecodedLine {
-  const head =
-    (context.version ?? 0) >= 2 && !context.isFirst ? parseEntryPrefix(bytes, start, end) : undefined;
+): (DecodedLine & { readonly kind: "entry" }) | undefined {
+  if ((context.version ?? 0) < 2 || context.isFirst) return undefined;
+  const head = parseEntryPrefix(bytes, start, end);
   // Bodies of structural types are small, and opening a session needs them.
-  if (head === undefined || structural.has(head.type)) return decodeLine(bytes.subarray(start, end), context);
+  if (head === undefined || structural.has(head.type)) return undefined;
+  if (nextParentKey(bytes, nextParentKey(bytes, start) + 1) < end) return undefined;
   return {
     kind: "entry",
     head: head.role === "hookMessage" ? { ...head, role: "custom" } : head,
@@ -75,6 +81,104 @@ export function decodeHead(
 const noDiagnostics: readonly LineDiagnostic[] = [];
 
 const structural = entryTypesWith("structural");
+
+/** A part of a line: nearly always the whole. */
+export interface LinePart {
+  /** The range in the line. */
+  readonly start: number;
+  readonly end: number;
+  readonly decoded: DecodedLine;
+  /** The place in the tree of an entry whose body is damaged: its descendants keep their history. */
+  readonly head?: EntryHead;
+}
+
+/**
+ * Decodes a line into its parts. A damaged line may have several: whole lines after a lost line feed or half a
+ * line, and the bytes between them.
+ */
+export function decodeParts(
+  bytes: Uint8Array,
+  context: DecodeContext,
+  known?: ParseLineOptions,
+): readonly LinePart[] {
+  return partsOf(bytes, { context, advance: () => undefined }, known);
+}
+
+/** The heads of a line's parts: from the canonical prefix, or else by decoding the line. */
+export function decodeHeads(
+  bytes: Uint8Array,
+  context: DecodeContext,
+  known?: ParseLineOptions,
+): readonly LinePart[] {
+  const decoded = decodePrefix(bytes, context);
+  return decoded === undefined
+    ? decodeParts(bytes, context, known)
+    : [{ start: 0, end: bytes.length, decoded }];
+}
+
+/** The key of the entry that a part of a line adds to the tree; undefined if it adds none. */
+export function entryKeyOfPart({ decoded, head }: LinePart): EntryKey | undefined {
+  return decoded.kind === "entry" ? decoded.head.id : head?.id;
+}
+
+function partsOf(
+  bytes: Uint8Array,
+  decoder: Pick<LineDecoder, "context" | "advance">,
+  known: ParseLineOptions | undefined,
+): readonly LinePart[] {
+  const { version = formatVersion } = decoder.context;
+  const whole = decodeLine(bytes, decoder.context, known);
+  const mayBeJoined = whole.kind === "bad" && !whole.parsed && bytes.length > minLineBytes;
+  const joined = mayBeJoined ? joinedParts(bytes, decoder, known) : undefined;
+  if (joined !== undefined) return joined;
+  decoder.advance(whole);
+  const part = { start: 0, end: bytes.length, decoded: whole };
+  const isPlaced = whole.kind === "bad" && version >= 2 && !isTerminatedTornLine(bytes);
+  const head = isPlaced ? parseEntryPrefix(bytes) : undefined;
+  return [head === undefined ? part : { ...part, head }];
+}
+
+/** The shortest header; an entry is longer. */
+const minLineBytes = '{"type":"session","id":"a"}'.length;
+
+const joinedLine: LineDiagnostic = {
+  code: "JOINED_LINE",
+  message: "several lines are joined in one; the whole ones are read",
+};
+
+/** The parts of a damaged line; undefined if none is a whole line. */
+function joinedParts(
+  bytes: Uint8Array,
+  decoder: Pick<LineDecoder, "context" | "advance">,
+  known: ParseLineOptions | undefined,
+): readonly LinePart[] | undefined {
+  const parts: LinePart[] = [];
+  for (const { start, end, isClosed } of rangesOfLine(bytes)) {
+    const { version = formatVersion } = decoder.context;
+    const range = bytes.subarray(start, end);
+    const decoded = isClosed
+      ? decodeLine(range, { ...decoder.context, isFirst: false }, { ...known, text: undefined })
+      : bad("INVALID_JSON", `${end - start} bytes of the line are not JSON`);
+    if (decoded.kind !== "bad") {
+      decoder.advance(decoded);
+      parts.push({ start, end, decoded });
+      continue;
+    }
+    // Of these version 1 counts none.
+    const isLast = end === bytes.length;
+    // A damaged line feed is no line.
+    if (end - start === 1 && !isLast) continue;
+    const isPlaced = version >= 2 && !(isLast && isTerminatedTornLine(bytes));
+    const head = !isPlaced ? undefined : isLast ? parseEntryPrefix(range) : parseTornPrefix(range);
+    parts.push({ start, end, decoded, ...(head && { head }) });
+  }
+  const first = parts.findIndex(({ decoded }) => decoded.kind !== "bad");
+  if (first < 0) return undefined;
+  const { decoded, ...range } = parts[first] as LinePart & { readonly decoded: { readonly kind: "entry" } };
+  const diagnostics = [...decoded.diagnostics, joinedLine];
+  parts[first] = { ...range, decoded: { ...decoded, diagnostics } };
+  return parts;
+}
 
 /** Decodes a whole line. */
 export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: ParseLineOptions): DecodedLine {
@@ -109,6 +213,32 @@ export function decodeBody(
 ): Exclude<DecodedLine, { kind: "entry" }> | DecodedBody {
   const bytes = context.isFirst ? stripBom(line) : line;
   if (isBlank(bytes)) return { kind: "blank" };
+  const read = decodeValue(bytes, context, known);
+  const clean = read.kind === "bad" && !read.parsed ? withoutStrayBytes(bytes) : undefined;
+  if (clean === undefined) return read;
+  const again = decodeValue(clean.bytes, context, { ...known, text: undefined });
+  if (again.kind === "bad") return read;
+  return { ...again, diagnostics: [...strayBytes(clean), ...again.diagnostics] };
+}
+
+function strayBytes({ nuls, boms }: CleanLine): readonly LineDiagnostic[] {
+  const found: LineDiagnostic[] = [];
+  if (nuls > 0) found.push({ code: "NUL_BYTES", message: `${nuls} NULs in the line are skipped` });
+  if (boms > 0)
+    found.push({ code: "BYTE_ORDER_MARK", message: `${boms} byte order marks in the line are skipped` });
+  return found;
+}
+
+/** The bytes of a line without those that a reader skips. JSON has none of them. */
+export function cleanLine(line: Uint8Array): Uint8Array {
+  return withoutStrayBytes(line)?.bytes ?? line;
+}
+
+function decodeValue(
+  bytes: Uint8Array,
+  context: DecodeContext,
+  known: ParseLineOptions | undefined,
+): Exclude<DecodedLine, { kind: "entry" | "blank" }> | DecodedBody {
   const damage = shortLineDamage(bytes);
   if (damage !== undefined) return damage;
   const parsed = parseLine(bytes, context.maxDepth, known);
@@ -158,13 +288,6 @@ export function stripBom(line: Uint8Array): Uint8Array {
   return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
 }
 
-/** The key of the entry that a line adds to the tree; undefined if it adds none. */
-export function entryKeyOfLine(line: Uint8Array, decoded: DecodedLine, version = 0): EntryKey | undefined {
-  if (decoded.kind === "entry") return decoded.head.id;
-  // An entry with a damaged body stays in the tree, so that its descendants keep their history.
-  return decoded.kind === "bad" && version >= 2 ? parseEntryPrefix(line)?.id : undefined;
-}
-
 /**
  * Decodes the lines of a log in order. Tracks the first line, for its byte order mark, the version, and the
  * ordinal and parent that version 1 derives from a line's position.
@@ -206,14 +329,12 @@ export class LineDecoder {
     };
   }
 
-  /** Decodes the whole next line. */
-  decode(line: Uint8Array, known?: ParseLineOptions): DecodedLine {
-    const decoded = decodeLine(line, this.context, known);
-    this.advance(decoded);
-    return decoded;
+  /** Decodes the whole next line into its parts, and advances past it. */
+  decode(line: Uint8Array, known?: ParseLineOptions): readonly LinePart[] {
+    return partsOf(line, this, known);
   }
 
-  /** Advances past a line that was decoded with {@link context}. */
+  /** Advances past a part that was decoded with {@link context}. */
   advance(decoded: DecodedLine): void {
     this.#isFirst = false;
     if (decoded.kind === "blank") return;
@@ -240,7 +361,7 @@ export class LineDecoder {
 function decodeHeader(
   value: Readonly<Record<string, unknown>>,
   diagnostics: readonly LineDiagnostic[],
-): Exclude<DecodedLine, { kind: "entry" }> {
+): Exclude<DecodedLine, { kind: "entry" | "blank" }> {
   const problem = headerProblem(value);
   if (problem !== undefined) {
     const message = `header: ${problem.path}: expected ${problem.expected}`;

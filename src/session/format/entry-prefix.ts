@@ -33,8 +33,13 @@ const isoLength = 24;
  * with `}`: it is torn, joined or padded.
  */
 export function parseEntryPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
-  if (lastByte(bytes, start, stop) !== 0x7d || !startsWith(bytes, open, start)) return undefined;
-  // Comparisons with keys need no bound: a line feed follows the line, and keys have none.
+  return lastByte(bytes, start, stop) === 0x7d ? parseTornPrefix(bytes, start, stop) : undefined;
+}
+
+/** {@link parseEntryPrefix} of a line that may end before its brace. */
+export function parseTornPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
+  if (!startsWith(bytes, open, start)) return undefined;
+  // Comparisons with keys need no bound: a line feed or the end of the bytes follows, and keys have none.
   let at = start + open.length;
   let end = plainEnd(bytes, at, stop);
   if (end < 0 || !startsWith(bytes, idKey, end)) return undefined;

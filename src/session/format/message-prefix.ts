@@ -14,7 +14,8 @@ const layout = [
 const idOffset: number = layout.indexOf("·");
 const parentOffset: number = idOffset + 8 + '","parentId":"'.length;
 const timeOffset: number = parentOffset + 8 + '","timestamp":"'.length;
-const roleOffset = layout.length;
+/** The end of the part of a line that this reader knows, before the role. */
+export const roleOffset: number = layout.length;
 /** Room for the longest role, its quote, and the end of the line. */
 const minLength = roleOffset + 16;
 
@@ -75,7 +76,7 @@ export class MessagePrefixReader {
   #minuteWord = Number.NaN;
   #minute = 0;
 
-  /** Whether the line has that form, and was read. For any other, {@link sliceHead} tells. */
+  /** Whether the line has that form, and was read. For any other, {@link parseEntryPrefix} tells. */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     if (end - start < minLength || bytes[end - 1] !== 0x7d) return false;
     if (bytes !== this.#bytes) {

@@ -3,7 +3,7 @@
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFullySync } from "../../internal/node/read-write-fully.js";
 import { formatVersion, type SessionHeader } from "../api/entries.js";
-import { decodeHead } from "../format/decode.js";
+import { decodeParts } from "../format/decode.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { maxHeadLines } from "../store/list.js";
 
@@ -134,6 +134,7 @@ const headerContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLim
 
 /** The header, if the line is one. */
 export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
-  const decoded = decodeHead(line, { ...headerContext, isFirst });
-  return decoded.kind === "header" ? decoded.header : undefined;
+  for (const { decoded } of decodeParts(line, { ...headerContext, isFirst }))
+    if (decoded.kind === "header") return decoded.header;
+  return undefined;
 }

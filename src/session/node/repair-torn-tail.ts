@@ -4,7 +4,7 @@ import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFully } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
 import { tornLineTerminator } from "../api/diagnostics.js";
-import { stripBom } from "../format/decode.js";
+import { decodeParts, stripBom } from "../format/decode.js";
 import { parseLine } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 
@@ -24,8 +24,14 @@ export async function tornTailEnding(file: OpenFile, maxLineBytes: number): Prom
   if (line === undefined) return tornLineTerminator;
   const content = line.length === size ? stripBom(line) : line;
   const parsed = parseLine(content, defaultLimits.maxDepth, { unchecked: true });
-  // An object of any version is a whole line.
-  return parsed.ok && isRecord(parsed.value) ? tornLineTerminator.subarray(1) : tornLineTerminator;
+  // An object of any version is a whole line, also one that was written after half a line.
+  const isWhole = parsed.ok ? isRecord(parsed.value) : endsWithEntry(content);
+  return isWhole ? tornLineTerminator.subarray(1) : tornLineTerminator;
+}
+
+function endsWithEntry(line: Uint8Array): boolean {
+  const context = { version: undefined, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+  return decodeParts(line, context, { unchecked: true }).at(-1)?.decoded.kind === "entry";
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Entries' bodies on demand. */
 
-import type { LinePlace, SessionLog } from "../api/backend.js";
+import type { SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { EntryRequests } from "../context/build-context.js";
-import { type DecodeContext, decodeBody } from "../format/decode.js";
+import { type DecodeContext, type DecodedBody, decodeBody, decodeParts } from "../format/decode.js";
 import { idToOrdinal } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
 import type { LogReader } from "../tree/log-reader.js";
@@ -91,6 +91,7 @@ export class EntryCache {
       // Reads the next slice while this one is parsed.
       next = this.#readSlice(missing, end);
       this.#parse(stored, read, kept);
+      await this.#readRepeats(stored, kept);
     }
     return (row) => pinned.get(row) ?? kept[row];
   }
@@ -115,10 +116,19 @@ export class EntryCache {
   async read(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
-    const place = entryTableOf(this.#reader.tree).line(row);
-    if (place === undefined) return undefined;
-    const [bytes] = await this.#log.readAt([place]);
-    return bytes === undefined ? undefined : this.#decode(row, bytes);
+    const table = entryTableOf(this.#reader.tree);
+    for (;;) {
+      const [bytes] = await table.read(this.#log, [row]);
+      const entry = bytes === undefined ? undefined : this.#decode(row, bytes);
+      if (entry !== undefined || !this.#reader.useRepeat(row)) return entry;
+    }
+  }
+
+  /** Reads damaged rows from later lines with their ids, if there are any. */
+  async #readRepeats(rows: readonly number[], into: (Entry | undefined)[]): Promise<void> {
+    const damaged = rows.filter((row) => into[row] === undefined && this.#reader.useRepeat(row));
+    if (damaged.length === 0) return;
+    this.#parse(damaged, await entryTableOf(this.#reader.tree).read(this.#log, damaged), into);
   }
 
   #clear(): void {
@@ -139,18 +149,15 @@ export class EntryCache {
     if (from >= rows.length) return undefined;
     const tree = entryTableOf(this.#reader.tree);
     const stored: number[] = [];
-    const places: LinePlace[] = [];
     let bytes = 0;
     let end = from;
     while (end < rows.length && bytes < sliceBytes) {
       const row = rows[end++] as number;
-      const place = tree.line(row);
-      if (place === undefined) continue;
-      bytes += place.length;
+      if (tree.line(row) === undefined) continue;
+      bytes += tree.lineLength(row);
       stored.push(row);
-      places.push(place);
     }
-    const lines = this.#log.readAt(places);
+    const lines = tree.read(this.#log, stored);
     // Its reader gets the error; if an earlier slice fails, no reader awaits this one.
     lines.catch(() => undefined);
     return { rows: stored, lines, end };
@@ -181,7 +188,8 @@ export class EntryCache {
         ? this.#firstVersion(row)
         : { isFirst, version, ordinal: 0, maxDepth: this.#maxDepth };
     const { crc32 } = this.#log;
-    const decoded = decodeBody(bytes, context, { crc32 });
+    const whole = decodeBody(bytes, context, { crc32 });
+    const decoded = whole.kind === "bad" ? (this.#bodyIn(bytes, context, id) ?? whole) : whole;
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     // A duplicate key: the structure is from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;
@@ -191,6 +199,15 @@ export class EntryCache {
     }
     if (lost) return this.#lost(row);
     return decoded.kind === "bad" ? undefined : decoded.entry;
+  }
+
+  /** The body of an entry whose line has other bytes after it, which its prefix does not show. */
+  #bodyIn(bytes: Uint8Array, context: DecodeContext, id: string): DecodedBody | undefined {
+    for (const { decoded } of decodeParts(bytes, context, { crc32: this.#log.crc32 })) {
+      if (decoded.kind !== "entry" || decoded.entry?.id !== id) continue;
+      return { ...decoded, entry: decoded.entry, type: decoded.head.type, role: decoded.head.role };
+    }
+    return undefined;
   }
 
   /** The facts of a version 1 line by its position. */

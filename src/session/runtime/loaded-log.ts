@@ -151,9 +151,10 @@ export class LoadedLog {
     const { reader } = this;
     const { leafRow, version } = reader;
     if (!this.#readsPrefixes || leafRow === noRow) return;
-    const place = entryTableOf(reader.tree).line(leafRow);
+    const table = entryTableOf(reader.tree);
+    const place = table.line(leafRow);
     const line = place && lineAt(batch, place.at);
-    if (line === undefined) return;
+    if (line === undefined || table.part(leafRow) !== undefined) return;
     const { maxDepth } = this.settings;
     const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
     this.#leafIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";

@@ -316,7 +316,7 @@ class State extends LoadedLog {
     const parent = entry.parentId === null ? noRow : rows.row(entry.parentId);
     if (parent !== rows.parent(row)) this.#lastContext = undefined;
     rows.move(row, parent);
-    rows.setLine(row, place.at, place.length);
+    rows.setLine(row, place);
     this.reader.applySessionWideState(row, entry);
     return row;
   }

@@ -203,10 +203,10 @@ export class LiveSession implements Session {
   /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const rows = entryTableOf(this.tree);
-    const places = ids.map((id) => (rows.row(id) === noRow ? undefined : rows.line(rows.row(id))));
-    const lines = await this.#state.log.readAt(places.filter((place) => place !== undefined));
-    let next = 0;
-    return places.map((place) => (place === undefined ? undefined : lines[next++]));
+    return rows.read(
+      this.#state.log,
+      ids.map((id) => rows.row(id)),
+    );
   }
 
   /** Runs a computation over bodies of entries. */

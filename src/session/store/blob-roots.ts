@@ -21,6 +21,7 @@ const incomplete: readonly DiagnosticCode[] = [
   "INVALID_JSON",
   "NOT_AN_OBJECT",
   "INVALID_UTF8",
+  "NUL_BYTES",
   "LINE_TOO_LONG",
   "TOO_DEEP",
   "INVALID_ENTRY",

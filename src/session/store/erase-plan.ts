@@ -93,12 +93,9 @@ async function readLinks(
   requested: ReadonlyMap<string, EntryErasure>,
 ): Promise<ErasureLinks> {
   const links = new ErasureLinks(rows);
-  const places = [...requested.keys()].flatMap((id) => {
-    const row = rows.row(id);
-    return (row === noRow ? undefined : rows.line(row)) ?? [];
-  });
-  for (let at = 0; at < places.length; at += chunkSize)
-    for (const line of await log.readAt(places.slice(at, at + chunkSize))) {
+  const found = [...requested.keys()].map((id) => rows.row(id)).filter((row) => row !== noRow);
+  for (let at = 0; at < found.length; at += chunkSize)
+    for (const line of await rows.read(log, found.slice(at, at + chunkSize))) {
       const entry = line && entryOfLine(line);
       if (entry !== undefined) links.addTexts(entry);
     }

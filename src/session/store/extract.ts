@@ -4,7 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { formatVersion, type SessionEntry } from "../api/entries.js";
-import { decodeHead, stripBom } from "../format/decode.js";
+import { cleanLine, decodeHeads, entryKeyOfPart, stripBom } from "../format/decode.js";
 import { encodeValidEntry } from "../format/encode.js";
 import { entryIdOf, parseEntryPrefix } from "../format/entry-prefix.js";
 import { entryTypesWith } from "../format/entry-types.js";
@@ -40,13 +40,16 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   if (!session.tree.has(leafId)) throw gone(session, leafId);
   const path = session.tree.path(leafId);
   const stated = headerVersion(session.header);
-  const kept = path.filter((node) => !dropped.has(node.type));
-  const standIn = replacements(path);
   const rows = entryTableOf(session.tree);
-  const { firstAt } = session.source.reader;
-  const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) =>
-    line !== undefined && rows.line(rows.row(kept[index]?.id ?? ""))?.at === firstAt ? stripBom(line) : line,
-  );
+  const { firstAt, damagedRows } = session.source.reader;
+  // Half a line before a whole one would be no entry on a line of its own.
+  const isTorn = (row: number) => damagedRows.has(row) && rows.part(row) !== undefined;
+  const kept = path.filter(({ id, type }) => !dropped.has(type) && !isTorn(rows.row(id)));
+  const standIn = replacements(path, new Set(kept.map(({ id }) => id)));
+  const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) => {
+    const isFirst = rows.line(rows.row(kept[index]?.id ?? ""))?.at === firstAt;
+    return line && cleanLine(isFirst ? stripBom(line) : line);
+  });
   const lines: Uint8Array[] = [];
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
@@ -85,9 +88,9 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
 
 /** The id in a line: another program may have moved lines since they were read. */
 function idOfLine(raw: Uint8Array): string | undefined {
-  const decoded = decodeHead(raw, { version: formatVersion, ordinal: 0, maxDepth });
-  const head = decoded.kind === "entry" ? decoded.head : parseEntryPrefix(raw);
-  return head && entryIdOf(head.id);
+  const [part] = decodeHeads(raw, { version: formatVersion, ordinal: 0, maxDepth });
+  const key = part && entryKeyOfPart(part);
+  return key === undefined ? undefined : entryIdOf(key);
 }
 
 function gone({ id }: LiveSession, entryId: string): SessileError {
@@ -119,12 +122,13 @@ const dropped = entryTypesWith("droppedOnExtract");
 
 /** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
 function replacements(
-  path: readonly { readonly id: string; readonly type: string }[],
+  path: readonly { readonly id: string }[],
+  kept: ReadonlySet<string>,
 ): ReadonlyMap<string, string | null> {
   const standIn = new Map<string, string | null>();
   let next: string | null = null;
   for (const node of [...path].reverse()) {
-    if (dropped.has(node.type)) standIn.set(node.id, next);
+    if (!kept.has(node.id)) standIn.set(node.id, next);
     else next = node.id;
   }
   return standIn;

@@ -1,15 +1,16 @@
 /** Forks and migrations: the lines of a session in another log. */
 
 import { SessileError } from "../../errors/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
 import { randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import { spaced } from "../../internal/text.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/store.js";
-import { type DecodedLine, LineDecoder, stripBom } from "../format/decode.js";
+import { cleanLine, type DecodedLine, LineDecoder, stripBom } from "../format/decode.js";
 import { assertValidEntry, printHeader, spliceJson } from "../format/encode.js";
+import { entryIdOf } from "../format/entry-prefix.js";
 import { appendChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion, migrateLine } from "../format/migrate.js";
@@ -19,6 +20,7 @@ import { checkRecordingOptions } from "../runtime/recording.js";
 import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
+import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import type { CreateOptions, Mutable } from "./arguments.js";
 import { firstText } from "./preview.js";
@@ -76,7 +78,8 @@ async function* linesUpTo(
   const decoder = new LineDecoder(maxDepth);
   const rows = entryTableOf(session.tree);
   // By offset: the line may be damaged, and other lines may repeat its id.
-  const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
+  const lastRow = upTo === undefined ? noRow : rows.row(upTo);
+  const last = lastRow === noRow ? undefined : rows.line(lastRow)?.at;
   for await (const { bytes: stored, at, tooLong } of storedLines(session.source.log)) {
     if (tooLong) {
       decoder.skip();
@@ -84,16 +87,35 @@ async function* linesUpTo(
       continue;
     }
     const { isFirst = false, version = formatVersion, ordinal, previousId } = decoder.context;
-    const decoded = decoder.decode(stored);
+    const lastPart = at === last ? rows.part(lastRow) : undefined;
+    const parts = decoder.decode(stored);
+    const stop = lastPart?.end ?? stored.length;
     // In the copy the header precedes it: it is no longer the first line.
-    const bytes = isFirst ? stripBom(stored) : stored;
-    if (decoded.kind !== "header") {
-      const migrated =
-        version < formatVersion ? migrateLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
-      const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
-      const line = rewritten ?? migrated;
-      yield line === undefined ? withLineFeed(bytes) : encodeUtf8(`${appendChecksum(line)}\n`);
+    let from = isFirst ? stored.length - stripBom(stored).length : 0;
+    let count = 0;
+    let parentId = previousId;
+    for (const { start, end, decoded } of parts) {
+      if (end > stop || decoded.kind === "bad" || decoded.kind === "blank") continue;
+      if (decoded.kind === "header") {
+        if (start > from) yield withLineFeed(stored.subarray(from, start));
+        from = end;
+      } else {
+        const bytes = cleanLine(stored.subarray(Math.max(from, start), end));
+        const migrated =
+          version < formatVersion
+            ? migrateLine(bytes, version, ordinal + count, maxDepth, parentId)
+            : undefined;
+        const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
+        const line = rewritten ?? migrated;
+        if (line !== undefined) {
+          yield concatBytes([stored.subarray(from, start), encodeUtf8(`${appendChecksum(line)}\n`)]);
+          from = end;
+        }
+        parentId = entryIdOf(decoded.head.id);
+      }
+      count++;
     }
+    if (from < stop || stop === 0) yield withLineFeed(stored.subarray(from, stop));
     if (at === last) return;
   }
 }
@@ -128,7 +150,7 @@ async function forkInfo(source: LiveSession, titles: readonly string[]): Promise
   return { title: forked("Session") };
 }
 
-const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
+const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "JOINED_LINE", "LINE_TOO_LONG"] as const;
 
 /**
  * Copies the bytes of a session up to and including an entry below another header, if {@link linesUpTo}

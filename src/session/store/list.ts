@@ -8,8 +8,9 @@ import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
-import { decodeHead, entryKeyOfLine, LineDecoder } from "../format/decode.js";
+import { decodeHeads, LineDecoder } from "../format/decode.js";
 import type { EntryKey } from "../format/entry-prefix.js";
+import { nextParentKey } from "../format/joined-lines.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
 import { slugOf } from "../runtime/session-info.js";
@@ -188,18 +189,19 @@ export function headOf(lines: readonly Uint8Array[]): {
   let firstMessageAt = -1;
   for (const [at, bytes] of lines.entries()) {
     if (at >= maxHeadLines) break;
-    const decoded = decoder.decode(bytes, unchecked);
-    if (decoded.kind === "header" && header === undefined) {
-      header = decoded.header;
-      headerAt = at;
-    }
-    const key = entryKeyOfLine(bytes, decoded, decoder.version);
-    // Of two entries with one id the first counts.
-    if (key !== undefined && !seen.has(key) && decoded.kind === "entry" && firstMessage === undefined) {
+    for (const part of decoder.decode(bytes, unchecked)) {
+      const { decoded } = part;
+      if (decoded.kind === "header" && header === undefined) {
+        header = decoded.header;
+        headerAt = at;
+      }
+      // Of two entries with one id the first readable one counts.
+      if (decoded.kind !== "entry" || seen.has(decoded.head.id)) continue;
+      seen.add(decoded.head.id);
+      if (firstMessage !== undefined) continue;
       firstMessage = firstText(decoded.entry);
       firstMessageAt = at;
     }
-    if (key !== undefined) seen.add(key);
     if (header !== undefined && firstMessage !== undefined) break;
   }
   return { header, headerAt, firstMessage, firstMessageAt };
@@ -218,16 +220,19 @@ export function lastInfo(
 ): { readonly info: SessionInfoFields; readonly at: number } | undefined {
   for (let at = lines.length - 1; at >= 0; at--) {
     const bytes = lines[at] as Uint8Array;
-    if (isMessage(bytes)) continue;
+    if (version >= 2 && isMessage(bytes) && nextParentKey(bytes, nextParentKey(bytes, 0) + 1) >= bytes.length)
+      continue;
     const context = {
       isFirst: fromStart && at === 0,
       version,
       ordinal: 1,
       maxDepth: defaultLimits.maxDepth,
     };
-    const decoded = decodeHead(bytes, context);
-    if (decoded.kind === "entry" && decoded.entry?.type === "session_info")
-      return { info: decoded.entry, at };
+    const last = decodeHeads(bytes, context).findLast(
+      ({ decoded }) => decoded.kind === "entry" && decoded.entry?.type === "session_info",
+    );
+    const entry = last?.decoded.kind === "entry" ? last.decoded.entry : undefined;
+    if (entry?.type === "session_info") return { info: entry, at };
   }
   return undefined;
 }

@@ -4,8 +4,8 @@ import type { LogBatch, SessionLog } from "../api/backend.js";
 import { isTerminatedTornLine } from "../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
-import { decodeBody, decodeHead, decodeLine } from "../format/decode.js";
-import { type EntryKey, entryIdOf, entryKeyOf, parseEntryPrefix } from "../format/entry-prefix.js";
+import { decodeHeads, decodeParts, type LinePart } from "../format/decode.js";
+import { type EntryKey, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
 import { headerVersion } from "../format/migrate.js";
 import { linesOf } from "../runtime/log-lines.js";
 import {
@@ -71,9 +71,9 @@ async function* stepsBackwards(
   let wanted: EntryKey | undefined = from && entryKeyOf(from.id);
   let passed = 0;
   for await (const batch of log.readBackwards(from?.before, reading)) {
-    for (const { line, at } of newestFirst(batch)) {
-      passed += line.length;
-      const found = wanted === undefined ? lastEntry(line) : entryOf(line, wanted);
+    for (const { line, at, part } of newestFirst(batch)) {
+      passed += part.end - part.start;
+      const found = wanted === undefined ? lastEntry(part) : entryOf(line, part, wanted);
       if (found === undefined) {
         if (passed < farBytes || wanted === undefined) continue;
         passed = 0;
@@ -96,24 +96,44 @@ async function* stepsBackwards(
   if (wanted !== undefined) throw new NeedsWholeLog();
 
   /** An entry with a readable body. */
-  function lastEntry(line: Uint8Array): FoundEntry | undefined {
-    const decoded = decodeLine(line, context, { crc32: log.crc32 });
+  function lastEntry({ decoded }: LinePart): FoundEntry | undefined {
     return decoded.kind === "entry" ? { ...decoded.head, entry: decoded.entry } : undefined;
   }
 
-  /** The entry with an id; without its body if that is damaged. */
-  function entryOf(line: Uint8Array, id: EntryKey): FoundEntry | undefined {
-    if (isTerminatedTornLine(line)) {
-      const found = lastEntry(line);
-      return found?.id === id ? found : undefined;
-    }
-    const head = decodeHead(line, context);
-    const prefix =
-      head.kind === "entry" ? head.head : head.kind === "bad" ? parseEntryPrefix(line) : undefined;
-    if (prefix?.id !== id) return undefined;
-    const decoded = decodeBody(line, context, { crc32: log.crc32 });
-    const entry = decoded.kind === "entry" && entryKeyOf(decoded.entry.id) === id ? decoded.entry : undefined;
-    return { id, parentId: prefix.parentId, entry };
+  /** The entry with an id. */
+  function entryOf(line: Uint8Array, part: LinePart, id: EntryKey): FoundEntry | undefined {
+    const { decoded, head } = part;
+    const found = decoded.kind === "entry" ? decoded.head : head;
+    if (found?.id !== id) return undefined;
+    const parts = decoded.kind === "entry" && decoded.entry === undefined ? wholeParts(line) : [part];
+    const read = parts.find(
+      (each) => each.decoded.kind === "entry" && entryKeyOf(each.decoded.entry?.id ?? "") === id,
+    )?.decoded;
+    // Another line may have the body.
+    if (read?.kind !== "entry") throw new NeedsWholeLog();
+    return { ...read.head, entry: read.entry };
+  }
+
+  /** The parts of a batch's lines, the last one first. */
+  function* newestFirst(batch: Pick<LogBatch, "lines" | "at" | "tail">) {
+    const { tail } = batch;
+    if (tail !== undefined) yield* partsOf(tail.bytes, tail.at, true);
+    const lines = linesOf(batch);
+    for (let index = lines.length - 1; index >= 0; index--)
+      yield* partsOf(lines[index] as Uint8Array, batch.at[index] as number, false);
+  }
+
+  function partsOf(line: Uint8Array, at: number, isTail: boolean) {
+    // A torn line may have a whole prefix.
+    const isWhole = isTail || isTerminatedTornLine(line) || wanted === undefined;
+    const parts = isWhole ? wholeParts(line) : decodeHeads(line, context);
+    const isTorn = ({ end, decoded }: LinePart) => isTail && end === line.length && decoded.kind === "bad";
+    const read = parts.filter((part) => !isTorn(part));
+    return read.toReversed().map((part) => ({ line, at, part }));
+  }
+
+  function wholeParts(line: Uint8Array): readonly LinePart[] {
+    return decodeParts(line, context, { crc32: log.crc32 });
   }
 }
 
@@ -123,21 +143,15 @@ interface FoundEntry {
   readonly entry: Entry | undefined;
 }
 
-/** The lines of a batch with their places, the last one first. */
-function* newestFirst(batch: Pick<LogBatch, "lines" | "at" | "tail">) {
-  if (batch.tail !== undefined) yield { line: batch.tail.bytes, at: batch.tail.at };
-  const lines = linesOf(batch);
-  for (let index = lines.length - 1; index >= 0; index--)
-    yield { line: lines[index] as Uint8Array, at: batch.at[index] as number };
-}
-
 /** The version in the header, if that is the first line. */
 async function versionOf(log: SessionLog, maxDepth: number): Promise<number> {
   for await (const batch of log.read(undefined, { batchBytes: 4096 })) {
     const [first = batch.tail?.bytes] = linesOf(batch);
     if (first === undefined) break;
-    const decoded = decodeHead(first, { isFirst: true, version: undefined, ordinal: 0, maxDepth });
-    if (decoded.kind === "header" && headerVersion(decoded.header) >= 2) return headerVersion(decoded.header);
+    const parts = decodeHeads(first, { isFirst: true, version: undefined, ordinal: 0, maxDepth });
+    for (const { decoded } of parts)
+      if (decoded.kind === "header" && headerVersion(decoded.header) >= 2)
+        return headerVersion(decoded.header);
     break;
   }
   throw new NeedsWholeLog();

@@ -3,7 +3,7 @@
 import { encodeUtf8 } from "../../internal/bytes.js";
 import type { StoredSession } from "../api/backend.js";
 import { formatVersion } from "../api/entries.js";
-import { decodeHead } from "../format/decode.js";
+import { decodeHeads } from "../format/decode.js";
 import type { EntryKey } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
@@ -59,7 +59,9 @@ function countsOf(lines: readonly Uint8Array[]): Pick<LineSummary, "counts"> {
   const ids = new Set<EntryKey>();
   let messages = 0;
   for (const line of lines) {
-    const decoded = decodeHead(line, { version: formatVersion, ordinal: 0, maxDepth });
+    const [part, ...others] = decodeHeads(line, { version: formatVersion, ordinal: 0, maxDepth });
+    if (part === undefined || others.length > 0) return {};
+    const { decoded } = part;
     if (decoded.kind === "blank" || decoded.kind === "header") continue;
     if (decoded.kind === "bad" || ids.has(decoded.head.id)) return {};
     ids.add(decoded.head.id);

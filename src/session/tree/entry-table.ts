@@ -1,7 +1,7 @@
 /** The entries of a session as columns of numbers, one row each. */
 
 import { IntColumn, NumberColumn } from "../../internal/columns.js";
-import type { LinePlace } from "../api/backend.js";
+import type { LinePlace, SessionLog } from "../api/backend.js";
 import {
   type EntryHead,
   type EntryKey,
@@ -9,6 +9,7 @@ import {
   entryKeyOf,
   printTimestamp,
 } from "../format/entry-prefix.js";
+import type { LineRange } from "../format/joined-lines.js";
 
 /**
  * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent, a
@@ -28,6 +29,12 @@ export class EntryTable {
   readonly #kindNames: string[] = [];
   readonly #kindOf = new Map<string, number>();
   readonly #kindOfRole = new Map<string, number>();
+  /** Rows that have a place in spite of a missing parent. */
+  readonly #placed = new Set<number>();
+  /** The places of missing parents: the rows that their children follow. */
+  readonly #placeOf = new Map<EntryKey, number>();
+  /** The ranges of entries that share their line with others. */
+  readonly #parts = new Map<number, LineRange>();
   #firstRoot = noRow;
   #lastRoot = noRow;
   /** Rows whose parent was not seen yet. */
@@ -63,6 +70,11 @@ export class EntryTable {
 
   parent(row: number): number {
     return this.#parents.at(row);
+  }
+
+  /** The row that the entry itself names; noRow if that is missing. Copies of a log have the same. */
+  ownParent(row: number): number {
+    return this.#placed.has(row) ? noRow : this.parent(row);
   }
 
   /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
@@ -109,14 +121,50 @@ export class EntryTable {
     return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
   }
 
-  /** Bytes of the row's line; 0 until it is written. */
-  lineLength(row: number): number {
-    return this.#lineLength.at(row);
+  /** The range of the row's entry in its line; undefined if it is the whole line. */
+  part(row: number): LineRange | undefined {
+    return this.#parts.get(row);
   }
 
-  setLine(row: number, at: number, length: number): void {
+  /** Bytes of the row's entry in the log; 0 until it is written. */
+  lineLength(row: number): number {
+    const part = this.#parts.get(row);
+    return part === undefined ? this.#lineLength.at(row) : part.end - part.start;
+  }
+
+  setLine(row: number, { at, length }: LinePlace, part?: LineRange): void {
     this.#lineAt.set(row, at);
     this.#lineLength.set(row, length);
+    this.setPart(row, part);
+  }
+
+  setPart(row: number, part: LineRange | undefined): void {
+    if (part !== undefined) this.#parts.set(row, part);
+    else if (this.#parts.size > 0) this.#parts.delete(row);
+  }
+
+  /**
+   * The entries of rows in lines from {@link SessionLog.readAt}. Reads a line once for neighbouring rows that
+   * share it. Undefined for a row without a line, or whose line is shorter now.
+   */
+  async read(
+    log: Pick<SessionLog, "readAt">,
+    rows: readonly number[],
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    const places: LinePlace[] = [];
+    const indexes = rows.map((row) => {
+      const place = row === noRow ? undefined : this.line(row);
+      if (place === undefined) return -1;
+      if (this.#parts.size === 0 || places.at(-1)?.at !== place.at) places.push(place);
+      return places.length - 1;
+    });
+    const lines = await log.readAt(places);
+    return rows.map((row, index) => {
+      const line = lines[indexes[index] as number];
+      const part = this.#parts.get(row);
+      if (line === undefined || part === undefined) return line;
+      return part.end <= line.length ? line.subarray(part.start, part.end) : undefined;
+    });
   }
 
   /** Moves a row to the end of a parent's children, for an entry whose line was written later. */
@@ -134,6 +182,7 @@ export class EntryTable {
       else this.#lastChild.set(before, previous);
     }
     this.#nextSibling.set(row, noRow);
+    this.#placed.delete(row);
     this.#parents.set(row, parent);
     this.#link(row, parent);
   }
@@ -187,11 +236,14 @@ export class EntryTable {
   }
 
   /**
-   * Links rows that precede their parents. Rows without a parent, and a row that closes a cycle, become
-   * roots. Linear in the rows; constant if no row is unlinked.
+   * Links rows that precede their parents. Rows whose parent is missing follow the row before the first one
+   * with that parent; a row that closes a cycle becomes a root. Linear in the rows; constant if no row is
+   * unlinked.
    */
   linkLateParents(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
     const orphans: number[] = [];
+    const missing = new Map<EntryKey, number[]>();
+    const groupOf = new Map<number, readonly number[]>();
     const cycles: number[] = [];
     if (this.#unlinked.length === 0) return { orphans, cycles };
     const parents = this.#parents.copy();
@@ -199,6 +251,11 @@ export class EntryTable {
       const parent = this.#index.row(parentId);
       if (parent === noRow) {
         orphans.push(row);
+        // An empty text is no id that entries may have in common.
+        const key = parentId === "" ? `\0${row}` : parentId;
+        const group = missing.get(key) ?? [];
+        if (group.push(row) === 1) missing.set(key, group);
+        groupOf.set(row, group);
       } else if (rootOf(parents, parent) === row) {
         cycles.push(row);
       } else {
@@ -207,8 +264,24 @@ export class EntryTable {
       }
     }
     this.#unlinked = [];
+    for (const [key, group] of missing) {
+      const place = this.#placeOf.get(key) ?? this.#leafAfter((group[0] as number) - 1);
+      this.#placeOf.set(key, place);
+      // A missing parent does not follow its own descendant.
+      if (place === noRow || groupOf.get(rootOf(parents, place)) === group) continue;
+      for (const row of group) {
+        this.#placed.add(row);
+        this.#parents.set(row, place);
+        parents[row] = place;
+      }
+    }
     this.#relink();
     return { orphans, cycles };
+  }
+
+  /** The leaf after a row: of a leaf entry its parent, which mostly is its target. */
+  #leafAfter(row: number): number {
+    return row !== noRow && this.kind(row) === "leaf" ? this.parent(row) : row;
   }
 
   /** The rows from the root to `row`, in that order. */

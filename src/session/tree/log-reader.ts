@@ -16,15 +16,17 @@ import {
   tornTail,
 } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import { type DecodedLine, decodeHead, decodeLine, isNewer, LineDecoder } from "../format/decode.js";
 import {
-  type EntryKey,
-  entryIdOf,
-  entryKeyOf,
-  parseEntryPrefix,
-  parseTimestamp,
-} from "../format/entry-prefix.js";
-import { MessagePrefixReader } from "../format/message-prefix.js";
+  type DecodedLine,
+  decodeParts,
+  decodePrefix,
+  isNewer,
+  LineDecoder,
+  type LinePart,
+} from "../format/decode.js";
+import { type EntryKey, entryIdOf, entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
+import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
+import { MessagePrefixReader, roleOffset } from "../format/message-prefix.js";
 import { noRow } from "./entry-table.js";
 import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
 
@@ -35,6 +37,8 @@ export function infoFieldsOf(entry: SessionEntry & { readonly type: "session_inf
   return fields;
 }
 
+const orphan = "the parent is not in the log; the entry follows the one before it";
+
 /** Options of {@link LogReader}. */
 export interface LogReaderOptions {
   readonly maxDepth: number;
@@ -42,9 +46,25 @@ export interface LogReaderOptions {
   readonly full: boolean;
   /** Called with each entry whose body was read, and its row. */
   readonly onEntry?: (row: number, entry: SessionEntry | UnknownEntry) => void;
-  readonly onDiagnostic?: (diagnostic: Diagnostic) => void;
+  /** Called with a row that has only damaged lines so far, for a line that counts in their place. */
+  readonly onRepaired?: (row: number) => void;
+  readonly onDiagnostic?: (diagnostic: Diagnostic, damaged?: DamagedBytes) => void;
   /** Receives the problems. @default a new list */
   readonly diagnostics?: Pick<DiagnosticList, "add" | "all">;
+}
+
+/** The bytes of a line, or of a part of one, that a diagnostic concerns. */
+export interface DamagedBytes {
+  /** Absent for a line over the maximum. */
+  readonly bytes?: Uint8Array;
+  readonly length: number;
+  /** Whether they give no entry a body. */
+  readonly isLost: boolean;
+}
+
+/** The line of a row, and its part of it if it shares the line. */
+export interface EntryPlace extends LinePlace {
+  readonly part?: LineRange | undefined;
 }
 
 /**
@@ -56,12 +76,17 @@ export class LogReader {
   #header: SessionHeader | undefined;
   #info: SessionInfoFields = {};
   #lines = 0;
+  #headerPlace: EntryPlace | undefined;
   /** The number of entries before the header. */
   #rowsBeforeHeader = 0;
   /** The row of the last entry with a body. */
   #leafRow = noRow;
   /** Its target if it is a leaf entry; undefined if it is the leaf itself. */
   #leafTarget: string | null | undefined;
+  /** Rows that have only damaged lines, with the ids of their parents. */
+  readonly #damaged = new Map<number, EntryKey | null>();
+  /** Later lines with the ids of rows whose bodies were not read: they count if the first one is damaged. */
+  readonly #repeats = new Map<number, EntryPlace>();
   /** The lines of rows without a parent so far. */
   #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
   /** The last message and its printable form: millions of lines may have the same problem. */
@@ -71,6 +96,7 @@ export class LogReader {
   readonly #table = entryTableOf(this.tree);
   /** Absent if lines are parsed in whole. Retains the bytes of the last batch. */
   #prefixReader: MessagePrefixReader | undefined;
+  #parentKeys: ParentKeyFinder | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
 
@@ -78,11 +104,18 @@ export class LogReader {
     this.#options = options;
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
-    if (!options.full) this.#prefixReader = new MessagePrefixReader();
+    if (options.full) return;
+    this.#prefixReader = new MessagePrefixReader();
+    this.#parentKeys = new ParentKeyFinder();
   }
 
   get header(): SessionHeader | undefined {
     return this.#header;
+  }
+
+  /** The place of the header's line; undefined before it was read. */
+  get headerPlace(): EntryPlace | undefined {
+    return this.#headerPlace;
   }
 
   /** Sets the header of a log that this handle creates, before its first line is written. */
@@ -100,9 +133,9 @@ export class LogReader {
     return this.#lines;
   }
 
-  /** Uncounts the last line, before the entries in it are read as lines of their own. */
-  uncountLine(): void {
-    this.#lines--;
+  /** Rows that have a place in the tree, but no readable line. */
+  get damagedRows(): ReadonlyMap<number, EntryKey | null> {
+    return this.#damaged;
   }
 
   get diagnostics(): Diagnostics {
@@ -112,6 +145,16 @@ export class LogReader {
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
     this.#prefixReader = undefined;
+    this.#parentKeys = undefined;
+  }
+
+  /** Gives a row whose line turned out to be damaged the next line with its id. Returns whether it has one. */
+  useRepeat(row: number): boolean {
+    const repeat = this.#repeats.get(row);
+    if (repeat === undefined) return false;
+    this.#repeats.delete(row);
+    this.#table.setLine(row, repeat, repeat.part);
+    return true;
   }
 
   /** The version of the base format; undefined before the header. */
@@ -145,15 +188,17 @@ export class LogReader {
     else if (start === end) return;
     // A torn line may have a whole prefix and is not an entry, so it is parsed in whole.
     const prefixReader = isTerminatedTornLine(bytes, end) ? undefined : this.#prefixReader;
-    if (prefixReader !== undefined && this.#addMessage(prefixReader, bytes, at, start, end)) return;
-    const { context } = decoder;
-    const decoded =
-      prefixReader === undefined
-        ? decodeLine(bytes.subarray(start, end), context)
-        : decodeHead(bytes, context, start, end);
-    decoder.advance(decoded);
-    if (decoded.kind === "entry" && decoded.diagnostics.length === 0) this.#add(decoded, at, end - start);
-    else this.#apply(decoded, bytes.subarray(start, end), at, end - start);
+    if (prefixReader !== undefined) {
+      if (this.#addMessage(prefixReader, bytes, at, start, end)) return;
+      const head = decodePrefix(bytes, decoder.context, start, end);
+      if (head !== undefined) {
+        decoder.advance(head);
+        this.#add(head, { at, length: end - start });
+        return;
+      }
+    }
+    const line = bytes.subarray(start, end);
+    for (const part of decoder.decode(line)) this.#apply(part, line, at);
   }
 
   /** Adds a message by its prefix. Returns false if the line must be decoded. */
@@ -165,6 +210,9 @@ export class LogReader {
     end: number,
   ): boolean {
     if ((this.version ?? 0) < 2 || !prefix.read(bytes, start, end)) return false;
+    // Another entry may be joined to it.
+    const next = this.#parentKeys?.next(bytes, at - start, start + roleOffset) ?? end;
+    if (next < end) return false;
     const row = this.#table.addMessage(prefix, at, end - start);
     if (row === noRow) return false;
     this.#added(row, prefix.parentId, at);
@@ -176,7 +224,7 @@ export class LogReader {
     this.#lines++;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
-    this.#reportLine(lineTooLong(length), at);
+    this.#reportLine(lineTooLong(length), at, undefined, { length, isLost: true });
   }
 
   /**
@@ -186,27 +234,24 @@ export class LogReader {
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
-    const decoded = decodeLine(bytes, decoder.context);
-    if (decoded.kind === "blank") return false;
-    if (decoded.kind !== "bad") {
-      if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
-        return true;
-      this.#lines++;
-      decoder.advance(decoded);
-      this.#apply(decoded, bytes, at, bytes.length);
-      return true;
-    }
-    if (!atRest) return false;
+    const found = decodeParts(bytes, decoder.context);
+    const { kind } = (found.at(-1) as LinePart).decoded;
+    if (kind === "blank" || (kind === "bad" && !atRest)) return false;
+    const isKnown = ({ start, decoded }: LinePart) =>
+      decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, start, bytes.length);
+    if (!atRest && found.every(isKnown)) return true;
     this.#lines++;
-    this.#reportLine(tornTail(bytes.length), at);
-    return false;
+    // A torn tail is no line yet.
+    const parts = found.length === 1 && kind === "bad" ? found : decoder.decode(bytes);
+    for (const part of parts) this.#apply(part, bytes, at, part.end === bytes.length);
+    return kind !== "bad";
   }
 
   /** Links entries that precede their parents, and reports the others. Call it after a batch. */
   linkLateParents(): void {
     const { orphans, cycles } = this.#table.linkLateParents();
     const late = [
-      ...orphans.map((row) => ({ row, code: "ORPHAN" as const, message: "the parent is not in the log" })),
+      ...orphans.map((row) => ({ row, code: "ORPHAN" as const, message: orphan })),
       ...cycles.map((row) => ({
         row,
         code: "CYCLE" as const,
@@ -228,58 +273,110 @@ export class LogReader {
     else this.report({ code: "NO_HEADER", line: 0, offset: 0, message: "no line is a header" });
   }
 
-  #apply(decoded: DecodedLine, bytes: Uint8Array, at: number, length: number): void {
+  /** @param isTail whether the part ends a log without a line feed */
+  #apply(part: LinePart, line: Uint8Array, at: number, isTail = false): void {
+    const { start, end, decoded } = part;
+    const isWhole = start === 0 && end === line.length;
+    const place: EntryPlace = { at, length: line.length, part: isWhole ? undefined : { start, end } };
     switch (decoded.kind) {
       case "blank":
         return;
       case "header":
-        this.#applyHeader(decoded, at);
+        this.#applyHeader(decoded, place);
         return;
       case "bad": {
-        if (isTerminatedTornLine(bytes)) {
-          this.#reportLine(tornLine(length - 1), at);
+        const bytes = line.subarray(start, end);
+        const lost = { bytes, length: end - start, isLost: true };
+        if (isTail) {
+          this.#reportLine(tornTail(end - start), at, undefined, lost);
           return;
         }
-        const head = (this.version ?? 0) >= 2 ? parseEntryPrefix(bytes) : undefined;
-        for (const note of decoded.diagnostics) this.#reportLine(note, at, head && entryIdOf(head.id));
+        if (end === line.length && isTerminatedTornLine(line)) {
+          this.#reportLine(tornLine(end - start - 1), at, undefined, lost);
+          return;
+        }
+        const { head } = part;
+        for (const note of decoded.diagnostics)
+          this.#reportLine(note, at, head && entryIdOf(head.id), {
+            ...lost,
+            isLost: note === decoded.diagnostics.at(-1),
+          });
         // The entry stays in the tree without its body, so that its descendants keep their history.
-        if (head !== undefined) this.#add({ kind: "entry", head, diagnostics: [] }, at, length, false);
+        if (head !== undefined) this.#add({ kind: "entry", head, diagnostics: [] }, place, line, false);
         return;
       }
       case "entry":
-        for (const note of decoded.diagnostics) this.#reportLine(note, at, entryIdOf(decoded.head.id));
-        this.#add(decoded, at, length);
+        for (const note of decoded.diagnostics)
+          this.#reportLine(note, at, entryIdOf(decoded.head.id), { length: end - start, isLost: false });
+        this.#add(decoded, place, line);
     }
   }
 
-  #applyHeader(decoded: DecodedLine & { kind: "header" }, at: number): void {
-    for (const note of decoded.diagnostics) this.#reportLine(note, at);
+  #applyHeader(decoded: DecodedLine & { kind: "header" }, place: EntryPlace): void {
+    const { at, part } = place;
+    const length = part === undefined ? place.length : part.end - part.start;
+    const found = { length, isLost: false };
+    for (const note of decoded.diagnostics) this.#reportLine(note, at, undefined, found);
     if (this.header !== undefined) {
-      this.#reportLine(extraHeader, at);
+      this.#reportLine(extraHeader, at, undefined, { length, isLost: true });
       return;
     }
     this.#header = decoded.header;
+    this.#headerPlace = place;
     this.#rowsBeforeHeader = this.#table.size;
-    if (this.lines > 1) this.#reportLine(linesBeforeHeader(this.lines - 1), at);
-    if (isNewer(decoded.header)) this.#reportLine(newerVersion, at);
+    if (this.lines > 1) this.#reportLine(linesBeforeHeader(this.lines - 1), at, undefined, found);
+    if (isNewer(decoded.header)) this.#reportLine(newerVersion, at, undefined, found);
   }
 
   /** @param hasBody false for a damaged body: such an entry is not a leaf, because other programs skip it */
-  #add(decoded: DecodedLine & { kind: "entry" }, at: number, length: number, hasBody = true): void {
+  #add(decoded: DecodedLine & { kind: "entry" }, place: EntryPlace, line?: Uint8Array, hasBody = true): void {
     const { head, entry } = decoded;
-    const row = this.#table.add(head, { at, length });
+    const { at, length, part } = place;
+    let row = this.#table.add(head, place);
     if (row === noRow) {
+      row = this.#table.rowOfKey(head.id);
+      const isCopy = hasBody && this.#damaged.get(row) === head.parentId;
       // A last line is read again once it has its line feed.
-      if (this.#isKnown(head.id, at, length)) return;
-      const id = entryIdOf(head.id);
-      const message = `an earlier entry has the id ${id}; this one is ignored`;
-      this.#reportLine({ code: "DUPLICATE_ID", message }, at, id);
-      return;
+      if (!isCopy && this.#isKnown(head.id, at, part?.start ?? 0, length)) return;
+      this.#reportRepeat(head.id, isCopy, place, line);
+      if (!isCopy) {
+        if (hasBody && !this.#options.full && !this.#repeats.has(row) && this.#mayFollow(row, head.parentId))
+          this.#repeats.set(row, place);
+        return;
+      }
+      this.#damaged.delete(row);
+      this.#table.setLine(row, place, part);
+      this.#options.onRepaired?.(row);
+      if (row > this.#leafRow) this.setLeafRow(row, undefined);
+    } else {
+      if (part !== undefined) this.#table.setPart(row, part);
+      if (!hasBody) this.#damaged.set(row, head.parentId);
+      this.#added(row, head.parentId, at, hasBody);
     }
-    this.#added(row, head.parentId, at, hasBody);
     if (entry === undefined) return;
     this.#applyStructure(entry);
+    if (row === this.#leafRow) this.#leafTarget = entry.type === "leaf" ? entry.targetId : undefined;
     this.#options.onEntry?.(row, entry);
+  }
+
+  #reportRepeat(key: EntryKey, isCopy: boolean, { at, part, length }: EntryPlace, line?: Uint8Array): void {
+    const id = entryIdOf(key);
+    const message = isCopy
+      ? `the earlier line of entry ${id} is damaged; this one counts`
+      : `an earlier entry has the id ${id}; this one is ignored`;
+    const { start, end } = part ?? { start: 0, end: length };
+    const bytes = line === undefined ? {} : { bytes: line.subarray(start, end) };
+    this.#reportLine({ code: "DUPLICATE_ID", message }, at, id, {
+      ...bytes,
+      length: end - start,
+      isLost: !isCopy,
+    });
+  }
+
+  /** Whether the parent of a row is this one, as far as it is known. */
+  #mayFollow(row: number, parentId: EntryKey | null): boolean {
+    const parent = this.#table.parent(row);
+    return parent === noRow || this.#table.key(parent) === parentId;
   }
 
   #added(row: number, parentId: EntryKey | null, at: number, hasBody = true): void {
@@ -318,12 +415,11 @@ export class LogReader {
 
   /** Applies an entry's session-wide effect (leaf, label, session_info) as that of the newest entry. */
   applySessionWideState(row: number, entry: SessionEntry): void {
-    this.#leafRow = row;
+    this.setLeafRow(row, entry);
     this.#applyStructure(entry);
   }
 
   #applyStructure(entry: SessionEntry | UnknownEntry): void {
-    this.#leafTarget = entry.type === "leaf" ? entry.targetId : undefined;
     if (entry.type === "label") {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
@@ -332,25 +428,31 @@ export class LogReader {
   }
 
   /** Whether the line was read before. The line of a staged entry is recorded with it. */
-  #isKnown(id: EntryKey, at: number, length: number): boolean {
-    const row = this.#table.rowOfKey(id);
+  #isKnown(id: EntryKey, at: number, start: number, length: number): boolean {
+    const table = this.#table;
+    const row = table.rowOfKey(id);
     if (row === noRow) return false;
-    if (this.#table.line(row) === undefined) this.#table.setLine(row, at, length);
-    return this.#table.line(row)?.at === at;
+    const place = table.line(row);
+    if (place === undefined) table.setLine(row, { at, length });
+    else if (place.at !== at || (table.part(row)?.start ?? 0) !== start) return false;
+    // A program may have written on in the line.
+    else if (place.length !== length)
+      table.setLine(row, { at, length }, table.part(row) ?? { start, end: place.length });
+    return true;
   }
 
-  #reportLine({ code, message }: LineDiagnostic, at: number, entryId?: string): void {
+  #reportLine({ code, message }: LineDiagnostic, at: number, entryId?: string, damaged?: DamagedBytes): void {
     const diagnostic = { code, line: this.lines, offset: at, message };
-    this.report(entryId === undefined ? diagnostic : { ...diagnostic, entryId });
+    this.report(entryId === undefined ? diagnostic : { ...diagnostic, entryId }, damaged);
   }
 
   /** Records a problem, with a printable message. */
-  report(found: Diagnostic): void {
+  report(found: Diagnostic, damaged?: DamagedBytes): void {
     if (found.message !== this.#lastMessage.raw)
       this.#lastMessage = { raw: found.message, printable: SessileError.printable(found.message) };
     const message = this.#lastMessage.printable;
     const diagnostic = message === found.message ? found : { ...found, message };
     this.#diagnostics.add(diagnostic);
-    this.#options.onDiagnostic?.(diagnostic);
+    this.#options.onDiagnostic?.(diagnostic, damaged);
   }
 }

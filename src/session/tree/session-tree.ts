@@ -8,7 +8,10 @@ import { EntryTable, noRow, parseKind } from "./entry-table.js";
 /** An entry's place in the tree, without its body. */
 export interface EntryNode {
   readonly id: string;
-  /** null for a root, and for an entry whose stored parent is missing or closes a cycle. */
+  /**
+   * null for a root, and for an entry whose stored parent closes a cycle. An entry whose stored parent is
+   * missing follows the entry before it.
+   */
   readonly parentId: string | null;
   /** The stored type, also if this version does not know it. */
   readonly type: string;

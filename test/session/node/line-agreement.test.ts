@@ -5,6 +5,7 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import {
   encodeEntry,
+  memorySessionStore,
   type ParsedSession,
   parseSession,
   type SessionEntry,
@@ -18,6 +19,7 @@ import {
   readEntriesBackwards,
   salvageSession,
 } from "sessile/session/node";
+import { copySessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -142,21 +144,22 @@ const idsOf = (entries: readonly (SessionEntry | UnknownEntry)[]) =>
 const sorted = (ids: readonly string[]) => [...ids].sort();
 
 describe("a byte order mark before the second line", () => {
-  test("damages that line for every reader, and is kept byte for byte", async () => {
+  test("is skipped by every reader, and is kept byte for byte", async () => {
     const fixture = await Fixture.create();
     const damaged = `${bom}${latin(Buffer.from(encodeEntry(message(1, null, "damaged"))))}`;
     const bytes = fixture.write(`${fixture.header}\n${damaged}\n${encodeEntry(message(2, null, "whole"))}\n`);
     const parsed = parseSession(bytes);
-    expect(idsOf(parsed.entries)).toEqual(["00000002"]);
-    expect(parsed.diagnostics.map(({ code, line }) => [code, line])).toEqual([["INVALID_JSON", 2]]);
-    expect(idsOf(await fixture.opened())).toEqual(["00000002"]);
-    expect(idsOf(await fixture.pages())).toEqual(["00000002"]);
-    expect((await fixture.listed())?.firstMessage).toBe("whole");
-    const { lines, after } = await fixture.forked();
-    expect(idsOf(after.entries)).toEqual(["00000002"]);
-    expect(lines[0]).toBe(damaged);
-    expect((await diagnoseSession(fixture.path)).entries).toEqual({ total: 1, readable: 1 });
-    expect((await sessionBlobRoots("a", bytes)).complete).toBe(false);
+    expect(idsOf(parsed.entries)).toEqual(["00000001", "00000002"]);
+    expect(parsed.diagnostics.map(({ code, line }) => [code, line])).toEqual([["BYTE_ORDER_MARK", 2]]);
+    expect(idsOf(await fixture.opened())).toEqual(["00000001", "00000002"]);
+    expect(idsOf(await fixture.pages())).toEqual(["00000001", "00000002"]);
+    expect((await fixture.listed())?.firstMessage).toBe("damaged");
+    expect(idsOf((await fixture.forked()).after.entries)).toEqual(["00000001", "00000002"]);
+    const copy = await fixture.store.fork(fixture.id);
+    await copy.close();
+    expect(latin(readFileSync(copy.location as string)).split("\n")[1]).toBe(damaged);
+    expect((await diagnoseSession(fixture.path)).entries).toEqual({ total: 2, readable: 2 });
+    expect((await sessionBlobRoots("a", bytes)).complete).toBe(true);
   });
 });
 
@@ -339,5 +342,161 @@ describe("open, parse, list, pages, fork, diagnose, salvage and blob roots", () 
       { numRuns: 150 },
     );
     expect(damaged).toBeGreaterThan(50);
+  });
+});
+
+/** Damage that leaves the bytes of each entry whole. `torn` is the beginning of a line that is lost. */
+type Damage =
+  | { readonly kind: "none" | "join" | "lost" | "bom" | "cr" }
+  | { readonly kind: "nuls"; readonly count: number; readonly where: "before" | "behind" | "within" }
+  | { readonly kind: "torn" | "retried"; readonly share: number };
+
+const harm: fc.Arbitrary<Damage> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ kind: "none" } as const) },
+  fc.constantFrom("join" as const, "lost" as const, "bom" as const, "cr" as const).map((kind) => ({ kind })),
+  fc.record({
+    kind: fc.constant("nuls" as const),
+    count: fc.integer({ min: 1, max: 600 }),
+    where: fc.constantFrom("before" as const, "behind" as const, "within" as const),
+  }),
+  fc.record({
+    kind: fc.constantFrom("torn" as const, "retried" as const),
+    share: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+  }),
+);
+
+const harmed = fc.record({
+  lines: fc.array(
+    fc.record({
+      of: fc.constantFrom("message" as const, "message" as const, "named" as const, "info" as const),
+      back: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 4 }) }),
+      harm,
+      checksum: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 14 },
+  ),
+  headerJoined: fc.boolean(),
+  endsOpen: fc.boolean(),
+});
+
+/** The bytes of a damaged file, and the entries whose bytes are whole in it, in order. */
+function damagedFile({ lines, headerJoined, endsOpen }: Drawn, header: string) {
+  let text = `${header}${headerJoined ? "" : "\n"}`;
+  const whole: SessionEntry[] = [];
+  for (const [at, { of, back, harm, checksum }] of lines.entries()) {
+    const make = { message, named, info };
+    const entry = make[of](at, back === 0 || back > at ? null : at - back);
+    const line = latin(Buffer.from(encodeEntry(entry, { checksum })));
+    const cut = "share" in harm ? line.slice(0, Math.floor(harm.share * line.length)) : "";
+    if (harm.kind === "lost") continue;
+    // A line that was torn has the next one behind it.
+    if (harm.kind === "torn") {
+      text += cut;
+      continue;
+    }
+    whole.push(entry);
+    const nuls = harm.kind === "nuls" ? "\0".repeat(harm.count) : "";
+    const where = harm.kind === "nuls" ? harm.where : undefined;
+    if (where === "before") text += nuls;
+    if (harm.kind === "bom") text += bom;
+    if (harm.kind === "retried") text += cut;
+    text += where === "within" ? line.replace('"timestamp"', `"timest${nuls}amp"`) : line;
+    if (where === "behind") text += nuls;
+    text += harm.kind === "join" ? "" : harm.kind === "cr" ? "\r\n" : "\n";
+  }
+  // What follows the last line would be a line of its own.
+  return { text: endsOpen ? text.replace(/\n$/, "") : text, whole };
+}
+
+type Drawn = typeof harmed extends fc.Arbitrary<infer T> ? T : never;
+
+describe("whole lines that were joined, padded or that lost their parent", () => {
+  const parentsOf = (tree: ParsedSession["tree"], ids: readonly string[]) =>
+    ids.map((id) => [id, tree.node(id)?.parentId]);
+
+  test("are entries to every reader, in one tree, and an append after them is the next", async () => {
+    const fixture = await Fixture.create();
+    const { header, id } = fixture;
+    const memory = memorySessionStore();
+    let joined = 0;
+    await fc.assert(
+      fc.asyncProperty(harmed, async (drawn) => {
+        const { text, whole } = damagedFile(drawn, header);
+        fc.pre(whole.length > 0);
+        const bytes = fixture.write(text);
+        const ids = whole.map((entry) => entry.id);
+        const parsed = parseSession(bytes);
+        const { counts } = parsed.diagnostics;
+        if (counts.JOINED_LINE !== undefined) joined++;
+        expect(sorted(idsOf(parsed.entries))).toEqual(ids);
+        for (const entry of whole) expect(parsed.entry(entry.id)).toEqual(entry);
+        // Nothing was done in silence.
+        if (text.includes("\0") && ids.length > 0) expect(Object.keys(counts).length).toBeGreaterThan(0);
+        const parents = parentsOf(parsed.tree, ids);
+        // History is in one piece: roots are entries without a parent, and the first one with its siblings.
+        for (const { id, parentId } of whole.slice(1))
+          if (parentId !== null && parentId !== whole[0]?.parentId)
+            expect(parsed.tree.node(id)?.parentId).not.toBeNull();
+
+        const session = await fixture.store.open(id, { mode: "read" });
+        expect(parentsOf(session.tree, ids)).toEqual(parents);
+        for (const entry of whole) expect(await session.entry(entry.id)).toEqual(entry);
+        expect(session.leafId).toBe(parsed.leafId);
+        const path = idsOf(await session.path());
+        for (const recent of [await session.recent(), await fixture.store.recent(id)])
+          expect(idsOf(recent.entries)).toEqual(path);
+        if (path.length > 0) {
+          const extracted = await session.extract(path.at(-1) as string);
+          expect(idsOf(await extracted.path())).toEqual(path);
+          rmSync(extracted.location as string);
+          await extracted.close();
+        }
+        expect((await session.diagnose()).counts).toEqual(counts);
+        await session.close();
+
+        expect(sorted(idsOf(await fixture.pages()))).toEqual(ids);
+        expect((await fixture.forked()).after.entries.map(({ id }) => id)).toEqual(
+          expect.arrayContaining(ids),
+        );
+        const copy = await fixture.store.fork(id);
+        const copied = parseSession(readFileSync(copy.location as string));
+        expect(parentsOf(copied.tree, ids)).toEqual(parents);
+        rmSync(copy.location as string);
+        await copy.close();
+        const diagnosis = await diagnoseSession(fixture.path);
+        expect(diagnosis.entries.readable).toBe(ids.length);
+        const salvaged = await fixture.salvaged();
+        for (const entry of whole) expect(salvaged?.entry(entry.id)).toEqual(entry);
+        expect((await fixture.listed())?.name).toBe(parsed.info.name);
+        for (const entry of whole.slice(0, 2)) {
+          if (entry.type !== "message") continue;
+          const words = `"text ${Number.parseInt(entry.id, 16)}"`;
+          const hits: string[] = [];
+          for await (const { entryId } of fixture.store.search({ text: words, branch: "all" }))
+            hits.push(entryId);
+          expect(hits).toContain(entry.id);
+        }
+
+        await copySessions(fixture.store, memory, { ids: [id] });
+        const other = await memory.open(id, { mode: "read" });
+        expect(parentsOf(other.tree, ids)).toEqual(parents);
+        for (const entry of whole) expect(await other.entry(entry.id)).toEqual(entry);
+        await other.close();
+        await memory.delete(id);
+
+        const writer = await fixture.store.open(id, { mode: "write" });
+        const next = await writer.appendMessage(userMessage("next"));
+        await writer.close();
+        const after = readFileSync(fixture.path);
+        expect(latin(after.subarray(0, bytes.length))).toBe(text);
+        const again = parseSession(after);
+        expect(parentsOf(again.tree, ids)).toEqual(parents);
+        for (const entry of whole) expect(again.entry(entry.id)).toEqual(entry);
+        expect(again.leafId).toBe(next.id);
+        expect(again.tree.node(next.id)?.parentId ?? null).toBe(parsed.leafId);
+      }),
+      { numRuns: 100 },
+    );
+    expect(joined).toBeGreaterThan(20);
   });
 });

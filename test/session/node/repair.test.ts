@@ -386,10 +386,7 @@ describe("salvageSession", () => {
         header: "kept",
         kept: { lines: 5, bytes: [header, a, b, d, e].join("").length },
         lost: { lines: 1, bytes: 40 },
-        losses: [
-          { code: "INVALID_JSON", line: 1 },
-          { code: "INVALID_JSON", line: 2, bytes: half.length },
-        ],
+        losses: [{ code: "INVALID_JSON", line: 2, bytes: 40 }],
         places: [{ reason: "missing", entryId: "c", parentId: "b" }],
       });
       // With heads of their own before, and a torn end.
@@ -397,13 +394,12 @@ describe("salvageSession", () => {
       // One that has a line of its own is not taken from another, and a line in a line's text is none.
       const quoted = line("b", "a", c);
       const inner = `{"type":"later","id":"f","parentId":"b","timestamp":"t","data":[${d}],}`;
-      const other = line("a", null, "z");
+      const other = line("z");
       const { text: alone } = await salvaged(`${header}\n{${other}\n${a}\n${quoted}\n${inner}\n`);
-      expect(parseSession(alone).entries.map(({ id }) => id)).toEqual(["a", "b", "f"]);
+      expect(parseSession(alone).entries.map(({ id }) => id)).toEqual(["z", "a", "b", "f"]);
       expect(alone).toContain(`${a}\n${quoted}\n`);
       const cut = `{"type":"later","id":"f","parentId":"b","timestamp":"t","data":${d}`;
-      const places = [{ reason: "unreadable", entryId: "f", parentId: "b" }];
-      expect((await salvaged(file(header, a, b, cut))).report.places).toMatchObject(places);
+      expect((await salvaged(file(header, a, b, `${cut}\t`))).text).toBe(file(header, a, b));
     });
 
     test("drops lines whose id is taken, and counts those that say something else", async () => {
@@ -692,9 +688,8 @@ describe("salvageSession of any damage", () => {
           if (salvaged === undefined || !isCurrent(salvaged)) return;
           const { before, bytes, report } = salvaged;
           const [first, ...lines] = linesOf(bytes).slice(0, -1);
-          const stored = new Set(linesOf(source));
-          if (report.header === "kept") expect(latin(source)).toContain(first);
-          if (before.header !== undefined) expect(stored).toContain(first);
+          const clean = source.filter((byte) => byte !== 0);
+          if (report.header === "kept") expect(latin(clean)).toContain(first);
           if (before.header !== undefined) expect(report.header).toBe("kept");
           const places = new Map(report.places.map((place) => [place.entryId, place]));
           const kept: string[] = [];
@@ -704,9 +699,7 @@ describe("salvageSession of any damage", () => {
             if (place === undefined || place.reason === "circle" || place.reason === "nameless") {
               // What no reader finds in the damaged file may be there as well.
               if (before.entry(entry.id) !== undefined) kept.push(entry.id);
-              if (place === undefined && before.entry(entry.id) !== undefined) expect(stored).toContain(line);
-              // It was joined to another line, or is a whole copy of one that is damaged.
-              if (place === undefined) expect(latin(source)).toContain(line);
+              if (place === undefined) expect(latin(clean)).toContain(line);
             } else {
               expect(entry).toMatchObject({
                 type: "custom",
@@ -759,29 +752,22 @@ describe("salvageSession of any damage", () => {
           for (const { node } of before.tree.walk()) {
             const path = after.tree.path(node.id).map(({ id }) => id);
             const then = before.tree.path(node.id).map(({ id }) => id);
-            expect(path.slice(path.length - then.length)).toEqual(then);
-            // A parent that was in no line follows what was before it; one that was joined to another line is found.
-            if (path.length > then.length) {
-              const above = path[path.length - then.length - 1] as string;
-              expect(missing.has(above) || after.entry(above) !== undefined).toBe(true);
-              expect(before.tree.has(above)).toBe(false);
-            }
+            expect(path.filter((id) => !missing.has(id))).toEqual(then);
           }
         }),
         { numRuns: 30 },
       );
     });
 
-    test("its salvage with lost parents as roots has the context that each entry had", async () => {
+    test("its salvage has the context that each entry had", async () => {
       const bench = new Bench();
       await fc.assert(
         fc.asyncProperty(broken, async (source) => {
-          const salvaged = await bench.salvage(source, { orphans: "root" });
+          const salvaged = await bench.salvage(source);
           if (salvaged === undefined || !isCurrent(salvaged)) return;
           const { before, after, report } = salvaged;
           const missing = new Set(missingOf(report));
-          // Whole copies of damaged lines bring back what the damaged file does not have.
-          if (after.entries.length > before.entries.length + standIns(report)) return;
+          expect(after.entries.length).toBe(before.entries.length + standIns(report));
           for (const { node } of before.tree.walk()) {
             const path = before.tree.path(node.id).map(({ id }) => before.entry(id));
             // What was kept from on, or pinned, has a place again.

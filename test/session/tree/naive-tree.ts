@@ -4,7 +4,7 @@ import type { AnyEntry } from "../../arbitraries/entries.js";
 export interface NaiveTree {
   /** Those that count: of two with one id the first. */
   readonly entries: readonly AnyEntry[];
-  /** The parent of each id, after orphans and what closes a cycle became roots. */
+  /** The parent of each id, after orphans got the place of their parent, and what closes a cycle became a root. */
   readonly parentOf: ReadonlyMap<string, string | null>;
   readonly orphans: readonly string[];
   readonly cycles: readonly string[];
@@ -26,6 +26,17 @@ export function naiveTree(all: readonly AnyEntry[]): NaiveTree {
     if (parentId === null || !parentOf.has(parentId)) orphans.push(id);
     else if (naivePath(parentOf, parentId).includes(id)) cycles.push(id);
     else parentOf.set(id, parentId);
+  }
+  const missing = entries.filter(({ id }) => orphans.includes(id));
+  for (const first of missing) {
+    // An empty text is no id that entries may have in common.
+    const others = missing.filter(({ parentId }) => parentId === first.parentId && parentId !== "");
+    const group = others.length === 0 ? [first] : others;
+    if (group[0] !== first) continue;
+    const before = entries[entries.indexOf(first) - 1];
+    const place = before?.type === "leaf" ? (parentOf.get(before.id) ?? null) : (before?.id ?? null);
+    const isBelow = naivePath(parentOf, place).some((id) => group.some((one) => one.id === id));
+    if (place !== null && !isBelow) for (const { id } of group) parentOf.set(id, place);
   }
   return { entries, parentOf, orphans, cycles };
 }

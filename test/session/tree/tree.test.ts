@@ -304,7 +304,7 @@ describe("the table", () => {
       rows.add(head("a", null), undefined);
       rows.add(head("b", null), { at: 2 ** 40, length: 7 });
       expect([rows.line(0), rows.line(1)]).toEqual([undefined, { at: 2 ** 40, length: 7 }]);
-      rows.setLine(0, 0, 9);
+      rows.setLine(0, { at: 0, length: 9 });
       expect(rows.line(0)).toEqual({ at: 0, length: 9 });
     });
   });

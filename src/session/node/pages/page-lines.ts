@@ -19,11 +19,11 @@ import {
 import { formatVersion } from "../../api/entries.js";
 import {
   type DecodedLine,
-  decodeHead,
-  decodeLine,
-  entryKeyOfLine,
+  decodeParts,
+  entryKeyOfPart,
   isNewer,
   LineDecoder,
+  type LinePart,
 } from "../../format/decode.js";
 import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
@@ -34,7 +34,7 @@ import { type ReadLineOptions, readLines } from "../read-lines.js";
 
 /** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {
-  readonly decoded?: DecodedLine;
+  readonly parts?: readonly LinePart[];
 }
 
 /** The limits of a page. It ends at the first one reached. */
@@ -64,10 +64,10 @@ export async function pageLines(
     const isFirst = line.at === 0;
     const context = { isFirst, version: versionAt(line.at, header), ordinal: 0, maxDepth };
     const read: PageLine =
-      line.bytes === undefined ? line : { ...line, decoded: decodeLine(line.bytes, context) };
+      line.bytes === undefined ? line : { ...line, parts: decodeParts(line.bytes, context) };
     lines.push(read);
     bytes += line.length + 1;
-    if (read.decoded?.kind === "entry") entries++;
+    for (const { decoded } of read.parts ?? []) if (decoded.kind === "entry") entries++;
     if (entries >= limit || bytes >= maxBytes || line.at <= range.start) {
       lines.reverse();
       return header.version < 2 ? decodeNumbered(lines, file, stat, options) : lines;
@@ -85,7 +85,7 @@ async function decodeNumbered(
 ): Promise<readonly PageLine[]> {
   const decoder = new LineDecoder(maxDepth);
   const pass = (line: BackwardLine): PageLine => {
-    if (line.bytes !== undefined) return { ...line, decoded: decoder.decode(line.bytes) };
+    if (line.bytes !== undefined) return { ...line, parts: decoder.decode(line.bytes) };
     decoder.skip();
     return line;
   };
@@ -100,27 +100,27 @@ async function decodeNumbered(
   return lines.map(pass);
 }
 
-/** The diagnostics of a line, and the id of its entry. */
+/** The diagnostics of a line's parts, each with the id of its entry. */
 export function lineDiagnostics(
-  { at, length, bytes, decoded }: PageLine,
+  { at, length, bytes, parts }: PageLine,
   header: FirstHeader,
   isTail: boolean,
-): { readonly diagnostics: readonly LineDiagnostic[]; readonly entryId?: string | undefined } {
-  if (bytes === undefined || decoded === undefined) return { diagnostics: [lineTooLong(length)] };
-  switch (decoded.kind) {
-    case "blank":
-      return { diagnostics: [] };
-    case "header":
-      return { diagnostics: at === header.at ? header.diagnostics : [...decoded.diagnostics, extraHeader] };
-    case "entry":
-      return { diagnostics: decoded.diagnostics, entryId: entryIdOf(decoded.head.id) };
-    case "bad": {
-      if (isTail) return { diagnostics: [tornTail(length)] };
-      if (isTerminatedTornLine(bytes)) return { diagnostics: [tornLine(length - 1)] };
-      const key = entryKeyOfLine(bytes, decoded, versionAt(at, header));
-      return { diagnostics: decoded.diagnostics, entryId: key === undefined ? key : entryIdOf(key) };
+): readonly (LineDiagnostic & { readonly entryId?: string })[] {
+  if (bytes === undefined || parts === undefined) return [lineTooLong(length)];
+  return parts.flatMap((part) => {
+    const { start, end, decoded } = part;
+    if (decoded.kind === "blank") return [];
+    if (decoded.kind === "header") {
+      const isFirst = at === header.at && start === header.start;
+      return isFirst ? header.diagnostics : [...decoded.diagnostics, extraHeader];
     }
-  }
+    if (decoded.kind === "bad" && end === length && isTail) return [tornTail(end - start)];
+    if (decoded.kind === "bad" && end === length && isTerminatedTornLine(bytes))
+      return [tornLine(end - start - 1)];
+    const key = entryKeyOfPart(part);
+    if (key === undefined) return decoded.diagnostics;
+    return decoded.diagnostics.map((note) => ({ ...note, entryId: entryIdOf(key) }));
+  });
 }
 
 /** Undefined before the header: those lines are decoded as the current version. */
@@ -131,6 +131,10 @@ function versionAt(at: number, header: FirstHeader): number | undefined {
 /** The header of a file and its position, nearly always 0. */
 export interface FirstHeader extends LinePlace {
   readonly version: number;
+  /** Its start in its line. */
+  readonly start: number;
+  /** Whether entries are in its line. */
+  readonly isJoined: boolean;
   /** Its diagnostics. */
   readonly diagnostics: readonly LineDiagnostic[];
 }
@@ -155,9 +159,15 @@ export async function readFirstHeader(
   let found: FirstHeader | undefined;
   const inspect = (line: Uint8Array, at: number, isTail = false) => {
     if (found !== undefined) return;
-    const decoded = decodeHead(line, { ...context, isFirst: at === 0 });
-    if (decoded.kind === "header") found = headerOf(decoded, { at, length: line.length }, lines);
-    if (decoded.kind !== "blank" || !isTail) lines++;
+    const parts = decodeParts(line, { ...context, isFirst: at === 0 });
+    for (const { start, decoded } of parts)
+      if (decoded.kind === "header" && found === undefined)
+        found = {
+          ...headerOf(decoded, { at, length: line.length }, lines),
+          start,
+          isJoined: parts.length > 1,
+        };
+    if (parts[0]?.decoded.kind !== "blank" || !isTail) lines++;
   };
   for await (const batch of readLines(file, stat, undefined, { ...options, chunkBytes })) {
     eachLine(batch, {
@@ -174,7 +184,7 @@ function headerOf(
   { header, diagnostics }: DecodedLine & { readonly kind: "header" },
   place: LinePlace,
   before: number,
-): FirstHeader {
+): Omit<FirstHeader, "start" | "isJoined"> {
   return {
     ...place,
     version: headerVersion(header),

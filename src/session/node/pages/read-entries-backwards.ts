@@ -99,7 +99,8 @@ export async function readEntriesBackwardsOn(
     const header = await readFirstHeader(file, stat, absolute, reading);
     const end = cursor === undefined ? stat.size : offsetOf(file, stat, cursor);
     // A header on the first line, the usual case, is in no page: the oldest page begins after it.
-    const start = header.at === 0 ? Math.min(header.length + 1, stat.size) : 0;
+    const isAlone = header.at === 0 && !header.isJoined;
+    const start = isAlone ? Math.min(header.length + 1, stat.size) : 0;
     const lines =
       end === undefined ? undefined : await pageLines(file, stat, { start, end }, header, bounds, reading);
     if (lines === undefined) {
@@ -115,17 +116,16 @@ export async function readEntriesBackwardsOn(
         before: printPosition({ dev, ino, size: from, fingerprint: await readFingerprint(file, from) }),
       };
     }
-    if (header.at > 0) return page;
-    return {
-      ...page,
-      diagnostics: [...diagnosticsOf(header, header.at), ...page.diagnostics],
-    };
+    if (!isAlone) return page;
+    return { ...page, diagnostics: [...diagnosticsOf(header.diagnostics, header.at), ...page.diagnostics] };
   });
 }
 
 function pageOf(lines: readonly PageLine[], header: FirstHeader, size: number): EntriesPage {
-  const entries = lines.flatMap(({ decoded }) =>
-    decoded?.kind === "entry" && decoded.entry !== undefined ? [decoded.entry] : [],
+  const entries = lines.flatMap(({ parts = [] }) =>
+    parts.flatMap(({ decoded }) =>
+      decoded.kind === "entry" && decoded.entry !== undefined ? [decoded.entry] : [],
+    ),
   );
   const diagnostics = lines.flatMap((line) =>
     diagnosticsOf(lineDiagnostics(line, header, line.at + line.length === size), line.at),
@@ -134,16 +134,10 @@ function pageOf(lines: readonly PageLine[], header: FirstHeader, size: number): 
 }
 
 function diagnosticsOf(
-  { diagnostics, entryId }: ReturnType<typeof lineDiagnostics>,
+  found: ReturnType<typeof lineDiagnostics>,
   offset: number,
 ): EntriesPage["diagnostics"] {
-  const entry = entryId === undefined ? {} : { entryId };
-  return diagnostics.map(({ code, message }) => ({
-    code,
-    offset,
-    message: SessileError.printable(message),
-    ...entry,
-  }));
+  return found.map(({ message, ...note }) => ({ ...note, offset, message: SessileError.printable(message) }));
 }
 
 function cursorArgument(value: unknown): LogPosition {

@@ -157,14 +157,10 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A problem of a line as a finding. */
 export function findingOf(problem: ScanProblem, isLive = false): SessionFinding {
-  const { code, line, offset, message, entryId, bytes, repeated, concatenated } = problem;
+  const { code, line, offset, message, entryId, bytes, repeated } = problem;
   // While another process holds the lock, a last line without a line feed is being written.
   const isHarmless = repeated || (code === "TORN_TAIL" && isLive);
-  const more = repeated
-    ? "; it has the same bytes"
-    : concatenated > 0
-      ? `; ${concatenated} bytes of it are whole lines`
-      : "";
+  const more = repeated ? "; it has the same bytes" : "";
   const severity = isHarmless ? "info" : severityOf(code);
   const finding: Writable<SessionFinding> = { code, severity, message: message + more };
   if (line !== 0) {
@@ -196,6 +192,9 @@ function summaryOf(
     ...of("BLOB_MISSING", "entry names a blob that is missing", "entries name a blob that is missing"),
     ...of("BLOB_CORRUPT", "entry names a blob that is corrupt", "entries name a blob that is corrupt"),
     ...of("DUPLICATE_ID", "line has the id of an earlier one", "lines have the id of an earlier one"),
+    ...of("JOINED_LINE", "line has several lines in it", "lines have several lines in them"),
+    ...of("NUL_BYTES", "line has NULs in it", "lines have NULs in them"),
+    ...of("BYTE_ORDER_MARK", "line has a byte order mark in it", "lines have a byte order mark in them"),
     ...of("MODIFIED", "line was changed after it was written", "lines were changed after they were written"),
     ...of("TORN_TAIL", "last line is incomplete", "last lines are incomplete"),
     ...of("TORN_LINE", "line was torn, never acknowledged", "lines were torn, never acknowledged"),

@@ -19,7 +19,7 @@ import { findingOf } from "./diagnose.js";
 import { Findings, type SessionFinding } from "./findings.js";
 import type { OrphanPlacing } from "./salvage-lines.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvage-lines.js";
-import { type SessionScan, scanWithConcatenated } from "./scan.js";
+import { SessionScan } from "./scan.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -27,8 +27,8 @@ export interface SalvageOptions {
   readonly to: string;
   /**
    * The place of entries whose parent is missing. `chain`, the default: a placeholder for the parent follows
-   * the entry written before, so that the conversation stays in one piece. `root`: the placeholder is a root,
-   * so that each context is as in the damaged file.
+   * the entry written before, as in the contexts of the damaged file. `root`: the placeholder is a root, so
+   * that no context has entries that may be of another branch.
    */
   readonly orphans?: OrphanPlacing;
   /**
@@ -116,22 +116,16 @@ export async function salvageSessionOn(
   return withRegularFile(fs, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
     assertNotExists(fs, to);
-    let losses = new Findings(maxFindings);
+    const losses = new Findings(maxFindings);
     const lost = { lines: 0, bytes: 0 };
-    const scan = await scanWithConcatenated(file, stat, reading, () => {
-      losses = new Findings(maxFindings);
-      Object.assign(lost, { lines: 0, bytes: 0 });
-      return {
-        problem: (problem) => {
-          if (!problem.lost) return;
-          losses.add(findingOf(problem));
-          const bytes = (problem.bytes ?? 0) - problem.concatenated;
-          // A corrupt byte in place of a line feed is not a lost line.
-          if (problem.repeated || (problem.concatenated > 0 && bytes <= 1)) return;
-          lost.lines++;
-          lost.bytes += bytes;
-        },
-      };
+    const scan = await SessionScan.of(file, stat, reading, {
+      problem: (problem) => {
+        if (!problem.lost) return;
+        losses.add(findingOf(problem));
+        if (problem.repeated) return;
+        lost.lines++;
+        lost.bytes += problem.bytes ?? 0;
+      },
     });
     const header = headerOf(scan, from, to, stat, options);
     const places: SalvagedPlace[] = [];
@@ -140,7 +134,7 @@ export async function salvageSessionOn(
       if (++placed <= maxFindings) places.push(place);
     });
     try {
-      await publishNew(fs, to, lines.batches(reading));
+      await publishNew(fs, to, lines.batches(options.signal));
     } catch (error) {
       throw storageError("write", to, error);
     }
