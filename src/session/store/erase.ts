@@ -322,7 +322,7 @@ async function forksOf(
     const found = parents.filter((each) => !ancestors.includes(each));
     if (parents.length === 0)
       notes.add(`session ${known}, of which it is a fork and which this store does not list`);
-    ancestors.push(...found);
+    for (const each of found) ancestors.push(each);
     name = found.flatMap((each) => ("parentSession" in each ? each.parentSession : []))[0];
   }
   const relatives = follow(ancestors);
