@@ -10,6 +10,7 @@ import { fileBlobStore } from "../blobs/node/index.js";
 import { SessileError } from "../errors/index.js";
 import type { ImportedSession, InteropReport } from "../interop/index.js";
 import type { Session } from "../session/index.js";
+import { clockErrorMs } from "../session/internal.js";
 import { fileSessionStore, openSessionFile } from "../session/node/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
@@ -41,6 +42,7 @@ export interface FoundSession extends NamedSession {
   /** Bytes. */
   readonly size: number;
   readonly parent?: string | undefined;
+  readonly isArchived?: boolean;
 }
 
 /** A session that a command reads. */
@@ -132,6 +134,7 @@ async function sessionsIn(
         modified: summary.modified,
         size: summary.size,
         parent: summary.parentSession,
+        isArchived: summary.archivedAt !== undefined,
         open: () => openOwn(path, parsed, context),
       });
     }
@@ -203,7 +206,10 @@ const shownMatches = 5;
 async function findNamed(name: string, parsed: Parsed, context: CommandContext): Promise<FoundSession> {
   const found = await findSessions(parsed, context, { ...queryOf(parsed), isList: false });
   if (name === "latest") {
-    const [latest] = found;
+    // As the store's `latest`: none that is archived, and one of a time to come only without another.
+    const active = found.filter(({ isArchived }) => isArchived !== true);
+    const until = context.now() + clockErrorMs;
+    const latest = active.find(({ modified }) => Date.parse(modified) <= until) ?? active[0];
     if (latest === undefined) throw notFound(name, "there is no session");
     return latest;
   }

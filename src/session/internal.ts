@@ -32,6 +32,7 @@ export {
 } from "./store/database-log.js";
 export type { EntryErasure } from "./store/erase-links.js";
 export { planErasure } from "./store/erase-plan.js";
+export { clockErrorMs } from "./store/list.js";
 export { previewOf } from "./store/preview.js";
 export { clockSlack, type SearchBackend, type Searched, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";

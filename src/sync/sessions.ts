@@ -91,10 +91,13 @@ export async function syncSessions(
     const toB = stores && new BlobCopies(stores.from, stores.to, tally, signal);
     const toA = stores && new BlobCopies(stores.to, stores.from, tally, signal);
     const context = { a, b, toA, toB, tally, signal, erasures };
-    const sessions = new Map<string, ChosenSession>();
-    for (const store of [a, b])
+    const sessions = new Map<string, SyncedSession>();
+    for (const [store, side] of [
+      [a, "inA"],
+      [b, "inB"],
+    ] as const)
       for (const session of await chosenSessions(store, partition, options, tally))
-        sessions.set(session.id, { ...session, location: undefined });
+        sessions.set(session.id, { ...sessions.get(session.id), ...session, [side]: session.location });
     for (const session of sessions.values()) {
       await attempt(session, tally, async () => {
         try {
@@ -111,6 +114,12 @@ export async function syncSessions(
   return tally.syncReport();
 }
 
+/** A session of two stores, with its location in each: a store may have several files with one id. */
+interface SyncedSession extends ChosenSession {
+  readonly inA?: string | undefined;
+  readonly inB?: string | undefined;
+}
+
 /** The arguments of {@link syncSession}. */
 interface BothStores {
   readonly a: SessionStore;
@@ -124,10 +133,10 @@ interface BothStores {
 }
 
 /** Syncs a session that is in both stores; copies one that is in one of them. */
-async function syncSession(session: ChosenSession, context: BothStores): Promise<boolean> {
+async function syncSession(session: SyncedSession, context: BothStores): Promise<boolean> {
   const { a, b, toA, toB, tally, signal, erasures } = context;
-  return withLog(a, session, "write", (one) =>
-    withLog(b, session, "write", async (two) => {
+  return withLog(a, { ...session, location: session.inA }, "write", (one) =>
+    withLog(b, { ...session, location: session.inB }, "write", async (two) => {
       if (one === undefined) {
         if (two === undefined) throw notFound(session.id);
         return copyLog(two, session, { to: a.backend, blobs: toA, tally, signal });

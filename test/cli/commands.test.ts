@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { eraseEntries, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -667,4 +668,25 @@ describe("every command that reads", () => {
     expect([applied.code, applied.stdout.includes("erased {")]).toEqual([0, true]);
     expect(readFileSync(own.path, "utf8")).not.toContain("Done: NOTES.md");
   });
+});
+
+it("the latest session is none that is archived, and none of a time to come", async () => {
+  using own = await sample();
+  const store = fileSessionStore({ dir: join(own.dir, ".sessile", "sessions") });
+  const add = async (text: string) => {
+    const session = await store.create({ cwd: own.dir });
+    await session.appendMessage(userMessage(text));
+    await session.close();
+    return session;
+  };
+  const shown = async () => (await call(["show", "latest"], { cwd: own.dir })).stdout;
+  const archived = await add("an archived one");
+  expect(await shown()).toContain("an archived one");
+  await store.archive(archived.id);
+  expect(await shown()).not.toContain("an archived one");
+  await add("an active one");
+  expect(await shown()).toContain("an active one");
+  const now = Date.now() - 7 * 86_400_000;
+  const early = await call(["show", "latest"], { cwd: own.dir, now });
+  expect(early.code).toBe(0);
 });

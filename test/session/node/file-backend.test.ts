@@ -40,6 +40,7 @@ import {
 } from "../../../src/session/node/layout.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
 import { sessionBlobRoots } from "../../../src/session/store/blob-roots.js";
+import { syncSessions } from "../../../src/sync/index.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
@@ -608,6 +609,20 @@ describe("which files are sessions", () => {
         expect([session.id, session.location]).toEqual(["a", row.location]);
         await session.close();
       }
+      // A sync of the store has the newest of the files, as a list does.
+      const newest = copies[1] ?? "";
+      const written = await store.open({ id: "a", location: newest }, { mode: "write" });
+      await written.appendMessage(userMessage("newest"));
+      await written.close();
+      const target = memorySessionStore();
+      await syncSessions(store, target);
+      const synced = await target.open("a");
+      expect(synced.tree.size).toBe(2);
+      const there = await target.open("a", { mode: "write" });
+      await there.appendMessage(userMessage("there"));
+      await syncSessions(store, target);
+      expect(readFileSync(newest, "utf8")).toContain("there");
+      expect(readFileSync(location, "utf8")).not.toContain("there");
       // The id alone is the file with the id in its name.
       const session = await store.open("a");
       expect(session.location).toBe(location);
