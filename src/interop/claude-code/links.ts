@@ -248,10 +248,11 @@ class Forks {
     if (lead === undefined) return;
     const { link, message } = lead;
     if (line.unit?.kind === "reply" && line !== line.unit.lines[0]) {
+      if (line.type !== "user") return;
       // A result that leads past its own reply.
-      const own = line.unit.lines.findLast(({ index }) => index < line.index);
+      const own = lastBefore(line.unit.lines, line.index);
       const isPast = own !== undefined && message.index < own.index && message.unit !== line.unit;
-      if (isPast && line.type === "user" && this.#isAfter(own, message, line)) this.#link(line, own);
+      if (isPast && this.#isAfter(own, message, line)) this.#link(line, own);
       return;
     }
     const isWhole = message === previous || (message.unit !== undefined && message.unit === previous.unit);
@@ -294,4 +295,15 @@ class Forks {
     const text = `the parent of ${line.uuid} leaves messages out: ${parent}; it follows ${previous.uuid}`;
     this.#transcript.breaks.push({ line, text });
   }
+}
+
+/** The last of some lines in the order of the file that is before an index. */
+function lastBefore(lines: readonly Line[], index: number): Line | undefined {
+  let [low, high] = [0, lines.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((lines[middle] as Line).index < index) low = middle + 1;
+    else high = middle;
+  }
+  return lines[low - 1];
 }
