@@ -50,17 +50,32 @@ describe.each(engines)("a list of $name", ({ start }) => {
   });
 
   it("takes directories of any length and with NULs, and cursors of any kind", async () => {
-    const store = storeOf((await start()).direct());
+    const backend = (await start()).direct();
+    const store = storeOf(backend);
     const cwds = ["/a\0b", `/${"é".repeat(5000)}`, `/${"é".repeat(5000)}x`, "/🙂"];
-    for (const [index, cwd] of cwds.entries())
-      await (await store.create({ cwd, id: `s${index}` })).appendMessage(userMessage("\0 first"));
+    const [nul = "", ...paths] = cwds;
+    await expect(store.create({ cwd: nul })).rejects.toMatchObject({
+      code: "INVALID_ENTRY",
+      details: { path: "cwd" },
+    });
+    for (const [index, cwd] of paths.entries())
+      await (await store.create({ cwd, id: `s${index + 1}` })).appendMessage(userMessage("\0 first"));
+    // A session of another program: its header is read as it is.
+    const timestamp = "2026-01-01T00:00:00.000Z";
+    const message = { role: "user", content: "\0 first", timestamp: 0 };
+    const lines = [
+      { type: "session", version: 3, id: "s0", timestamp, cwd: nul },
+      { type: "message", id: "00000001", parentId: null, timestamp, message },
+    ].map((line) => new TextEncoder().encode(`${JSON.stringify(line)}\n`));
+    const { log, position } = await backend.create({ partition: "", cwd: nul, id: "s0", timestamp });
+    await log.append(lines, position);
     for (const [index, cwd] of cwds.entries()) {
       const found: unknown[] = [];
       for await (const { id, firstMessage } of store.list({ cwd })) found.push([id, firstMessage]);
       expect(found).toEqual([[`s${index}`, "\0 first"]]);
     }
     for (const [after, count] of [
-      ["9999999999999999999999_x", 4],
+      ["99999999999999999999_x", 4],
       ["99999999999999_\0x", 4],
       ["-1_x", 0],
       ["0_x", 0],

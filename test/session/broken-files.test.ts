@@ -364,10 +364,11 @@ describe("a broken file", () => {
 
   test("row 18: numbers that JavaScript changes", async () => {
     const numbers = rawLine("a", "[12345678901234567890,1e999,-0,1.0,1E2]");
+    const numbered = JSON.stringify({ ...plainHeader, id: "numbers" });
     const dir = temporaryDirectory();
     const project = join(dir, "--work--");
     mkdirSync(project);
-    writeFileSync(join(project, "2025-11-20T23-33-50-805Z_numbers.jsonl"), file(header, numbers));
+    writeFileSync(join(project, "2025-11-20T23-33-50-805Z_numbers.jsonl"), file(numbered, numbers));
     const store = fileSessionStore({ dir, durability: "os" });
     const fork = await store.fork("numbers", { id: "copy" });
     onTestFinished(() => fork.close());

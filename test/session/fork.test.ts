@@ -25,6 +25,7 @@ import { SimulatedDisk } from "../support/simulated-disk.js";
 // On a machine with other work to do.
 
 const path = "/s/x_source.jsonl";
+const sourceHeader = { ...plainHeader, id: "source" };
 const identity = <E>(entry: E): E => entry;
 
 function storeOn(disk: FileSystem): SessionStore {
@@ -50,10 +51,10 @@ async function ownSession(disk: SimulatedDisk, texts = ["one", "two", "three"]):
 // @covers R25
 test("a fork by bytes has the lines of one by lines, of any session, whole or up to any entry", async () => {
   const text = fc.oneof(
-    entryTree().map((entries) => sessionOf(entries).text),
-    conversation(12).map(({ entries }) => sessionOf(entries).text),
-    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 2 } }).text),
-    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 4 } }).text),
+    entryTree().map((entries) => sessionOf(entries, { header: sourceHeader }).text),
+    conversation(12).map(({ entries }) => sessionOf(entries, { header: sourceHeader }).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...sourceHeader, version: 2 } }).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...sourceHeader, version: 4 } }).text),
   );
   const room = fc.constantFrom(0, 400);
   const ending = fc.constantFrom("\n", "\n", "", '\n{"type":"message","id":"torn');
@@ -140,7 +141,7 @@ describe("what is cloned", () => {
     const source = await store.open("source");
     const [first] = Array.from(source.tree.walk(), ({ node }) => node.id);
     await (await store.fork("source", { upTo: first ?? "" })).close();
-    disk.put("/s/x_theirs.jsonl", sessionOf([]).text);
+    disk.put("/s/x_theirs.jsonl", sessionOf([], { header: { ...plainHeader, id: "theirs" } }).text);
     await (await store.fork("theirs")).close();
     expect(disk.counts.clone).toBe(0);
     await source.close();
@@ -170,10 +171,13 @@ describe("a fork by bytes", () => {
   test.each([
     ["a line before its header", (text: string) => `junk\n${text}`],
     ["a blank line before its header", (text: string) => `\n${text}`],
-    ["a second header", (text: string) => `${text}${JSON.stringify(plainHeader)}\n`],
+    ["a second header", (text: string) => `${text}${JSON.stringify(sourceHeader)}\n`],
   ])("is none where its source has %s: that has one header, which stands first", async (_, change) => {
     const disk = new SimulatedDisk();
-    disk.put(path, change(sessionOf([]).text.replace("\n", `${" ".repeat(400)}\n`)));
+    disk.put(
+      path,
+      change(sessionOf([], { header: sourceHeader }).text.replace("\n", `${" ".repeat(400)}\n`)),
+    );
     await using fork = await storeOn(disk).fork("source");
     const lines = Buffer.from(disk.bytes(fork.location ?? "") ?? [])
       .toString()
@@ -259,18 +263,17 @@ describe("a fork by bytes", () => {
   test("takes the place of no other session, also of one that comes meanwhile", async () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);
+    const { text } = sessionOf([], { header: { ...plainHeader, id: "taken" } });
     for (const name of ["/s/--work--/t_taken.jsonl", undefined]) {
       const clone = disk.clone.bind(disk);
       disk.clone = async (from, to, ...rest) => {
         const done = await clone(from, to, ...rest);
-        disk.put(name ?? to.replace(/\.tmp-.*/, ""), sessionOf([]).text);
+        disk.put(name ?? to.replace(/\.tmp-.*/, ""), text);
         return done;
       };
       await expect(store.fork("source", { id: "taken" })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
       const left = disk.paths().filter((path) => path.includes("taken") && !path.endsWith(".lock"));
-      expect(left.map((path) => Buffer.from(disk.bytes(path) ?? []).toString())).toEqual([
-        sessionOf([]).text,
-      ]);
+      expect(left.map((path) => Buffer.from(disk.bytes(path) ?? []).toString())).toEqual([text]);
       disk.clone = clone;
       for (const path of left) disk.unlink(path);
     }

@@ -557,7 +557,7 @@ describe("which files are sessions", () => {
 
   test("a session of a time to come is the latest only without another one", async () => {
     const dir = temporaryDirectory();
-    const store = fileSessionStore({ dir });
+    const store = fileSessionStore({ dir, now: fileClock });
     const future = await write(store, "future", "/p");
     const far = 4_070_908_800;
     utimesSync(future, far, far);
