@@ -400,7 +400,7 @@ export class KeyIndex {
  * The root of a row, in a table of parents. Halves paths as a union-find does, so that many look-ups are
  * linear.
  */
-export function rootOf(parents: Int32Array, start: number): number {
+function rootOf(parents: Int32Array, start: number): number {
   let row = start;
   while (parents[row] !== noRow) {
     const parent = parents[row] as number;
