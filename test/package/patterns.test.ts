@@ -31,7 +31,6 @@ const made: Readonly<Record<string, string>> = {
   "src/projections/transcript.ts": "a class of characters, and words",
   "src/session/format/decode.ts": "strings of this file, over lines of at most 64 bytes",
   "src/session/format/search-words.ts": "a class of characters",
-  "src/session/node/repair/split-concatenated-lines.ts": "names of types, and bounded strings of this file",
   "src/viewer/app/highlight-matches.ts": "an escaped text",
   "src/viewer/model/search.ts": "an escaped text",
 };
