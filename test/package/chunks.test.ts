@@ -43,7 +43,8 @@ describe("the built package", () => {
     expect(sources).toContain("src/cli/help.ts");
     expect(
       sources.filter(
-        (path) => !/^src\/(?:cli\/[^/]+|cli\/commands\/index|errors\/\w+|internal\/text)\.ts$/.test(path ?? ""),
+        (path) =>
+          !/^src\/(?:cli\/[^/]+|cli\/commands\/index|errors\/\w+|internal\/text)\.ts$/.test(path ?? ""),
       ),
     ).toEqual([]);
     expect(packages.filter((each) => !each.startsWith("node:"))).toEqual([]);

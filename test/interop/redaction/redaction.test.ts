@@ -210,7 +210,7 @@ describe("secretRedaction", () => {
         const run = base64(bytes);
         const [head = "", tail = ""] = secretRedaction()(`: ${run} :`).split(marker("github-token"));
         const left = run.length - (tail.length - " :".length);
-        expect(run.slice(left) + " :").toBe(tail);
+        expect(`${run.slice(left)} :`).toBe(tail);
         expect((left / 4) * 3).toBeGreaterThanOrEqual(before + 1 + token.length);
         expect(((head.length - ": ".length) / 4) * 3).toBeLessThanOrEqual(before + 1);
       }
