@@ -31,7 +31,8 @@ const steps = [
   },
   {
     name: "types in a program without Node's",
-    command: ["tsc", "-p", "test/consumer"],
+    // With the version that most users have; `tsc` is the newer one, which takes a third of the time.
+    command: ["node", "node_modules/typescript/bin/tsc", "-p", "test/consumer"],
     needs: "build",
   },
   { name: "sizes", command: ["size-limit"], needs: "build" },
