@@ -127,7 +127,11 @@ export class FileBackend implements SessionBackend {
 
   async resolveDirectory(cwd: string): Promise<string> {
     if (!isAbsolute(cwd)) return cwd;
-    return this.#options.fs.realpath(cwd).catch(() => cwd);
+    try {
+      return await this.#options.fs.realpath(cwd);
+    } catch {
+      return cwd;
+    }
   }
 
   async *partitions(): AsyncIterable<string> {
