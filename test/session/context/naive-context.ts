@@ -224,10 +224,16 @@ function withContent(item: ContextItem, content: string | readonly unknown[]): C
     if (typeof block !== "object" || block === null || Array.isArray(block)) return undefined;
     const { type } = block as { readonly type?: unknown };
     if (blocksOf[role].includes(type as string)) return block;
+    if (role === "assistant" && type === "image" && isOwnImage(block)) return block;
     if (role === "assistant") return { type: "opaque", data: block };
     return { type: "text", text: `[${String(type)} block that this version cannot read]` };
   });
   return blocks.includes(undefined) ? item : change(item, blocks);
+}
+
+/** Another writer's image in an assistant message may have another form. */
+function isOwnImage(block: { readonly data?: unknown; readonly mimeType?: unknown }): boolean {
+  return typeof block.data === "string" && typeof block.mimeType === "string";
 }
 
 function change(item: ContextItem, content: unknown): ContextItem {
