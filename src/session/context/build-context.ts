@@ -73,7 +73,7 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) pinRows.push(row);
-    else if (kinds.edits[kind] && i > range.earliest) {
+    else if (kinds.edits[kind] && i >= range.earliest) {
       editRows.push(row);
       editsAfter.push(needed.length);
     } else if (kind === kinds.view && i >= range.start) {

@@ -375,6 +375,11 @@ describe("building", () => {
         ]);
       });
 
+      test("apply to an entry after them, also as the first one of the path", () => {
+        const [item] = buildSessionContext(chain(edit("e", "a", { content: "new" }), user("a"))).items;
+        expect(item).toMatchObject({ entryId: "a", edited: true, message: { content: "new" } });
+      });
+
       test("of another branch do not count", () => {
         const session = parseSession(
           sessionOf([

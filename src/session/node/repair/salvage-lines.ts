@@ -71,10 +71,11 @@ export class SalvagedLines {
   async *batches(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const { rows } = this.#scan;
     yield await this.#headerLine();
-    for (let row = 0; row < rows.size; ) {
+    for (let index = 0; index < rows.size; ) {
       signal?.throwIfAborted();
       const batch: number[] = [];
-      for (let bytes = 0; row < rows.size && bytes < batchBytes; row++) {
+      for (let bytes = 0; index < rows.size && bytes < batchBytes; index++) {
+        const row = this.#rowAt(index);
         batch.push(row);
         bytes += rows.lineLength(row);
       }
@@ -90,6 +91,14 @@ export class SalvagedLines {
     const { size, mtimeMs } = this.#file.stat();
     const { size: sizeThen, mtimeMs: timeThen } = this.#stat;
     if (size < sizeThen || (size === sizeThen && mtimeMs !== timeThen)) throw this.#changed();
+  }
+
+  /** The row of a line in the new file: the last readable entry stays the leaf, so it follows placeholders. */
+  #rowAt(index: number): number {
+    const { rows, reader } = this.#scan;
+    const leaf = reader.leafRow;
+    if (leaf === noRow || index < leaf) return index;
+    return index === rows.size - 1 ? leaf : index + 1;
   }
 
   async #headerLine(): Promise<Uint8Array> {
