@@ -182,7 +182,8 @@ export function headOf(lines: readonly Uint8Array[]): {
   readonly firstMessageAt: number;
 } {
   const decoder = new LineDecoder(defaultLimits.maxDepth);
-  const seen = new Set<EntryKey>();
+  /** The ids so far; of damaged lines with the parent. */
+  const seen = new Map<EntryKey, EntryKey | null | undefined>();
   let header: SessionHeader | undefined;
   let firstMessage: string | undefined;
   let headerAt = -1;
@@ -195,10 +196,13 @@ export function headOf(lines: readonly Uint8Array[]): {
         header = decoded.header;
         headerAt = at;
       }
-      // Of two entries with one id the first readable one counts.
-      if (decoded.kind !== "entry" || seen.has(decoded.head.id)) continue;
-      seen.add(decoded.head.id);
-      if (firstMessage !== undefined) continue;
+      const head = decoded.kind === "entry" ? decoded.head : part.head;
+      if (head === undefined) continue;
+      // Of two entries with one id the first counts; if its line is damaged, a whole one with the same parent.
+      if (seen.has(head.id) && seen.get(head.id) !== head.parentId) continue;
+      if (decoded.kind === "entry") seen.set(head.id, undefined);
+      else if (!seen.has(head.id)) seen.set(head.id, head.parentId);
+      if (decoded.kind !== "entry" || firstMessage !== undefined) continue;
       firstMessage = firstText(decoded.entry);
       firstMessageAt = at;
     }

@@ -88,7 +88,9 @@ export class LogReader {
   /** Later lines with the ids of rows whose bodies were not read: they count if the first one is damaged. */
   readonly #repeats = new Map<number, EntryPlace>();
   /** The lines of rows without a parent so far. */
-  #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
+  #unlinked = new Map<number, { readonly line: number; readonly at: number; readonly parentId: EntryKey }>();
+  /** The stored parents of rows that are linked to another, or to none. */
+  readonly #lostParents = new Map<number, EntryKey>();
   /** The last message and its printable form: millions of lines may have the same problem. */
   #lastMessage = { raw: "", printable: "" };
   readonly #options: LogReaderOptions;
@@ -259,10 +261,11 @@ export class LogReader {
       })),
     ].sort((a, b) => a.row - b.row);
     for (const { row, code, message } of late) {
-      const { line, at } = this.#lineOf.get(row) ?? { line: 0, at: 0 };
+      const { line, at, parentId } = this.#unlinked.get(row) ?? { line: 0, at: 0, parentId: undefined };
+      if (parentId !== undefined) this.#lostParents.set(row, parentId);
       this.report({ code, line, offset: at, message, entryId: this.#table.id(row) });
     }
-    this.#lineOf = new Map();
+    this.#unlinked = new Map();
   }
 
   /** Ends a whole read: links late parents, and reports a missing header. */
@@ -340,7 +343,7 @@ export class LogReader {
       if (!isCopy && this.#isKnown(head.id, at, part?.start ?? 0, length)) return;
       this.#reportRepeat(head.id, isCopy, place, line);
       if (!isCopy) {
-        if (hasBody && !this.#options.full && !this.#repeats.has(row) && this.#mayFollow(row, head.parentId))
+        if (hasBody && !this.#options.full && !this.#repeats.has(row) && this.#isParent(row, head.parentId))
           this.#repeats.set(row, place);
         return;
       }
@@ -373,15 +376,17 @@ export class LogReader {
     });
   }
 
-  /** Whether the parent of a row is this one, as far as it is known. */
-  #mayFollow(row: number, parentId: EntryKey | null): boolean {
+  /** Whether the stored parent of a row is this one. */
+  #isParent(row: number, parentId: EntryKey | null): boolean {
+    const stored = this.#unlinked.get(row)?.parentId ?? this.#lostParents.get(row);
+    if (stored !== undefined) return stored === parentId;
     const parent = this.#table.parent(row);
-    return parent === noRow || this.#table.key(parent) === parentId;
+    return (parent === noRow ? null : this.#table.key(parent)) === parentId;
   }
 
   #added(row: number, parentId: EntryKey | null, at: number, hasBody = true): void {
     if (parentId !== null && this.#table.parent(row) === noRow)
-      this.#lineOf.set(row, { line: this.lines, at });
+      this.#unlinked.set(row, { line: this.lines, at, parentId });
     if (hasBody) this.setLeafRow(row, undefined);
   }
 

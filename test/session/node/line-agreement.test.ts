@@ -186,6 +186,24 @@ describe("a byte order mark before a first line that is an entry", () => {
   });
 });
 
+describe("a whole line with the id of a damaged one", () => {
+  // @covers durability:same-id
+  test.each([
+    [null, ["00000000"], "second"],
+    [0, [], undefined],
+  ] as const)("counts for every reader if it has its parent, here %s", async (parent, ids, text) => {
+    const fixture = await Fixture.create();
+    const damaged = latin(Buffer.from(encodeEntry(message(0, null, "first")))).replace("first", "\xff");
+    const bytes = fixture.write(
+      `${damaged}\n${fixture.header}\n${encodeEntry(message(0, parent, "second"))}\n`,
+    );
+    expect(idsOf(parseSession(bytes).entries)).toEqual(ids);
+    expect(idsOf(await fixture.opened())).toEqual(ids);
+    expect((await fixture.listed())?.firstMessage).toBe(text);
+    expect(idsOf((await fixture.forked()).after.entries)).toEqual(ids);
+  });
+});
+
 type Line =
   | { readonly kind: "entry"; readonly of: "message" | "named" | "info"; readonly back: number }
   | { readonly kind: "raw"; readonly text: string };
