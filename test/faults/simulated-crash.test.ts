@@ -143,7 +143,8 @@ function wholeEntries(history: readonly Uint8Array[], left: Uint8Array): string[
   const same = Math.max(0, ...history.map((bytes) => commonLength(bytes, left)));
   const lines = Buffer.from(left.subarray(0, same)).toString().split("\n");
   const last = lines.pop() ?? "";
-  if (same === left.length && isJson(last)) lines.push(last);
+  // A file system may leave NULs in place of the rest.
+  if (left.subarray(same).every((byte) => byte === 0) && isJson(last)) lines.push(last);
   return lines.slice(1).flatMap((line) => (line.endsWith("\t") ? [] : [JSON.parse(line).id as string]));
 }
 
