@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { SessileError } from "../../src/errors/index.js";
 import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
+import type { SessionRef, SessionStore } from "../../src/session/api/store.js";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
 import {
@@ -78,8 +78,14 @@ function readAll(parsed: ParsedSession): void {
   );
 }
 
+/** The file as a list has it: by the id in its header; one that no list has by the id in its name. */
+async function listed(store: SessionStore): Promise<SessionRef> {
+  for await (const summary of store.list()) if (summary.location === path) return summary;
+  return id;
+}
+
 async function reads(store: SessionStore, parsed: ParsedSession, isTwofold: boolean): Promise<void> {
-  const session = await store.open(id);
+  const session = await store.open(await listed(store));
   try {
     assert.notEqual(parsed.header, undefined, "opened without a header");
     await looksAt(session);
@@ -113,7 +119,7 @@ async function looksAt(session: Session): Promise<void> {
 
 /** Opens for writing, appends, and reads what came of it; says what was done to the file. */
 async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Array): Promise<string> {
-  const session = await store.open(id, { mode: "write" });
+  const session = await store.open(await listed(store), { mode: "write" });
   if (!session.writable) {
     assert.ok(same(disk.bytes(path), bytes), "a session of a newer version was changed");
     await session.close();
@@ -137,7 +143,7 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
   await session.close();
 
   const left = disk.bytes(path) as Uint8Array;
-  const again = await store.open(id);
+  const again = await store.open(await listed(store));
   if (isTwofold || isMoved) {
     for (const [entryId] of before) assert.ok(again.tree.has(entryId) || isTwofold, "an entry was lost");
   } else {
@@ -161,11 +167,12 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
 
 /** A fork has every entry; an extraction has the path. */
 async function copies(store: SessionStore, entries: number): Promise<void> {
-  const fork = await store.fork(id, { id: "fork" });
+  const source = await listed(store);
+  const fork = await store.fork(source, { id: "fork" });
   assert.ok(fork.tree.size >= entries, "a fork has fewer entries");
   await looksAt(fork);
   await fork.close();
-  const session = await store.open(id);
+  const session = await store.open(source);
   const path = session.tree.path(session.leafId);
   const extracted = await session.extract(session.leafId ?? undefined, { id: "extract" });
   for (const { id, type } of path) {
