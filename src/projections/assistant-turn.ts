@@ -123,7 +123,8 @@ class AssistantReader {
     const own = this.#ownBlock(block, origin);
     if (own === undefined) return attachments("textOnly");
     const { data } = own;
-    const wanted = referencesIn(data);
+    // In a block that never had resources such members are the provider's own.
+    const wanted = block.resources === undefined ? noIds : referencesIn(data);
     if (wanted.size === 0) return [own, ...attachments("textOnly")];
     const known = new Set(resources.map(({ resourceId }) => resourceId));
     const isWhole = [...wanted].every((id) => known.has(id));
@@ -213,6 +214,8 @@ class AssistantReader {
     this.#options.losses.add(origin, { code, by, reason });
   }
 }
+
+const noIds: ReadonlySet<string> = new Set();
 
 /** Characters that every provider accepts in tool names. */
 const nameCharacter = /[A-Za-z0-9_-]/;

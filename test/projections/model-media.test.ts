@@ -1,7 +1,7 @@
 /** Media that a model made: in the log, in requests to their maker, and to others. */
 import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
-import { type AssistantMessage, contextOf, userMessage } from "sessile/content";
+import { type AssistantMessage, assistantMessage, contextOf, userMessage } from "sessile/content";
 import { project, type Target, toBody } from "sessile/projections";
 import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
 import { anthropicMessages } from "sessile/projections/anthropic";
@@ -15,6 +15,7 @@ import {
 } from "sessile/projections/openai";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { memoryStore, put } from "../sync/stores.js";
 import { pngOf } from "./samples.js";
 
 const picture = pngOf({ width: 900, height: 700 }, 1, 40_000);
@@ -224,5 +225,38 @@ describe("a streamed image", () => {
     const context = await session.context();
     expect(resourcesIn(context)).toMatchObject([{ kind: "image", source: "model" }]);
     expect(count(context)).toBe(0);
+  });
+});
+
+describe("a provider's block with a member that looks like a reference", () => {
+  const content = [
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { $resource: "res_1" } },
+    { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
+    { type: "text", text: "Done." },
+  ];
+  const reply = {
+    ...assistantMessage({ provider: "anthropic", model: "m", api: "anthropic-messages" }),
+    content: content.map((data) => (data.type === "text" ? data : { type: "opaque", data })),
+  } as AssistantMessage;
+
+  test("goes back as it came", async () => {
+    const { session } = await recorded(reply);
+    const { value, losses } = await project(await session.context(), anthropicMessages({ model: "m" }));
+    expect(value.messages[1]).toMatchObject({ role: "assistant", content });
+    expect(losses).toEqual([]);
+  });
+
+  test("has a reference all the same if its resources cannot be read", async () => {
+    const [data] = content;
+    const entry = { type: "message", id: "00000001", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
+    const message = { ...reply, content: [{ type: "opaque", data, resources: [{ kind: "later" }] }] };
+    const header = { type: "session", version: 3, id: "s", timestamp: entry.timestamp, cwd: "/p" };
+    const log = [header, { ...entry, message }].map((line) => `${JSON.stringify(line)}\n`).join("");
+    const store = memoryStore();
+    await put(store, "s", log, { timestamp: entry.timestamp });
+    const session = await store.open("s");
+    const { value, losses } = await project(await session.context(), anthropicMessages({ model: "m" }));
+    expect(JSON.stringify(value)).not.toContain("$resource");
+    expect(losses).toMatchObject([{ code: "opaque", by: "history" }]);
   });
 });

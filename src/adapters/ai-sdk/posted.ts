@@ -29,7 +29,7 @@ export interface PlainMessage {
 
 /** A copy of a message. Throws INVALID_MESSAGE for a value that is none. */
 export function checkedMessage(message: unknown, path: string): PlainMessage {
-  const value: unknown = message === undefined ? undefined : JSON.parse(JSON.stringify(message));
+  const value = plainCopy(message, path);
   if (!isRecord(value)) throw invalidMessage(path, "a message", message);
   const { id, role, parts } = value;
   if (typeof id !== "string") throw invalidMessage(`${path}.id`, "a string", id);
@@ -43,6 +43,16 @@ export function checkedMessage(message: unknown, path: string): PlainMessage {
     assertParts(part.parts, `${steeringPath}.parts`);
   }
   return value as unknown as PlainMessage;
+}
+
+/** A copy by JSON. A member that JSON has no text for is an error, as is one nested too deep for the engine. */
+function plainCopy(message: unknown, path: string): unknown {
+  try {
+    const text = JSON.stringify(message) as string | undefined;
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    throw invalidMessage(path, "a message as JSON", message);
+  }
 }
 
 function assertParts(parts: unknown, path: string): asserts parts is readonly UiPart[] {

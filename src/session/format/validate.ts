@@ -84,7 +84,8 @@ export function jsonProblem(value: unknown, maxDepth: number): Problem | undefin
  * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the
  * message. An unknown block becomes an opaque block in an assistant message, elsewhere a text block that
  * names its type. Absent content becomes empty. A text block with an unknown kind of resource, or hash
- * algorithm, keeps its text alone, and an opaque block its data alone. Returns the same object if nothing changes.
+ * algorithm, keeps its text alone, and an opaque block its data, with no resources. Returns the same object if
+ * nothing changes.
  */
 export function normalizeMessage(message: unknown): unknown {
   if (!isRecord(message)) return message;
@@ -110,8 +111,8 @@ export function normalizeContent(role: unknown, content: unknown): unknown {
       return rest;
     }
     if (role === "assistant" && block.type === "opaque") {
-      const { resources: _resources, ...rest } = block;
-      return rest;
+      // Its references stay references, of resources that are gone.
+      return { ...block, resources: [] };
     }
     if (role === "assistant") return { type: "opaque", data: block };
     const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);

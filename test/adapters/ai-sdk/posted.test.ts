@@ -54,6 +54,20 @@ describe("appendUIMessages", () => {
     );
   });
 
+  it.each([
+    ["nested deeper than JSON is printed", JSON.parse(`${"[".repeat(200_000)}${"]".repeat(200_000)}`)],
+    ["a number without JSON", 1n],
+  ])("refuses a message with a member that is %s", async (_, data: unknown) => {
+    const session = await open();
+    const message = of("user", "u1", { type: "data-x", data });
+    await expect(appendUIMessages(session, [message])).rejects.toMatchObject(refused("messages[0]"));
+    const chats = aiSdkChats({ sessions: memorySessionStore(), blobs: memoryBlobStore() });
+    await expect(chats.post({ chatId: "c", messages: [message] })).rejects.toMatchObject(
+      refused("messages[0]"),
+    );
+    expect(session.tree.size).toBe(0);
+  });
+
   it("takes the results of the page's tools alone, for the calls as the session has them", async () => {
     const session = await waiting();
     const { size } = session.tree;
