@@ -58,7 +58,7 @@ function ownSteps(
   tools: FileToolTable,
   paths: Paths,
 ): readonly OperationStep[] {
-  const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
+  const tool = toolNamed(tools, call.name);
   if (tool === undefined) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
@@ -71,6 +71,25 @@ function ownSteps(
     steps.push({ operation, key, to: target, contentSha256: content, confirmed });
   }
   return steps;
+}
+
+/** Namespaces that interfaces of models put before every tool. */
+const interfaces = ["functions.", "default_api:", "default_api."];
+
+/**
+ * The tool that a name means: the row of that very name, or of the name without a namespace. Behind the name
+ * of a server only names that speak of files count: `mcp__mail__delete` deletes no file.
+ */
+function toolNamed(tools: FileToolTable, name: string): FileToolTable[string] | undefined {
+  const own = (key: string) => (Object.hasOwn(tools, key) ? tools[key] : undefined);
+  const exact = own(name);
+  if (exact !== undefined) return exact;
+  const found = interfaces.find((each) => name.startsWith(each));
+  const plain = found === undefined ? name : name.slice(found.length);
+  const underscores = plain.lastIndexOf("__");
+  const bare = plain.slice(Math.max(underscores < 0 ? 0 : underscores + 2, plain.lastIndexOf("/") + 1));
+  if (bare === plain) return own(plain);
+  return /file|text_editor|str_replace/.test(bare) ? own(bare) : undefined;
 }
 
 function operationsOfRow(

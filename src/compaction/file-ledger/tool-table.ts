@@ -5,15 +5,23 @@ import { operationsOfPatch, textsOf } from "./operations.js";
 
 /**
  * The names of the argument: pi accepts `path` and `file_path`, Claude Code uses `file_path`, opencode
- * `filePath`.
+ * `filePath`, Gemini CLI's `read_file` had `absolute_path`.
  */
-const path = ["path", "file_path", "filePath"];
+const path = ["path", "file_path", "filePath", "absolute_path"];
 const source = ["source", "from", "old_path", "oldPath", "source_path", ...path];
 const target = ["destination", "to", "new_path", "newPath", "destination_path"];
 
 const patched: FileToolReader = ({ arguments: args }) => {
-  const [patch] = typeof args === "string" ? [args] : textsOf(args, ["input", "patch", "patchText"]);
+  const [patch] = typeof args === "string" ? [args] : textsOf(args, ["input", "patch", "patchText", "text"]);
   return patch === undefined ? [] : operationsOfPatch(patch);
+};
+
+/** A shell that is asked for `apply_patch`, as codex's models do: the patches in its command. */
+const patchedByShell: FileToolReader = ({ arguments: args }) => {
+  const command = textsOf(args, ["command", "cmd"]).join("\n");
+  if (!command.includes("apply_patch")) return [];
+  const [, ...patches] = command.split("*** Begin Patch");
+  return patches.flatMap((patch) => operationsOfPatch(patch.split("*** End Patch", 1).join("")));
 };
 
 const commands = new Map<string | undefined, FileOperation["operation"]>([
@@ -52,6 +60,17 @@ export const fileTools: FileToolTable = {
   NotebookEdit: { operation: "modify", path: "notebook_path" },
   str_replace_based_edit_tool: edited,
   str_replace_editor: edited,
+  text_editor: edited,
+  shell: patchedByShell,
+  local_shell: patchedByShell,
+  exec_command: patchedByShell,
+  bash: patchedByShell,
+  Bash: patchedByShell,
+  view: { operation: "read", path },
+  replace: { operation: "modify", path },
+  read_many_files: { operation: "read", path: "paths" },
+  write_to_file: { operation: "write", path },
+  replace_in_file: { operation: "modify", path },
   read_file: { operation: "read", path },
   read_text_file: { operation: "read", path },
   read_media_file: { operation: "read", path },
@@ -108,11 +127,17 @@ export type FileToolReader = (
  *   `notebook_path`.
  * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with
  *   `patchText`.
- * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.
- * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
+ * - codex: `apply_patch`, with the patch as `input`, `patch` or `text`, or as the whole of the arguments;
+ *   `shell`, `local_shell` and `exec_command`, for patches in their command, and so `bash` and `Bash`.
+ * - Gemini CLI: `read_file`, `write_file`, `replace`, `read_many_files`.
+ * - Cline: `write_to_file`, `replace_in_file`. Copilot: `view`.
+ * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`; goose's `text_editor`.
  * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
  *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
  * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
+ *
+ * A name with a namespace that is not in the table counts without it: `functions.read`, and behind a server
+ * (`mcp__files__read_file`, `files/read_file`) names that speak of files.
  *
  * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
  *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,

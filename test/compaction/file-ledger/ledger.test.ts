@@ -30,6 +30,51 @@ function act(operation: Act["operation"], path: string, more: Partial<Act> = {})
   return { operation, path, to: path, hash: undefined, outcome: "done", ...more };
 }
 
+describe("tools of other agents", () => {
+  const patch = "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: g\n*** End Patch";
+  const touched = (name: string, args: unknown, tools = {}) => {
+    const call = { type: "toolCall", id: "c", name, arguments: args } as const;
+    const messages = [assistantMessage({ provider: "p", model: "m" }, call), toolResult(call, "done")];
+    const { files } = fileLedger(contextOf(messages), { cwd: "/w", tools });
+    return files.map(({ path, operations }) => `${path} ${operations.join()}`);
+  };
+  const heredoc = `apply_patch <<'EOF'\n${patch}\nEOF`;
+
+  test.each<[string, unknown, string[]]>([
+    ["functions.read", { path: "a" }, ["a read"]],
+    ["default_api:write_file", { file_path: "/w/a" }, ["a modified"]],
+    ["mcp__filesystem__read_file", { path: "/w/a" }, ["a read"]],
+    ["filesystem/read_text_file", { path: "a" }, ["a read"]],
+    ["developer__text_editor", { command: "view", path: "a" }, ["a read"]],
+    ["functions.mcp__files__write_file", { path: "a" }, ["a modified"]],
+    ["read_file", { absolute_path: "/w/a" }, ["a read"]],
+    ["replace", { file_path: "a" }, ["a modified"]],
+    ["read_many_files", { paths: ["a", "b"] }, ["a read", "b read"]],
+    ["view", { path: "a" }, ["a read"]],
+    ["write_to_file", { path: "a" }, ["a modified"]],
+    ["replace_in_file", { path: "a" }, ["a modified"]],
+    ["apply_patch", { text: patch }, ["g deleted", "n created"]],
+    ["functions.apply_patch", { input: patch }, ["g deleted", "n created"]],
+    ["shell", { command: ["apply_patch", patch] }, ["g deleted", "n created"]],
+    ["shell", { command: ["bash", "-lc", heredoc] }, ["g deleted", "n created"]],
+    ["exec_command", { cmd: heredoc }, ["g deleted", "n created"]],
+    ["bash", { command: "echo '*** Add File: n'" }, []],
+    ["bash", { command: "apply_patch --help; echo '*** Add File: n'" }, []],
+    ["mcp__mail__delete", { path: "a" }, []],
+    ["__read", { path: "a" }, []],
+    ["mcp__files__", { path: "a" }, []],
+    ["constructor", { path: "a" }, []],
+    ["functions.toString", { path: "a" }, []],
+  ])("%s with %j", (name, args, files) => {
+    expect(touched(name, args)).toEqual(files);
+  });
+
+  test("the very name comes before one without a namespace", () => {
+    const tools = { "functions.read": { operation: "delete", path: "path" } };
+    expect(touched("functions.read", { path: "a" }, tools)).toEqual(["a deleted"]);
+  });
+});
+
 describe("a ledger", () => {
   test("is what a naive replay of the calls gives", () => {
     fc.assert(
