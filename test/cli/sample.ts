@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ingest } from "sessile/attachments";
@@ -25,7 +25,7 @@ const hostile = "\u001b[31mred\u001b]0;title\u0007\u202egpj.exe\u009b2J\r\nnext"
 
 /** A session with a turn of tools, an image, a branch and hostile text. */
 export async function sample(): Promise<Sample> {
-  const dir = mkdtempSync(join(tmpdir(), "sessile-cli-"));
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "sessile-cli-")));
   const blobs = fileBlobStore({ dir: join(dir, ".sessile") });
   const store = fileSessionStore({ dir: join(dir, ".sessile", "sessions"), blobs });
   const session = await store.create({ cwd: dir });

@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
@@ -28,7 +28,7 @@ import { call } from "./call.js";
 const model = { provider: "p", model: "m" };
 const folders: string[] = [];
 function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "sessile-search-"));
+  const made = realpathSync(mkdtempSync(join(tmpdir(), "sessile-search-")));
   folders.push(made);
   return made;
 }
