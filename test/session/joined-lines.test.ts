@@ -71,6 +71,14 @@ describe("a whole line after half of one", () => {
   });
 });
 
+test("objects that are too short to be lines are one part of a damaged line, however many there are", () => {
+  const text = [header, line("a", null) + "{}".repeat(10_000) + line("b", "a"), line("c", "b"), ""].join(
+    "\n",
+  );
+  expect(pathOf(text, "c")).toEqual(["a", "b", "c"]);
+  expect(codesOf(text)).toEqual(["JOINED_LINE", "INVALID_JSON"]);
+});
+
 test("an entry whose parent is missing follows the entry before it, and its siblings do too", () => {
   const lines = [
     header,

@@ -7,13 +7,17 @@ import { parseJson } from "./values.js";
 const nameMembers = "name key variable header field param parameter option setting property attribute".split(
   " ",
 );
+/** Members that describe a field of a form to a person or a browser: they may have several words. */
+const labelMembers = "label element placeholder selector locator id".split(" ");
 /** Members whose name says nothing: the object, or another member of it, names their value. */
 const valueMembers = new Set(
-  "value val v text content data default input newValue string key token secret".split(" "),
+  "value values val v text content data default input newValue string key token secret".split(" "),
 );
 /** A longer text is no name, and no value that only its name makes a secret. */
 const maxNameLength = 100;
 const maxNamedLength = 4096;
+/** The nearest names count: structures such as rich text have `content` in `content`, at any depth. */
+const maxNames = 8;
 
 /** How a value is redacted. */
 export interface ValueRedaction {
@@ -28,8 +32,8 @@ export function redacted(value: unknown, redact: Redaction): unknown {
 }
 
 /**
- * A copy of a JSON value with redacted strings, each read beside the names that it has: its key, the key of its
- * array, the item before it, or the name in another member.
+ * A copy of a JSON value with redacted strings, each read beside the names that it has: its key and that
+ * of its object, the key of its array, the item before it, or the name in another member.
  */
 export function redactedValue(
   value: unknown,
@@ -41,23 +45,37 @@ export function redactedValue(
   if (typeof value === "string") return redactedText(value, redaction, names);
   if (Array.isArray(value)) {
     return value.map((item, index) =>
-      redactedValue(item, redaction, [...names, ...nameOf(value[index - 1])]),
+      redactedValue(item, redaction, nearest([...nameOf(value[index - 1]), ...names])),
     );
   }
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   const members = Object.entries(value);
-  const others = nameMembers.flatMap((key) =>
-    Object.hasOwn(value, key) ? nameOf((value as Readonly<Record<string, unknown>>)[key]) : [],
-  );
+  const memberOf = (key: string): unknown =>
+    Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
+  const others = [
+    ...nameMembers.flatMap((key) => nameOf(memberOf(key))),
+    ...labelMembers.flatMap((key) => labelOf(memberOf(key))),
+  ];
   return Object.fromEntries(
     members.map(([key, member]) => {
-      const context = valueMembers.has(key) ? [...names, ...others.filter((name) => name !== member)] : [];
-      const own = [key, ...context.map((name) => `${name}_${key}`), ...context];
+      const context = valueMembers.has(key) ? [...others.filter((name) => name !== member), ...names] : [];
+      const own = [key, ...context, ...context.map((name) => `${name}_${key}`), ...names.slice(0, 1)];
       const shown = String(redaction.redact(key));
       // A key that is a secret itself is no name.
-      return [shown, redactedValue(member, redaction, shown === key ? own : context)];
+      return [shown, redactedValue(member, redaction, nearest(shown === key ? own : context))];
     }),
   );
+}
+
+function nearest(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].filter((name) => name.length <= maxNameLength).slice(0, maxNames);
+}
+
+/** The words of a label, together and each. */
+function labelOf(value: unknown): readonly string[] {
+  if (typeof value !== "string" || value.length > maxNameLength) return [];
+  const words = value.split(/[^\w-]/).filter((word) => word !== "");
+  return words.length > 0 ? [words.join("_"), ...words] : [];
 }
 
 function nameOf(value: unknown): readonly string[] {

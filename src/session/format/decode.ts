@@ -156,9 +156,10 @@ function joinedParts(
   for (const { start, end, isClosed } of rangesOfLine(bytes)) {
     const { version = formatVersion } = decoder.context;
     const range = bytes.subarray(start, end);
-    const decoded = isClosed
-      ? decodeLine(range, { ...decoder.context, isFirst: false }, { ...known, text: undefined })
-      : bad("INVALID_JSON", `${end - start} bytes of the line are not JSON`);
+    const decoded =
+      isClosed && end - start >= minLineBytes
+        ? decodeLine(range, { ...decoder.context, isFirst: false }, { ...known, text: undefined })
+        : noLine(start, end);
     if (decoded.kind !== "bad") {
       decoder.advance(decoded);
       parts.push({ start, end, decoded });
@@ -170,7 +171,11 @@ function joinedParts(
     if (end - start === 1 && !isLast) continue;
     const isPlaced = version >= 2 && !(isLast && isTerminatedTornLine(bytes));
     const head = !isPlaced ? undefined : isLast ? parseEntryPrefix(range) : parseTornPrefix(range);
-    parts.push({ start, end, decoded, ...(head && { head }) });
+    const before = parts.at(-1);
+    // One part for all: a line may have millions of `{}`.
+    if (isNoLine(before) && isNoLine({ decoded, head }))
+      parts[parts.length - 1] = { start: before.start, end, decoded: noLine(before.start, end) };
+    else parts.push({ start, end, decoded, ...(head && { head }) });
   }
   const first = parts.findIndex(({ decoded }) => decoded.kind !== "bad");
   if (first < 0) return undefined;
@@ -178,6 +183,17 @@ function joinedParts(
   const diagnostics = [...decoded.diagnostics, joinedLine];
   parts[first] = { ...range, decoded: { ...decoded, diagnostics } };
   return parts;
+}
+
+function noLine(start: number, end: number): DecodedLine {
+  return bad("INVALID_JSON", `${end - start} bytes of the line are no line of their own`);
+}
+
+/** Whether a part is bytes that are no JSON and have no place in the tree. */
+function isNoLine<P extends { readonly decoded: DecodedLine; readonly head?: EntryHead | undefined }>(
+  part: P | undefined,
+): part is P {
+  return part?.decoded.kind === "bad" && !part.decoded.parsed && part.head === undefined;
 }
 
 /** Decodes a whole line. */

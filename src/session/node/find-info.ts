@@ -30,6 +30,8 @@ interface Place {
   readonly ino: number;
   readonly size: number;
   readonly mtimeMs: number;
+  /** Other than the time of the bytes, a program cannot set it back. */
+  readonly ctimeMs: number;
   /** All before it was searched. */
   readonly end: number;
   readonly at?: number;
@@ -51,8 +53,8 @@ export class InfoPlaces {
     const found =
       (await findBetween(search, known?.end ?? 0, end)) ??
       (known?.at === undefined ? undefined : { at: known.at, length: known.length as number });
-    const { dev, ino, size, mtimeMs } = stat;
-    this.#places.set(path, { dev, ino, size, mtimeMs, end, ...found });
+    const { dev, ino, size, mtimeMs, ctimeMs } = stat;
+    this.#places.set(path, { dev, ino, size, mtimeMs, ctimeMs, end, ...found });
     const [oldest = ""] = this.#places.keys();
     if (this.#places.size > maxPlaces) this.#places.delete(oldest);
     if (found === undefined) return undefined;
@@ -68,7 +70,8 @@ export class InfoPlaces {
     const known = this.#places.get(path);
     this.#places.delete(path);
     if (known === undefined || known.dev !== stat.dev || known.ino !== stat.ino) return undefined;
-    const isSame = known.size === stat.size && known.mtimeMs === stat.mtimeMs;
+    const isSame =
+      known.size === stat.size && known.mtimeMs === stat.mtimeMs && known.ctimeMs === stat.ctimeMs;
     return isSame || (known.size < stat.size && known.end <= end) ? known : undefined;
   }
 }

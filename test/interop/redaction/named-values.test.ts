@@ -69,6 +69,14 @@ const structures: Readonly<Record<string, (name: string, value: string) => unkno
   "field and text": (name, value) => ({ field: name, text: value }),
   "header and value": (name, value) => ({ header: name, value }),
   "list of values": (name, value) => ({ [name]: ["x", value] }),
+  "name and values": (name, value) => ({ headers: [{ name, values: ["x", value] }] }),
+  "any member of an object": (name, value) => ({ [name]: { main: value } }),
+  "field of a page and text": (name, value) => ({
+    element: `${name} field of 1 form`,
+    text: value,
+    ref: "e1",
+  }),
+  "label and value": (name, value) => ({ label: name, value }),
   "value within a member": (name, value) => ({ [name]: { value } }),
   "options of a command": (name, value) => ({ args: ["--user", "u", `--${name}`, value] }),
   "pairs of headers": (name, value) => ({
@@ -100,6 +108,19 @@ describe.each(Object.entries(holders))("in %s", (_, holder) => {
     ];
     for (const value of values) expect(shown(holder(value))).toBe(JSON.stringify([holder(value)]));
   });
+});
+
+test("names of nested values are bounded: rich text has content in content", () => {
+  let calls = 0;
+  let data: object = { text: "some words" };
+  for (let depth = 0; depth < 40; depth++) data = { type: "list", content: [data] };
+  const redact = (text: string) => {
+    calls++;
+    return text;
+  };
+  const entry = { type: "custom", ...place, customType: "x", data };
+  redactSession(parseSession(sessionOf([entry as never]).text), redact);
+  expect(calls).toBeLessThan(2000);
 });
 
 test("a value between quotes may have any sign", () => {

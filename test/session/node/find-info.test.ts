@@ -137,6 +137,28 @@ test("a file that was replaced or changed in place is read again", async () => {
   expect((await row()).row?.title).toBeUndefined();
 });
 
+test("a file that was changed in place is read again if it has its size and its time of change again", async () => {
+  const disk = new SimulatedDisk();
+  const note = entry("custom", { customType: "c", data: "x".repeat(200) });
+  const title = info("T");
+  const [before, behind] = [
+    [header, said(10), said(ends)],
+    [said(ends), said(ends)],
+  ];
+  put(disk, [...before, note, ...behind]);
+  const setTime = () => {
+    const file = disk.open(path, "append");
+    file?.setTime(1000);
+    file?.close();
+  };
+  setTime();
+  const { row } = counted(disk);
+  expect((await row()).row?.title).toBeUndefined();
+  put(disk, [...before, title.padEnd(note.length), ...behind]);
+  setTime();
+  expect((await row()).row?.title).toBe("T");
+});
+
 test("the list has the title that the open session has", async () => {
   const line = fc.oneof(
     { weight: 3, arbitrary: fc.nat(300_000).map((length) => said(length + 1)) },
