@@ -176,7 +176,9 @@ async function copies(store: SessionStore, entries: number): Promise<void> {
   const path = session.tree.path(session.leafId);
   const extracted = await session.extract(session.leafId ?? undefined, { id: "extract" });
   for (const { id, type } of path) {
-    if (type !== "label" && type !== "leaf") assert.ok(extracted.tree.has(id), "an extraction lost an entry");
+    if (type === "label" || type === "leaf" || extracted.tree.has(id)) continue;
+    // Half an entry before a whole one in its line has a place, and no body to extract.
+    assert.equal(await session.entry(id), undefined, "an extraction lost an entry");
   }
   await looksAt(extracted);
   await extracted.close();

@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -30,7 +31,7 @@ import { readWindows, windowBytes } from "../../../src/interop/node/walk.js";
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "sessile-found-"));
+  root = realpathSync(mkdtempSync(join(tmpdir(), "sessile-found-")));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
