@@ -8,6 +8,7 @@ export {
   resourcesOf,
   withAddresses,
   withMedia,
+  withNewIds,
   withReferences,
 } from "./opaque-media.js";
 export { describeImage } from "./resource.js";

@@ -101,6 +101,14 @@ export function withAddresses(data: unknown, addressOf: (resourceId: string) => 
   return mapReferences(data, (reference) => addressOf(reference[referenceKey]));
 }
 
+/** The block with other ids in its references. Returns the same value if none changes. */
+export function withNewIds(data: unknown, newId: (resourceId: string) => string): unknown {
+  return mapReferences(data, (reference) => {
+    const id = newId(reference[referenceKey]);
+    return id === reference[referenceKey] ? reference : { ...reference, [referenceKey]: id };
+  });
+}
+
 /** The ids of the resources that a block refers to. */
 export function referencesIn(data: unknown): ReadonlySet<string> {
   const ids = new Set<string>();

@@ -364,6 +364,26 @@ test("a fork with fresh resources has new ids everywhere, and the same contents"
   await expect(store.fork("source", { resources: "new" as never })).rejects.toThrow(TypeError);
 });
 
+test("media that a model made have fresh ids too, and their block refers to them", async () => {
+  const store = memorySessionStore();
+  const source = await store.create({ cwd: "/p", id: "source" });
+  const data = { inlineData: { data: { $resource: old } }, note: old, thoughtSignature: "signed" };
+  const resources = [{ ...image, source: "model" as const }];
+  const block = { type: "opaque", data, resources } as const;
+  await source.append([
+    { type: "message", message: { ...assistantMessage({ provider: "p", model: "m" }), content: [block] } },
+    { type: "resource_view", resourceId: old },
+  ]);
+  const fork = await store.fork("source", { resources: "fresh" });
+  const { items, views } = await fork.context();
+  const resourceId = views[0]?.resourceId;
+  expect(resourceId).not.toBe(old);
+  const copy = { ...data, inlineData: { data: { $resource: resourceId } } };
+  expect(items[0]?.message).toMatchObject({
+    content: [{ type: "opaque", data: copy, resources: [{ resourceId }] }],
+  });
+});
+
 test("a rewrite of one's own goes first", async () => {
   const store = memorySessionStore();
   const source = await store.create({ cwd: "/p", id: "source" });

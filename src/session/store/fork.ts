@@ -1,5 +1,6 @@
 /** Forks and migrations: the lines of a session in another log. */
 
+import { withNewIds } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
 import { randomHex8 } from "../../internal/ids.js";
@@ -244,7 +245,9 @@ export class FreshResources {
       const items = value.map((item) => this.#replaced(item));
       return items.some((item, at) => item !== value[at]) ? items : value;
     }
-    if (!isRecord(value) || isSigned(value)) return value;
+    if (!isRecord(value)) return value;
+    if (value.type === "opaque") return this.#opaque(value);
+    if (isSigned(value)) return value;
     let changed = false;
     const members = Object.entries(value).map(([key, member]) => {
       const now = [this.#text(key), this.#replaced(member)] as const;
@@ -254,15 +257,23 @@ export class FreshResources {
     return changed ? Object.fromEntries(members) : value;
   }
 
+  /** A provider's block, which returns to it unchanged, with new ids of its media. */
+  #opaque(block: Readonly<Record<string, unknown>>): unknown {
+    if (!Array.isArray(block.resources)) return block;
+    const resources = this.#replaced(block.resources);
+    if (resources === block.resources) return block;
+    return { ...block, data: withNewIds(block.data, (id) => this.#text(id)), resources };
+  }
+
   #text(text: string): string {
     if (!text.includes("res_")) return text;
     return text.replace(resourceId, (id) => this.#fresh.get(id) ?? id);
   }
 }
 
-/** Signed and opaque content must return to its provider unchanged. */
-function isSigned({ type, thinkingSignature, textSignature }: Readonly<Record<string, unknown>>): boolean {
-  return type === "opaque" || typeof thinkingSignature === "string" || typeof textSignature === "string";
+/** Signed content must return to its provider unchanged. */
+function isSigned({ thinkingSignature, textSignature }: Readonly<Record<string, unknown>>): boolean {
+  return typeof thinkingSignature === "string" || typeof textSignature === "string";
 }
 
 /** The parts of a store that {@link copySession} uses. */
