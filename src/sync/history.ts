@@ -178,10 +178,12 @@ export class History {
 
   #priorOf(node: number): number {
     const { index, row } = this.rowOf(node);
-    const stated = index.prior(row);
-    if (stated !== undefined) return this.#nodeOfId(stated);
     const parent = this.#parents[node] as number;
-    if (!index.isForeign(row)) return parent;
+    const stated = index.prior(row);
+    // The line of the stated one may be lost in both logs.
+    const known = stated === undefined ? noRow : this.#nodeOfId(stated);
+    if (known !== noRow) return known;
+    if (stated !== undefined || !index.isForeign(row)) return parent;
     // Another program's entry follows the line before it, if that is the same one in both logs.
     const [line, other] = this.#linesBefore(node);
     const follows = line !== undefined && (other === undefined || other === line);

@@ -366,4 +366,22 @@ describe("what a writer knew, it supersedes, whatever the clocks say", () => {
     await syncSessions(a, third);
     expect((await shown(0)).info).toMatchObject({ name: "second", title });
   });
+
+  test("a snapshot after a line that both copies lost changes its own fields alone", async () => {
+    const [a, b] = [memoryStore(), memoryStore()];
+    const line = (type: string, id: string, parentId: string | null, time: number, fields: object) =>
+      `${JSON.stringify({ type, id, parentId, timestamp: new Date(start + time).toISOString(), ...fields })}\n`;
+    const header = { type: "session", version: 3, id: "s", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/p" };
+    const common =
+      `${JSON.stringify(header)}\n` +
+      line("message", "m1", null, 0, { message: userMessage("root") }) +
+      line("session_info", "i1", "m1", 1, { title: "one" });
+    const archivedAt = "2026-01-02T00:00:00.000Z";
+    const after = { title: "one", archivedAt, prior: "lost" };
+    await put(a, "s", `${common}{"type":"mess\n${line("session_info", "i2", "i1", 9000, after)}`);
+    await put(b, "s", common + line("session_info", "i3", "i1", 5000, { title: "two" }));
+    await syncSessions(a, b);
+    for (const store of [a, b])
+      expect(parseSession(await bytesOf(store, "s")).info).toMatchObject({ title: "two", archivedAt });
+  });
 });
