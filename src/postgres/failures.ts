@@ -74,7 +74,7 @@ export function failureOf(error: unknown, depth = 0): Failure {
   if (Array.isArray(errors) && errors.length > 0)
     return errors.every((each) => failureOf(each, depth + 1) === "busy") ? "busy" : "lost";
   const inner = sourceError ?? cause;
-  return inner !== undefined && failureOf(inner, depth + 1) === "busy" ? "busy" : "lost";
+  return inner === undefined ? "lost" : failureOf(inner, depth + 1);
 }
 
 const maxDepth = 4;

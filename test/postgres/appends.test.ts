@@ -137,8 +137,14 @@ const unsent: readonly (readonly [name: string, error: Error, errno: string])[] 
   ],
   ["a pooler without a connection", withCode("08P01", undefined, "query_wait_timeout"), "08P01"],
   ["a server that starts", serverError("57P03"), "57P03"],
+  ["a server that starts, in an error of a wrapper", withCause(serverError("57P03")), "57P03"],
   ["a former primary", serverError("25006"), "25006"],
 ];
+
+/** As Drizzle and others throw it. */
+function withCause(cause: Error): Error {
+  return new Error("Failed query", { cause });
+}
 
 function withCode(code: string, syscall?: string, message = `failed with ${code}`): Error {
   return Object.assign(new Error(message), { code, ...(syscall === undefined ? {} : { syscall }) });
@@ -172,6 +178,7 @@ describe("a failure before a statement is sent", () => {
     ["a client of postgres.js that was ended", withCode("CONNECTION_ENDED")],
     ["a wrong password", new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string")],
     ["a certificate", withCode("SELF_SIGNED_CERT_IN_CHAIN")],
+    ["a statement that a server refused, in an error of a wrapper", withCause(serverError("53100"))],
   ])("of %s is final, and the handle stays usable", async (_, error) => {
     const session = await start();
     let calls = 0;
@@ -190,6 +197,7 @@ describe("a failure before a statement is sent", () => {
     ["a timeout of a sent statement", withCode("ETIMEDOUT", "read")],
     ["two addresses, one of them reached", new AggregateError([withCode("ECONNREFUSED"), withCode("EPIPE")])],
     ["a fetch without a cause", new TypeError("fetch failed")],
+    ["a lost connection in an error of a wrapper", withCause(lostConnection())],
   ])("is not assumed of %s: the handle is poisoned", async (_, error) => {
     const session = await start(20);
     fail("before", Number.POSITIVE_INFINITY, () => error);
