@@ -7,6 +7,7 @@ import { fileSessionStore } from "sessile/session/node";
 import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { copySessions } from "sessile/sync";
 import { afterAll, describe, expect, test } from "vitest";
+import { emptyStore, startMs } from "../postgres/pglite.js";
 import { memoryDatabase } from "../sqlite/databases.js";
 
 /** Lines that a program without locks joined: each reader finds the whole ones. */
@@ -166,16 +167,22 @@ describe("in a store of files", () => {
     expect(parsed.tree.path("c").map((node) => node.id)).toEqual(["a", "b", "c"]);
   });
 
-  test("a database has the entries of a copied file", async () => {
+  const sqlite = async () => {
+    const backend = sqliteSessionBackend({ driver: databaseDriver(memoryDatabase()), search: true });
+    await backend.migrate();
+    return sessionStore(backend);
+  };
+  test.each([
+    ["SQLite", sqlite],
+    ["PostgreSQL", () => emptyStore("joined", { search: true })],
+  ] as const)("%s has the entries of a copied file", { timeout: startMs }, async (_, opened) => {
     const { id } = await written(
       header,
       line("a", null) + line("b", "a"),
       line("x", "b").slice(0, 80) + line("c", "b"),
       "",
     );
-    const backend = sqliteSessionBackend({ driver: databaseDriver(memoryDatabase()), search: true });
-    await backend.migrate();
-    const database = sessionStore(backend);
+    const database = await opened();
     await copySessions(store, database, { ids: [id] });
     const copy = await database.open(id, { mode: "write" });
     expect(copy.tree.path("c").map((node) => node.id)).toEqual(["a", "b", "c"]);
