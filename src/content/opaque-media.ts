@@ -152,17 +152,19 @@ function mapMedia(value: unknown, replace: Replace): unknown {
     const prefix = url?.[0] ?? "";
     const base64 = prefix === "" ? member : member.slice(prefix.length);
     const declared = url?.[1] ?? declaredType(key, holder);
-    if (!isMedium(base64, declared !== undefined)) return undefined;
+    if (!isMedium(base64, declared)) return undefined;
     const start = base64.slice(0, minKnown);
     const imageType = imageStarts.find(([pattern]) => pattern.test(start))?.[1];
     return replace({ base64, declared, imageType }, prefix);
   });
 }
 
-function isMedium(base64: string, isDeclared: boolean): boolean {
+function isMedium(base64: string, declared: string | undefined): boolean {
   const start = base64.slice(0, minKnown);
   if (knownStart.test(start)) return base64Start.test(start);
-  return isDeclared && base64.length >= minUnknown && base64Start.test(start);
+  if (declared === undefined || base64.length < minUnknown || !base64Start.test(start)) return false;
+  // Some put the text itself beside its type. Words are base64 but for the spaces between them.
+  return !/^text\//i.test(declared) || !/\s/.test(base64.slice(0, minUnknown));
 }
 
 /** The media type of a member that holds base64; "" for one of unknown type, undefined for any other. */
@@ -172,7 +174,8 @@ function declaredType(key: string, holder: object): string | undefined {
   if (key === "result" && members.type === "image_generation_call") {
     return typeof members.output_format === "string" ? `image/${members.output_format}` : "";
   }
-  if (!payloadMembers.has(key)) return undefined;
+  // Anthropic's source of plain text.
+  if (!payloadMembers.has(key) || members.type === "text") return undefined;
   return typeMembers.map((name) => members[name]).find((type) => typeof type === "string");
 }
 

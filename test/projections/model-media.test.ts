@@ -228,6 +228,28 @@ describe("a streamed image", () => {
   });
 });
 
+test.each([
+  ["a source of text", { type: "text", media_type: "text/plain", data: "Internationalization".repeat(80) }],
+  ["words beside their type", { mimeType: "text/plain", data: "Internationalizations ".repeat(80) }],
+  ["lines beside their type", { mimeType: "TEXT/plain", data: "Internationalization\n".repeat(80) }],
+])("%s is no base64, whatever its length", async (_, { data, ...source }) => {
+  for (let length = 1400; length < 1408; length++) {
+    const text = { ...source, data: data.slice(0, length) };
+    const content = [
+      { type: "server_tool_use", id: "srvtoolu_1", name: "web_fetch", input: {} },
+      { type: "web_fetch_tool_result", tool_use_id: "srvtoolu_1", content: { source: text } },
+    ];
+    const { blobs, session } = await recorded({
+      ...assistantMessage({ provider: "anthropic", model: "m", api: "anthropic-messages" }),
+      content: content.map((data) => ({ type: "opaque", data })),
+    });
+    const context = await session.context();
+    const { value } = await project(context, anthropicMessages({ model: "m" }), { blobs });
+    expect(resourcesIn(context)).toEqual([]);
+    expect(value.messages[1]).toMatchObject({ content });
+  }
+});
+
 describe("a provider's block with a member that looks like a reference", () => {
   const content = [
     { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { $resource: "res_1" } },
