@@ -1,6 +1,7 @@
 /** The copy of one session's lines into another store, byte for byte. */
 
 import { SessileError } from "../errors/index.js";
+import { concatBytes } from "../internal/bytes.js";
 import { isName } from "../internal/ids.js";
 import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
 import {
@@ -10,6 +11,7 @@ import {
   formatVersion,
   isTerminatedTornLine,
   missingHeaderError,
+  tornLineTerminator,
   withLineFeed,
 } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
@@ -174,14 +176,18 @@ class CopyWriter {
     }
   }
 
-  /** A line with its line feed. A torn tail is undefined: its writer may still be at work. */
+  /**
+   * A line with its line feed. A torn tail is undefined: its writer may still be at work. With whole entries
+   * joined before the torn one it is a torn line: the source's line takes its place once it is whole.
+   */
   #wholeLine({ bytes, at, isTail }: CopiedLine): Uint8Array | undefined {
     if (at === this.#tailAt) return undefined;
     const isWhole = !isTail || (isEntry(bytes) && !isTerminatedTornLine(bytes));
-    this.tornBytes = isWhole ? 0 : bytes.length;
-    if (!isWhole) return undefined;
+    const isCopied = isWhole || countEntries(bytes) > 0;
+    this.tornBytes = isCopied ? 0 : bytes.length;
+    if (!isCopied) return undefined;
     if (isTail) this.#tailAt = at;
-    return withLineFeed(bytes);
+    return isWhole ? withLineFeed(bytes) : concatBytes([bytes, tornLineTerminator]);
   }
 
   async #append(batch: readonly Uint8Array[]): Promise<void> {

@@ -31,7 +31,7 @@ export interface CopyReport {
     /** Blobs that entries name and the source does not have intact. */
     readonly lost: readonly BlobRef[];
   };
-  /** Bytes after the last line feed of a source, which are no whole line; not copied. */
+  /** Bytes after the last line feed of a source, in which no entry is whole; not copied. */
   readonly tornBytes: number;
   readonly skipped: readonly SkippedSession[];
 }

@@ -115,9 +115,10 @@ describe("copySessions", () => {
           return;
         }
         const whole = Buffer.from(bytes).subarray(0, bytes.length - tornBytes);
-        const expected =
-          whole.length > 0 && whole.at(-1) !== 10 ? Buffer.concat([whole, Buffer.from("\n")]) : whole;
-        expect(readFileSync(fileOf(target)).equals(expected)).toBe(true);
+        const written = readFileSync(fileOf(target));
+        expect(written.subarray(0, whole.length).equals(whole)).toBe(true);
+        expect(["", "\n", "\t\n"]).toContain(written.toString("latin1", whole.length));
+        expect(written.at(-1)).toBe(10);
       }),
       { numRuns: rounds(25, 200) },
     );
@@ -188,6 +189,20 @@ describe("copySessions", () => {
     expect(await textOf(target, "s")).toBe(`${text}\n`);
     appendFileSync(path, `\n${entry("00000003", "00000002")}\n`);
     expect(await copySessions(source, target)).toMatchObject({ entries: 1 });
+    expect(await textOf(target, "s")).toBe(readFileSync(path, "utf8"));
+  });
+
+  test("whole entries that are joined to a torn end are copied", async () => {
+    const [source, target] = [fileStore(), fileStore()];
+    const [a, b, c] = [entry("00000001", null), entry("00000002", "00000001"), entry("00000003", "00000002")];
+    const path = putFile(source, [header, a + b + c.slice(0, -9)].join("\n"));
+    expect(await copySessions(source, target)).toMatchObject({ entries: 2, tornBytes: 0, skipped: [] });
+    const copy = await target.open("s");
+    expect((await copy.path()).map(({ id }) => id)).toEqual(["00000001", "00000002"]);
+    await copy.close();
+    expect(await copySessions(source, target)).toMatchObject({ changed: 0, skipped: [] });
+    appendFileSync(path, `${c.slice(-9)}\n`);
+    expect(await copySessions(source, target)).toMatchObject({ changed: 1, skipped: [] });
     expect(await textOf(target, "s")).toBe(readFileSync(path, "utf8"));
   });
 
