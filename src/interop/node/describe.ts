@@ -142,7 +142,8 @@ function claudeTitle({ head, tail }: Windows): string | undefined {
       const member = kinds.find(([type]) => type === record.type)?.[1];
       const title = member === undefined ? undefined : textOf(record[member]);
       if (member !== undefined && title !== undefined && !last.has(member)) last.set(member, title);
-      if (last.has("customTitle")) break;
+      // An empty name leaves the choice to the other titles.
+      if (last.get("customTitle")) break;
     }
   };
   see({ head, tail }, claudeTitles);
