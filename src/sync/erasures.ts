@@ -6,8 +6,10 @@ import {
   decodeLine,
   defaultLimits,
   type EntryErasure,
+  erasureOf,
   erasureOfLine,
   formatVersion,
+  parseLine,
   planErasure,
 } from "../session/internal.js";
 import type { IndexedLog } from "./indexed-log.js";
@@ -18,6 +20,8 @@ export interface MissingErasures {
   readonly inSecond: ReadonlyMap<string, EntryErasure>;
   /** The rows that differ for another reason: not tombstones of two erasures. */
   readonly differing: readonly (readonly [number, number])[];
+  /** Those of them that say in one log that they were erased, and have another body than a tombstone. */
+  readonly claimed: readonly ErasedEntry[];
 }
 
 /** Finds tombstones among rows whose lines differ. */
@@ -29,6 +33,7 @@ export async function missingErasures(
   const inFirst = new Map<string, EntryErasure>();
   const inSecond = new Map<string, EntryErasure>();
   const others: (readonly [number, number])[] = [];
+  const claimed: ErasedEntry[] = [];
   const lines = await first.read(differing.map(([row]) => row));
   const otherLines = await second.read(differing.map(([, row]) => row));
   for (const [index, pair] of differing.entries()) {
@@ -39,9 +44,21 @@ export async function missingErasures(
       inFirst.set(id, two);
     else if (one !== undefined && (two === undefined || (two.part === "names" && one.part === "body")))
       inSecond.set(id, one);
-    else if (one === undefined) others.push(pair);
+    else if (one === undefined) {
+      others.push(pair);
+      const [record, other] = [claimOf(lines[index]), claimOf(otherLines[index])];
+      const erased = record ?? other;
+      if (erased !== undefined && (record === undefined || other === undefined))
+        claimed.push({ entryId: id, erased });
+    }
   }
-  return { inFirst, inSecond, differing: others };
+  return { inFirst, inSecond, differing: others, claimed };
+}
+
+/** The erasure that a line records, whatever else it has. */
+function claimOf(line: Uint8Array | undefined): Erasure | undefined {
+  const parsed = line && parseLine(line, defaultLimits.maxDepth, { unchecked: true });
+  return parsed?.ok === true ? erasureOf(parsed.value) : undefined;
 }
 
 /** An entry that an erasure would change, and its record. */

@@ -43,7 +43,7 @@ export interface MergedSession {
  *
  * Of an entry that was edited in one copy, the edited line counts; `base` tells which one that is. An entry
  * that one copy no longer has comes back. One that a copy has as a tombstone is erased with
- * `erasures: "apply"`, else the merge is refused.
+ * `erasures: "apply"`, else the merge is refused; so is one of an edited entry that calls itself erased.
  *
  * @param base the common ancestor, if there is one: for git `%O`. An empty one counts as none
  * @throws SessileError ERASURE_PENDING; SESSION_MISMATCH if the copies are not of one session; DUPLICATE_ID if two different
@@ -66,10 +66,14 @@ export async function mergeSessions(
   const origin = base === undefined ? undefined : await readCopy("base", base);
   assertSame(headerOf(one.index, "a"), headerOf(two.index, "b"));
   let plan = planSync(one.index, two.index);
-  const { inFirst, inSecond } = await missingErasures(one.index, two.index, plan.differing);
-  if (inFirst.size + inSecond.size > 0) {
+  const { inFirst, inSecond, claimed } = await missingErasures(one.index, two.index, plan.differing);
+  if (inFirst.size + inSecond.size + claimed.length > 0) {
     if (erasures === "report") {
-      const lost = [await entriesToErase(one.index, inFirst), await entriesToErase(two.index, inSecond)];
+      const lost = [
+        await entriesToErase(one.index, inFirst),
+        await entriesToErase(two.index, inSecond),
+        claimed,
+      ];
       throw erasurePending(one.index.header?.id ?? "", lost.flat());
     }
     [one, two] = [await withErased(one, inFirst), await withErased(two, inSecond)];

@@ -309,4 +309,31 @@ describe("a tombstone that nobody confirmed", () => {
       erased: { reason },
     });
   });
+
+  test.each([
+    ["without a text", { role: "user", content: "", timestamp: 1 }],
+    ["with members of its own", { role: "user", content: "[erased]", timestamp: 1, note: "x" }],
+  ])("is refused for a forged tombstone %s", async (_, message) => {
+    const { a } = await twoStores();
+    const base = await bytesOf(a, "s");
+    const forged = Buffer.from(base)
+      .toString()
+      .split("\n")
+      .map((line) => {
+        if (!line.includes("e0000001") || !line.includes(`first ${canary}`)) return line;
+        const { crc: _crc, ...entry } = JSON.parse(line);
+        return JSON.stringify({ ...entry, message, erased: { at: "2026-01-01T00:00:00.000Z", reason } });
+      })
+      .join("\n");
+    const copy = Buffer.from(forged);
+    for (const [one, two] of [
+      [base, copy],
+      [copy, base],
+    ] as const)
+      await expect(mergeSessions(base, one, two)).rejects.toMatchObject({
+        code: "ERASURE_PENDING",
+        details: { entryIds: ["e0000001"] },
+      });
+    expect(await mergeSessions(base, base, copy, apply)).toMatchObject({ differing: ["e0000001"] });
+  });
 });
