@@ -60,6 +60,8 @@ describe("docs/guide", () => {
     "%s prints the text at its end",
     async (name) => {
       const own = join(folder, name);
+      // Of an attempt before this one, if it is made again.
+      rmSync(own, { recursive: true, force: true });
       mkdirSync(own);
       const { stdout } = await runPage(programs.get(name) ?? "", pages[name] ?? {}, own);
       const promised = outputOf(markdown.get(name) ?? "");

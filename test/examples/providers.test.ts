@@ -129,7 +129,7 @@ describe("a session file", () => {
     writeFileSync(path, lines);
     const { code, stdout, stderr } = await providers([path]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^entries {4}2\nbranches {3}2$/m);
+    expect(stdout).toMatch(/^entries {4}2\nbranches {3}1$/m);
     expect(stdout).toMatch(
       /^problems {3}3\n {2}line 3 INVALID_JSON: .+\n {2}line 5 TORN_TAIL: .+\n {2}line 4 ORPHAN: /m,
     );
