@@ -301,6 +301,18 @@ async function forksOf(
   } finally {
     stop();
   }
+  /** By each name that a header may mean: the time stays linear in the sessions. */
+  const byParent = new Map<string, Fork[]>();
+  for (const fork of all)
+    for (const name of new Set(namesIn(fork.parentSession))) {
+      const named = byParent.get(name);
+      if (named === undefined) byParent.set(name, [fork]);
+      else named.push(fork);
+    }
+  const childrenOf = (parent: Target): readonly Fork[] =>
+    [parent.id, parent.location ?? parent.id]
+      .flatMap((name) => byParent.get(name) ?? [])
+      .filter((fork) => isParent(parent, fork.parentSession));
   const found = new Set<Target>();
   const follow = (parents: Iterable<Target>): readonly Target[] => {
     const added: Target[] = [];
@@ -309,9 +321,8 @@ async function forksOf(
       found.add(fork);
       added.push(fork);
     };
-    for (const parent of parents) for (const fork of all) if (isParent(parent, fork.parentSession)) add(fork);
-    for (let at = 0; at < added.length; at++)
-      for (const fork of all) if (isParent(added[at] as Target, fork.parentSession)) add(fork);
+    for (const parent of parents) for (const fork of childrenOf(parent)) add(fork);
+    for (let at = 0; at < added.length; at++) for (const fork of childrenOf(added[at] as Target)) add(fork);
     return added;
   };
   const forks = follow([source]);
