@@ -45,7 +45,7 @@ export function checkedMessage(message: unknown, path: string): PlainMessage {
   return value as unknown as PlainMessage;
 }
 
-/** A copy by JSON. A member that JSON has no text for is an error, as is one nested too deep for the engine. */
+/** A copy by JSON. Throws for a member that JSON has no text for, and for one nested too deep. */
 function plainCopy(message: unknown, path: string): unknown {
   try {
     const text = JSON.stringify(message) as string | undefined;
