@@ -113,8 +113,9 @@ export class FileLock {
 
   #isHeld(): boolean {
     if (this.#nonce === undefined) return false;
-    const now = performance.now();
-    if (now - this.#checkedAt < recheckMs) return true;
+    // The wall clock, which a suspended machine advances: a lock may be lost meanwhile.
+    const now = Date.now();
+    if (now - this.#checkedAt < recheckMs && now >= this.#checkedAt) return true;
     this.#checkedAt = now;
     if (readLockFile(this.#fs, this.path)?.holder?.nonce === this.#nonce) {
       // Timers do not run during a run of appends that never yields.
@@ -165,8 +166,8 @@ export class FileLock {
     this.#nonce = createLockFile(this.#fs, this.path);
     if (this.#nonce === undefined) return false;
     this.#acquisitions++;
-    this.#checkedAt = performance.now();
-    this.#checkedWaitersAt = this.#checkedAt;
+    this.#checkedAt = Date.now();
+    this.#checkedWaitersAt = performance.now();
     this.#heartbeatTimer = setInterval(() => this.#heartbeat(), heartbeatMs);
     this.#heartbeatTimer.unref();
     return true;

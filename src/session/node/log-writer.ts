@@ -78,7 +78,7 @@ export class LogWriter {
   #end: LogEnd | undefined;
   #poison: SessileError | undefined;
   /** The acquisition of the lock and the time of the last name lookup. */
-  #lookup = { acquisition: -1, at: Number.NEGATIVE_INFINITY };
+  #lookup = { acquisition: -1, at: 0 };
   /** Whether the directory entry of the open file is durable. */
   #isNameDurable = false;
 
@@ -217,7 +217,7 @@ export class LogWriter {
 
   #lookUpName(): FileStat | undefined {
     if (this.#poison !== undefined) throw this.#poison;
-    const now = performance.now();
+    const now = Date.now();
     const stat = this.#options.fs.stat(this.#options.path);
     // A lookup that fails does not count for the appends after it.
     this.#lookup.at = now;
@@ -335,7 +335,8 @@ function isWhole({ size, ending }: LogEnd): boolean {
   return size === 0 || ending?.at(-1) === 10;
 }
 
-/** Whether a time is within {@link nameLookupMs} before now. */
+/** Whether a time is within {@link nameLookupMs} before now; false after the clock was put back. */
 function isRecent(time: number): boolean {
-  return performance.now() - time <= nameLookupMs;
+  const age = Date.now() - time;
+  return age >= 0 && age <= nameLookupMs;
 }

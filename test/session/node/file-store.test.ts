@@ -757,7 +757,7 @@ describe("a program that ignores locks", () => {
     "at the moment of %s: both stand, the meeting is reported, and the leaf stays ours",
     async (_, before, durability) => {
       // A run is one by the clock.
-      vi.useFakeTimers({ toFake: ["performance"] });
+      vi.useFakeTimers({ toFake: ["Date"] });
       const dir = temporaryDirectory();
       let race: ((path: string) => void) | undefined;
       const disk = {
