@@ -134,6 +134,7 @@ describe("a session by way of the AI SDK", () => {
     const searching: ToolSet = {
       web_search: {
         type: "provider",
+        isProviderExecuted: true,
         id: "anthropic.web_search_20250305",
         args: {},
         inputSchema: jsonSchema({ type: "object" }),

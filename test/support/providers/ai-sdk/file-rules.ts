@@ -21,17 +21,16 @@ function takes(provider: string, mediaType: unknown): boolean {
 export const fileRules: readonly ProviderRule<AiSdkCall>[] = [
   {
     id: "nothing-deprecated",
-    source: `the image part and the media part: https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message and content/docs/08-migration-guides/23-migration-guide-7-0.mdx of https://github.com/vercel/ai ${read}`,
+    source: `the image part: https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message and content/docs/08-migration-guides/23-migration-guide-7-0.mdx of https://github.com/vercel/ai ${read}`,
     check: (call) =>
-      [
-        ...partsOf(call).filter(({ part }) => part.type === "image"),
-        ...resultPartsOf(call).filter(({ part }) => part.type === "media"),
-      ].map(({ path, part }) => ({ path, problem: `${part.type} is deprecated` })),
+      partsOf(call)
+        .filter(({ part }) => part.type === "image")
+        .map(({ path, part }) => ({ path, problem: `${part.type} is deprecated` })),
   },
   {
     id: "nothing-fetched",
     source:
-      "downloadAssets of ai 6.0.326 fetches the addresses that the model does not take, and takes text for an address where it is one",
+      "downloadAssets of ai 7.0.173 fetches the addresses that the model does not take, and takes text for an address where it is one",
     check: (call) =>
       [...partsOf(call), ...resultPartsOf(call)]
         .filter(({ part: { type, data } }) =>

@@ -142,11 +142,6 @@ export const rejected: readonly Rejected<AiSdkCall>[] = [
     body: call(user({ type: "image", image: base64(png()), mediaType: "image/png" })),
   },
   {
-    rule: "nothing-deprecated",
-    what: "a media part",
-    body: cycle(shown({ type: "media", mediaType: "image/png", data: base64(png()) })),
-  },
-  {
     rule: "nothing-fetched",
     what: "an address",
     body: call(user(file({ data: new URL("https://example.com/a.png") }))),

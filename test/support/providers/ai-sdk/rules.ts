@@ -15,7 +15,7 @@ const isBlank = (text: unknown): boolean => typeof text === "string" && !/\S/.te
 const textRules: readonly ProviderRule<AiSdkCall>[] = [
   {
     id: "schema",
-    source: "modelMessageSchema of ai 6.0.326; https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message",
+    source: "modelMessageSchema of ai 7.0.173; https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message",
     check: ({ messages }) =>
       schema.safeParse(messages).error?.issues.map(({ path, message }) => ({
         path: ["messages", ...path].join("."),
@@ -24,7 +24,7 @@ const textRules: readonly ProviderRule<AiSdkCall>[] = [
   },
   {
     id: "nothing-unknown",
-    source: "modelMessageSchema of ai 6.0.326 drops fields that it does not know",
+    source: "modelMessageSchema of ai 7.0.173 drops fields that it does not know",
     check: ({ messages }) => {
       const { success, data } = schema.safeParse(messages);
       return success ? differences(messages, data, "messages") : [];
@@ -32,13 +32,13 @@ const textRules: readonly ProviderRule<AiSdkCall>[] = [
   },
   {
     id: "some-message",
-    source: 'standardizePrompt of ai 6.0.326: "messages must not be empty"',
+    source: 'standardizePrompt of ai 7.0.173: "messages must not be empty"',
     check: ({ messages }) =>
       Array.isArray(messages) && messages.length === 0 ? [{ path: "messages", problem: "no message" }] : [],
   },
   {
     id: "system-apart",
-    source: `ai 7 refuses system messages among the messages: https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message ${read}; ai 6.0.326 warns of them`,
+    source: `ai 7 refuses system messages among the messages: https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message ${read}; ai 6 warns of them`,
     check: (call) =>
       messagesOf(call).flatMap(({ role }, at) =>
         role === "system" ? [{ path: `messages.${at}`, problem: "a system message" }] : [],
@@ -47,7 +47,7 @@ const textRules: readonly ProviderRule<AiSdkCall>[] = [
   {
     id: "system-text",
     source:
-      'standardizePrompt of ai 6.0.326: "system must be a string…"; a blank one is an empty text block for Anthropic',
+      'standardizePrompt of ai 7.0.173: "system must be a string…"; a blank one is an empty text block for Anthropic',
     check: ({ system }) => {
       const text = isRecord(system) && system.role === "system" ? system.content : system;
       return text === undefined || (typeof text === "string" && !isBlank(text))
@@ -68,7 +68,7 @@ const textRules: readonly ProviderRule<AiSdkCall>[] = [
   },
   {
     id: "text",
-    source: `providers refuse a blank text: https://github.com/anthropics/claude-code/issues/23369 ${read}; ai 6.0.326 drops an empty one without a word`,
+    source: `providers refuse a blank text: https://github.com/anthropics/claude-code/issues/23369 ${read}; ai 7.0.173 drops an empty one without a word`,
     check: (call) =>
       [...partsOf(call), ...resultPartsOf(call)]
         .filter(({ part }) => part.type === "text" && isBlank(part.text))

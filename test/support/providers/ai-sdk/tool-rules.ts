@@ -50,7 +50,7 @@ function repeated(call: AiSdkCall): readonly Fault[] {
 export const toolRules: readonly ProviderRule<AiSdkCall>[] = [
   {
     id: "calls-answered",
-    source: `MissingToolResultsError of ai 6.0.326: https://ai-sdk.dev/docs/troubleshooting/missing-tool-results-error ${read}; in the next message: https://github.com/aliasrobotics/cai/issues/182 ${read}`,
+    source: `MissingToolResultsError of ai 7.0.173: https://ai-sdk.dev/docs/troubleshooting/missing-tool-results-error ${read}; in the next message: https://github.com/aliasrobotics/cai/issues/182 ${read}`,
     check: unanswered,
   },
   {
