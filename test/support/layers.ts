@@ -7,6 +7,7 @@ export const layers: Readonly<Record<string, number>> = {
   errors: 0,
   internal: 1,
   content: 2,
+  models: 2,
   media: 3,
   limits: 3,
   "context-tokens": 3,

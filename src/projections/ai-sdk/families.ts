@@ -1,6 +1,7 @@
 /** The table of provider families behind the AI SDK: limits, rules, media, signatures. */
 
 import { limitProfiles } from "../../limits/index.js";
+import { modelFacts } from "../../models/internal.js";
 import type { Target, TargetLimits, TargetMedia, TargetRules } from "../target.js";
 
 /** Facts about a family of providers. */
@@ -53,7 +54,7 @@ const unknown: Family = { accepts: { user: images, toolResult: [] }, callId: cha
 const anthropic: Family = {
   accepts: { user: [...images, pdf, "text/*"], toolResult: [...images, pdf] },
   limits: { profile: limitProfiles.anthropic },
-  estimate: { image: "anthropic", pdf: "anthropic" },
+  estimate: { image: "anthropicLarge", pdf: "anthropic" },
   cacheKey: "anthropic",
 };
 
@@ -80,7 +81,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
     {
       accepts: { user: [...images, pdf], toolResult: images },
       limits: { profile: limitProfiles.bedrockConverse },
-      estimate: { image: "anthropic" },
+      estimate: { image: "anthropicLarge" },
       callId: bedrockIds,
       // https://github.com/vercel/ai/issues/20365 (stored copy, 2026-11-22).
       namesDocuments: true,
@@ -150,9 +151,11 @@ const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[
 export function familyOf(provider: string, modelId: string): Family {
   const known = families.find(([name]) => name.test(provider))?.[1];
   const found = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
-  const family = { ...found, ...idsFor(found, provider, modelId) };
-  if (family.limits?.profile !== limitProfiles.gemini || !/gemini-(?:[3-9]|\d\d)/.test(modelId))
-    return family;
+  const facts = modelFacts(modelId);
+  const { image = found.estimate?.image, pdf = found.estimate?.pdf } = facts;
+  const estimate = { ...(image !== undefined && { image }), ...(pdf !== undefined && { pdf }) };
+  const family = { ...found, estimate, ...idsFor(found, provider, modelId) };
+  if (family.limits?.profile !== limitProfiles.gemini || facts.signsCalls !== true) return family;
   return { ...family, accepts: { ...family.accepts, toolResult: family.accepts.user } };
 }
 

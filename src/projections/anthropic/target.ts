@@ -2,12 +2,12 @@
 
 import { oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import { modelFacts } from "../../models/internal.js";
 import { claudeMedia } from "../claude-blocks.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
 import type { AnthropicRequest } from "./types.js";
-import { acceptsPrefill, bindsReasoning, hasHighResolution } from "./types.js";
 
 /** Options of {@link anthropicMessages}. */
 export interface AnthropicMessagesOptions {
@@ -57,11 +57,14 @@ export interface AnthropicMessagesOptions {
  */
 export function anthropicMessages(options: AnthropicMessagesOptions): Target<AnthropicRequest> {
   const model = stringArgument("model", options.model);
+  const facts = modelFacts(model);
+  // An unknown model, as after a proxy, is treated as an older one.
+  const trimsAssistant = facts.refusesPrefill !== true;
   const profile = options.profile ?? limitProfiles.anthropic;
   const { transport = profile.transports[0], contextWindow, account } = options;
   const reasoning = oneOfOption(
     "reasoning",
-    options.reasoning ?? (bindsReasoning(model) ? "current" : "all"),
+    options.reasoning ?? (facts.bindsReasoning === true ? "current" : "all"),
     ["all", "current"],
   );
   const cacheTtl = oneOfOption("cacheTtl", options.cacheTtl, ["5m", "1h"]);
@@ -81,21 +84,17 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     },
     rules: {
       toolName: { maxLength: maxToolNameLength },
-      trimsAssistant: acceptsPrefill(model),
+      trimsAssistant,
       // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
       opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,
-    estimate: { image: hasHighResolution(model) ? "anthropicLarge" : "anthropic" },
+    estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
     render: (request, tools) => {
       const currentReasoningOnly = reasoning === "current";
-      return renderAnthropic(
-        request,
-        { cacheTtl, currentReasoningOnly, trimsAssistant: acceptsPrefill(model) },
-        tools,
-      );
+      return renderAnthropic(request, { cacheTtl, currentReasoningOnly, trimsAssistant }, tools);
     },
   };
 }

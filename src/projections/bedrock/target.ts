@@ -2,6 +2,7 @@
 
 import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import { modelFacts } from "../../models/internal.js";
 import type { Target } from "../target.js";
 import {
   acceptedResultTypes,
@@ -59,7 +60,7 @@ export interface BedrockConverseOptions {
 export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {
   const model = stringArgument("model", options?.model);
   const { baseModel = model, provider = "amazon-bedrock", account } = options;
-  const facts = modelFacts(baseModel);
+  const facts = bedrockFacts(baseModel);
   const { family, caches, isClaude } = facts;
   const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
   return {
@@ -78,7 +79,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
       opaqueMedia: (data) => (opaqueBlock(data) === undefined ? "never" : "replayed"),
     },
     limits: { profile },
-    estimate: { image: "anthropic", pdf: "anthropic" },
+    estimate: { image: modelFacts(baseModel).image ?? "anthropicLarge", pdf: "anthropic" },
     ...(caches ? { maxCacheMarkers: 4 } : {}),
     render: (request, tools) => renderConverse(request, facts, tools),
   };
@@ -182,7 +183,7 @@ export const bedrockFamilies: readonly BedrockFamily[] = [
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (stored copy, 2026-11-21)
  */
-export function modelFacts(model: string): BedrockModelFacts {
+export function bedrockFacts(model: string): BedrockModelFacts {
   const [claudes] = bedrockFamilies;
   const named = bedrockFamilies.find(({ pattern }) => pattern.test(model)) as BedrockFamily;
   const isUnnamed = named === bedrockFamilies.at(-1) && model.startsWith("arn:");

@@ -8,6 +8,7 @@
 
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
+import { modelFacts } from "../../models/internal.js";
 import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 
@@ -83,18 +84,12 @@ export function sentType({ mediaType }: MediaPart | ReferencePart): string {
 }
 
 /**
- * The first version that signs its calls, requires the signatures, and accepts media in a function response.
+ * Whether a model signs its calls, requires the signatures, and accepts media in a function response. A name
+ * that is no version of Gemini, such as that of a tuned model, counts as the newest.
  */
-export const signingVersion = 3;
-
-/**
- * The version of a Gemini model by its name, such as 2.5. A name without a version, such as
- * `gemini-flash-latest` or that of a tuned model, counts as the newest: old models are shut down and aliases
- * move to new ones.
- */
-export function geminiVersion(model: string): number {
-  const found = /gemini-(\d{1,4}(?:\.\d{1,4})?)/.exec(model)?.[1];
-  return found === undefined ? Number.POSITIVE_INFINITY : Number(found);
+export function isSigning(model: string): boolean {
+  const { inputs, signsCalls } = modelFacts(model);
+  return signsCalls === true || inputs === undefined;
 }
 
 /** The `api` of messages of this protocol: pi's names for the Gemini API and Vertex AI. */

@@ -4,6 +4,7 @@ import { stringArgument, unreachable } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import { modelFacts } from "../../models/internal.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import {
@@ -12,11 +13,10 @@ import {
   type GeminiPart,
   type GeminiRequest,
   geminiApi,
-  geminiVersion,
   inlineData,
+  isSigning,
   ownPart,
   sentType,
-  signingVersion,
 } from "./shapes.js";
 
 /** Options of {@link geminiContents}. */
@@ -76,7 +76,7 @@ const documents = ["application/pdf", "text/*"];
 export function geminiContents(options: GeminiContentsOptions): Target<GeminiRequest> {
   const model = stringArgument("model", options?.model);
   const { provider = "google", account, profile = limitProfiles.gemini } = options;
-  const signs = geminiVersion(model) >= signingVersion;
+  const signs = isSigning(model);
   return {
     name: "gemini-contents",
     model: { provider, model, api: geminiApi(provider), ...(account === undefined ? {} : { account }) },
@@ -92,7 +92,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
     },
     limits: { profile },
     embedsBase64: true,
-    estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
+    estimate: { image: modelFacts(model).image ?? "gemini3", pdf: "gemini" },
     render({ system, turns }, tools) {
       const ids = new Set<string>();
       const contents = turns.flatMap((turn) =>

@@ -6,6 +6,7 @@ import { stringArgument } from "../../internal/arguments.js";
 import { oneLine } from "../../internal/text.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { extensionOf, mediaTypeOfName } from "../../media/index.js";
+import { modelFacts } from "../../models/internal.js";
 import { modelNames } from "../model-ref.js";
 import { countOf } from "../reply-shape.js";
 import type { Part } from "../request.js";
@@ -30,7 +31,7 @@ export interface OpenaiOptions {
   readonly instructions?: "system" | "developer";
   /** Whether the model takes cache breakpoints, as those from GPT-5.6 on do. Default false. */
   readonly cacheBreakpoints?: boolean;
-  /** How images are counted in `usage`; default `openaiHigh`. */
+  /** How images are counted in `usage`. Default by the model; `openaiHigh` for unknown models. */
   readonly imageTokens?: ImageFamily;
 }
 
@@ -68,16 +69,22 @@ export function openaiTarget(
   readonly model: ModelRef;
 } {
   const { provider = "openai", account, profile = limitProfiles.openai, contextWindow } = options;
+  const model = stringArgument("model", options.model);
+  const facts = modelFacts(model);
+  const { pdf } = facts;
   return {
     model: {
       provider,
-      model: stringArgument("model", options.model),
+      model,
       api,
       ...(account === undefined ? {} : { account }),
     },
     limits: { profile, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,
-    estimate: { image: options.imageTokens ?? "openaiHigh" },
+    estimate: {
+      image: options.imageTokens ?? facts.image ?? "openaiHigh",
+      ...(pdf !== undefined && { pdf }),
+    },
     maxCacheMarkers: options.cacheBreakpoints === true ? maxBreakpoints : 0,
   };
 }

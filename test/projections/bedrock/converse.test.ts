@@ -21,7 +21,7 @@ import {
 } from "sessile/projections";
 import { type BedrockBlock, type BedrockRequest, bedrockConverse } from "sessile/projections/bedrock";
 import { describe, expect, test } from "vitest";
-import { bedrockFamilies, modelFacts } from "../../../src/projections/bedrock/target.js";
+import { bedrockFacts, bedrockFamilies } from "../../../src/projections/bedrock/target.js";
 import { base64, bytesOf, gif, pdf, png } from "../../attachments/samples.js";
 
 const claude = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -350,7 +350,7 @@ test.each([
   ["example.supernovae-1", ""],
   [profile, "media Claude"],
 ])("of %s: %s", (model, facts) => {
-  const { family, isClaude, caches } = modelFacts(model);
+  const { family, isClaude, caches } = bedrockFacts(model);
   const { images, pdf, texts } = family.inResults;
   const taken = images ? (pdf && texts ? "media" : "images") : pdf && texts && "documents";
   const words = [

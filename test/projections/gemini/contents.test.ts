@@ -15,7 +15,7 @@ import {
 import { memoryReferenceCache, type Projection, project } from "sessile/projections";
 import { type GeminiRequest, geminiContents } from "sessile/projections/gemini";
 import { describe, expect, test } from "vitest";
-import { geminiVersion, ownPart } from "../../../src/projections/gemini/shapes.js";
+import { isSigning, ownPart } from "../../../src/projections/gemini/shapes.js";
 import { generatedCallId, isGeneratedCallId } from "../../../src/projections/gemini/target.js";
 import { base64, bytesOf, gif, pdf, png } from "../../attachments/samples.js";
 
@@ -354,14 +354,14 @@ test.each([
 });
 
 test.each([
-  ["gemini-2.5-pro", 2.5],
-  ["models/gemini-2.0-flash-001", 2],
-  ["gemini-3-pro-preview", 3],
-  ["publishers/google/models/gemini-3.1-flash", 3.1],
-  ["gemini-flash-latest", Number.POSITIVE_INFINITY],
-  ["tunedModels/mine-7", Number.POSITIVE_INFINITY],
-])("the version of %s is %d", (model, version) => {
-  expect(geminiVersion(model)).toBe(version);
+  ["gemini-2.5-pro", false],
+  ["models/gemini-2.0-flash-001", false],
+  ["gemini-3-pro-preview", true],
+  ["publishers/google/models/gemini-3.1-flash", true],
+  ["gemini-flash-latest", true],
+  ["tunedModels/mine-7", true],
+])("%s signs its calls: %s", (model, signs) => {
+  expect(isSigning(model)).toBe(signs);
 });
 
 describe("ownPart", () => {

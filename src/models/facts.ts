@@ -1,0 +1,161 @@
+/** The one table of models: what each takes and how it counts, for targets, limits, estimates and costs. */
+
+import { readModelName } from "./names.js";
+
+/** A kind of content that a model can read. */
+export type ModelInput = "text" | "image" | "pdf" | "audio" | "video";
+
+/** Facts about a model. An absent fact is unknown. */
+export interface ModelFacts {
+  readonly inputs?: readonly ModelInput[];
+  /** How images are counted: a name of `imageTokenRules` in `sessile/estimate`. */
+  readonly image?: ImageRuleName;
+  /** How pages of a PDF are counted. */
+  readonly pdf?: "anthropic" | "gemini";
+  /** Reasoning is valid only after the same bytes as when it was made. */
+  readonly bindsReasoning?: true;
+  /** A request may not end with an assistant turn. */
+  readonly refusesPrefill?: true;
+  /** Media can be part of a tool's result, and calls are signed: Gemini from 3 on. */
+  readonly signsCalls?: true;
+}
+
+/** The rules of images that the table names. */
+type ImageRuleName =
+  | "anthropic"
+  | "anthropicLarge"
+  | "openaiPatches"
+  | "openaiMini"
+  | "openaiNano"
+  | "openaiO4Mini"
+  | "openaiHigh"
+  | "openai4o"
+  | "openai5"
+  | "openai4oMini"
+  | "openaiO"
+  | "gemini2"
+  | "gemini3";
+
+interface ModelRow {
+  /** Matches the plain name of {@link readModelName}. */
+  readonly names: RegExp;
+  /** The first and the last version of the row, as in `ModelName.version`. A name without one is the newest. */
+  readonly from?: number;
+  readonly until?: number;
+  /** The newest version of these names that the table knows. */
+  readonly newest?: number;
+  readonly facts: ModelFacts;
+}
+
+const text: readonly ModelInput[] = ["text"];
+const sees: readonly ModelInput[] = ["text", "image"];
+const reads: readonly ModelInput[] = ["text", "image", "pdf"];
+
+/**
+ * All rows that match count; a later row takes precedence, fact by fact. A new model is a row, or none if it is
+ * like the one before it.
+ *
+ * @see the models of the npm package @earendil-works/pi-ai 1.6.0, generated 2026-11-20: `inputs` of text and
+ *   images. Where hosts differ, the maker's own counts.
+ */
+const rows: readonly ModelRow[] = [
+  // https://platform.claude.com/docs/en/build-with-claude/vision and pdf-support (2026-11-21).
+  { names: /^claude/, newest: 505, facts: { inputs: reads, image: "anthropic", pdf: "anthropic" } },
+  { names: /^claude-(?:instant|\d)/, until: 299, facts: { inputs: text } },
+  // https://platform.claude.com/docs/en/api/errors (2026-11-21).
+  { names: /^claude/, from: 406, facts: { refusesPrefill: true } },
+  { names: /^claude/, from: 407, facts: { image: "anthropicLarge" } },
+  // https://platform.claude.com/docs/en/build-with-claude/preserved-thinking (2026-11-21).
+  { names: /^claude-(?:fable|mythos)/, from: 501, newest: 502, facts: { bindsReasoning: true } },
+  { names: /^claude/, from: 505, facts: { bindsReasoning: true } },
+
+  // https://developers.openai.com/api/docs/guides/images-vision and file-inputs (2026-11-21).
+  { names: /^(?:gpt|chatgpt|o\d|codex|computer-use)/, newest: 602, facts: { inputs: reads } },
+  { names: /^(?:gpt|chatgpt)/, from: 504, facts: { image: "openaiHigh" } },
+  { names: /^gpt/, until: 503, facts: { image: "openaiPatches" } },
+  { names: /^gpt-5(?:-1)?(?!-\d)/, facts: { image: "openai5" } },
+  { names: /^gpt-(?:4o|4-1|4-turbo|4-5)/, facts: { image: "openai4o" } },
+  { names: /^gpt-(?:4-1|5)-mini|^gpt-5(?:-1)?-codex-mini/, facts: { image: "openaiMini" } },
+  { names: /^gpt-(?:4-1|5)-nano/, facts: { image: "openaiNano" } },
+  { names: /^gpt-4o-mini/, facts: { image: "openai4oMini" } },
+  { names: /^o\d/, facts: { image: "openaiO" } },
+  { names: /^o4-mini/, facts: { image: "openaiO4Mini" } },
+  {
+    names: /^(?:gpt-3|gpt-4(?:-32k)?$|gpt-oss|o1-mini|o1-preview|o3-mini|davinci|babbage)/,
+    facts: { inputs: text },
+  },
+  { names: /^gpt-(?:4o-)?audio/, facts: { inputs: ["text", "audio"] } },
+
+  // https://ai.google.dev/gemini-api/docs/media-resolution and image-understanding (2026-11-21).
+  {
+    names: /^gemini/,
+    newest: 400,
+    facts: { inputs: [...reads, "audio", "video"], image: "gemini2", pdf: "gemini" },
+  },
+  { names: /^gemini/, from: 300, facts: { image: "gemini3", signsCalls: true } },
+
+  { names: /^deepseek/, facts: { inputs: text } },
+  { names: /^deepseek-(?:v\d|flash)/, from: 401, newest: 401, facts: { inputs: sees } },
+  { names: /^grok/, from: 400, newest: 407, facts: { inputs: sees } },
+  { names: /^grok/, until: 399, facts: { inputs: text } },
+  { names: /^grok-(?:code|voice)/, facts: { inputs: text } },
+  { names: /^grok-build/, facts: { inputs: sees } },
+  { names: /^(?:kimi|k\d)/, newest: 301, facts: { inputs: sees } },
+  { names: /^kimi|^moonshot/, until: 204, facts: { inputs: text } },
+  { names: /^glm/, newest: 503, facts: { inputs: text } },
+  { names: /^glm-(?:\d-)?\dv/, facts: { inputs: sees } },
+  { names: /^glm-(?:\d-\d-)?flash/, from: 503, facts: { inputs: sees } },
+  { names: /^minimax/, until: 299, facts: { inputs: text } },
+  { names: /^minimax-m/, from: 300, newest: 301, facts: { inputs: sees } },
+  { names: /^qwen/, from: 305, newest: 400, facts: { inputs: sees } },
+  { names: /^qwen/, until: 304, facts: { inputs: text } },
+  { names: /^(?:qwen-plus|qwen-turbo|qwen.*-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/, facts: { inputs: text } },
+  { names: /^mistral|^(?:labs|magistral|ministral|pixtral)/, newest: 400, facts: { inputs: sees } },
+  {
+    names: /^(?:mistral-(?:\d|nemo|saba|tiny|embed)|open-mi|mixtral|codestral|devstral|mathstral)/,
+    facts: { inputs: text },
+  },
+  { names: /^devstral-small/, facts: { inputs: sees } },
+  { names: /^voxtral/, facts: { inputs: ["text", "audio"] } },
+  { names: /^(?:command|c4ai|aya)/, facts: { inputs: text } },
+  { names: /^command-a-plus/, facts: { inputs: sees } },
+  { names: /^nova/, facts: { inputs: [...reads, "video"] } },
+  { names: /^(?:nova-micro|titan)/, facts: { inputs: text } },
+  { names: /^llama/, facts: { inputs: text } },
+  { names: /^llama-(?:4|3-2-(?:11|90)b)/, newest: 400, facts: { inputs: sees } },
+  { names: /^gemma/, from: 300, newest: 400, facts: { inputs: sees } },
+  { names: /^gemma/, until: 299, facts: { inputs: text } },
+  { names: /^gemma-3-(?:1b|270m)/, facts: { inputs: text } },
+  { names: /^mimo/, from: 206, newest: 206, facts: { inputs: sees } },
+  { names: /^mimo/, until: 205, facts: { inputs: text } },
+  {
+    names: /^(?:phi|nemotron|granite|hermes|nous|codellama|starcoder|wizard|vicuna|yi|falcon|olmo|smollm)/,
+    facts: { inputs: text },
+  },
+  {
+    names: /^(?:tinyllama|lfm|ling|ring|longcat|mercury|ernie|jamba|palmyra|solar|hy[34]-|hy3|hunyuan)/,
+    facts: { inputs: text },
+  },
+  { names: /^(?:internlm|step-3-5|aion|beam|flint|laguna|midm|motif)/, facts: { inputs: text } },
+  { names: /^(?:longcat-2-5|ling-3-2|hy4-flash|nemotron-nano-12b)/, facts: { inputs: sees } },
+  // Words for models that see, of any maker.
+  {
+    names: /(?:^|\d|-)(?:vl|vision|omni|multimodal|ocr|llava|bakllava|moondream|minicpm-v)\b/,
+    facts: { inputs: sees },
+  },
+];
+
+/**
+ * What the table knows of a model, by any form of its name. A newer version than the table knows, or a name
+ * without one, is counted as the newest of its family: `isAssumed`.
+ */
+export function modelFacts(model: string): ModelFacts & { readonly isAssumed: boolean } {
+  const { name, version = Number.POSITIVE_INFINITY } = readModelName(model);
+  const found = rows.filter(
+    ({ names, from = 0, until = Number.POSITIVE_INFINITY }) =>
+      from <= version && version <= until && names.test(name),
+  );
+  const newest = found.findLast((row) => row.newest !== undefined)?.newest;
+  const facts = Object.assign({}, ...found.map((row) => row.facts)) as ModelFacts;
+  return { ...facts, isAssumed: newest !== undefined && version > newest };
+}

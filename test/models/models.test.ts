@@ -1,0 +1,220 @@
+import fc from "fast-check";
+import { aiSdkMessages } from "sessile/projections/ai-sdk";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { bedrockConverse } from "sessile/projections/bedrock";
+import { openaiChat } from "sessile/projections/openai";
+import { describe, expect, test } from "vitest";
+import { isSameModel, modelFacts, readModelName } from "../../src/models/internal.js";
+
+/** The forms in which APIs, clouds, gateways and agents name one model. */
+const forms: readonly (readonly [name: string, forms: readonly string[]])[] = [
+  [
+    "claude-opus-4-7",
+    [
+      "claude-opus-4-7",
+      "claude-opus-4.7",
+      "Claude-Opus-4.7",
+      "claude-opus-4-7[1m]",
+      "claude-opus-4-7-latest",
+      "claude-opus-4-7-20260401",
+      "claude-opus-4-7@20260401",
+      "claude-opus-4-7@default",
+      "anthropic/claude-opus-4.7",
+      "anthropic/claude-4.7-opus-20260401",
+      "openrouter/anthropic/claude-opus-4.7:thinking",
+      "vertex_ai/claude-opus-4-7@20260401",
+      "projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-4-7",
+      "bedrock/us.anthropic.claude-opus-4-7-v1:0",
+      "anthropic.claude-opus-4-7-20260401-v1:0",
+      "apac.anthropic.claude-opus-4-7-v1:0[1m]",
+      "us-gov.anthropic.claude-opus-4-7-v1:0",
+      "arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.claude-opus-4-7-20260401-v1:0",
+      "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-opus-4-7-v1:0",
+      "databricks-claude-opus-4-7",
+    ],
+  ],
+  ["claude-sonnet-3-7", ["claude-3-7-sonnet-20250219", "us.anthropic.claude-3-7-sonnet-20250219-v1:0"]],
+  ["claude-sonnet-4", ["claude-sonnet-4-0", "claude-sonnet-4-20250514", "anthropic/claude-sonnet-4"]],
+  ["gpt-5-2-codex", ["gpt-5.2-codex", "openai/gpt-5.2-codex", "gpt-5.2-codex-2025-12-11"]],
+  [
+    "gemini-2-5-pro",
+    ["models/gemini-2.5-pro", "google/gemini-2.5-pro-002", "publishers/google/models/gemini-2.5-pro"],
+  ],
+  [
+    "gpt-oss-120b",
+    ["gpt-oss:120b", "openai/gpt-oss-120b", "openai.gpt-oss-120b-1:0", "@cf/openai/gpt-oss-120b"],
+  ],
+  ["glm-5-1", ["accounts/fireworks/models/glm-5p1", "zai-org/GLM-5.1", "zai.glm-5.1", "z-ai/glm-5.1:free"]],
+  ["deepseek-r1", ["deepseek.r1-v1:0", "deepseek/deepseek-r1", "deepseek-r1-0528"]],
+  ["llama-3-3-70b-instruct", ["meta-llama/Llama-3.3-70B-Instruct", "us.meta.llama3-3-70b-instruct-v1:0"]],
+  ["qwen-3-32b", ["qwen3:32b", "Qwen/Qwen3-32B", "qwen/qwen3-32b"]],
+];
+
+describe("readModelName", () => {
+  test.each(forms)("%s has one name in all forms", (name, all) => {
+    for (const form of all) {
+      expect([form, readModelName(form).name]).toEqual([form, name]);
+      expect([form, isSameModel(form, name)]).toEqual([form, true]);
+      expect([form, modelFacts(form)]).toEqual([form, modelFacts(name)]);
+    }
+  });
+
+  test.each([
+    ["claude-opus-4-7", "claude-opus-4-8"],
+    ["claude-opus-4-7", "claude-sonnet-4-7"],
+    ["claude-opus-5", "claude-opus-5-fast"],
+    ["claude-opus-5", "claude-opus-5.5"],
+    ["gpt-oss:20b", "gpt-oss:120b"],
+    ["claude-sonnet-4-20250514", "claude-sonnet-4@20250601"],
+    ["deepseek-r1", "deepseek-v3"],
+    ["", "gpt-5"],
+  ])("tells %s from %s", (a, b) => {
+    expect(isSameModel(a, b)).toBe(false);
+  });
+
+  test("reads what else the name says", () => {
+    expect(readModelName("us.anthropic.claude-sonnet-4-5-20250929-v1:0")).toEqual({
+      name: "claude-sonnet-4-5",
+      snapshot: "20250929",
+      family: "claude-sonnet",
+      version: 405,
+      maker: "anthropic",
+      bedrock: "geo",
+    });
+    expect(readModelName("openai/gpt-5.2-codex:free")).toEqual({
+      name: "gpt-5-2-codex",
+      snapshot: "",
+      family: "gpt-codex",
+      version: 502,
+      maker: "openai",
+      variant: "free",
+    });
+    expect(readModelName("gemini-3.1-pro-preview").family).toBe("gemini-pro");
+    expect(readModelName("deepseek-v4.1-flash").family).toBe("deepseek-flash");
+    expect(readModelName("llama-3.3-70b-instruct").version).toBe(303);
+    expect(readModelName("arn:aws-us-gov:bedrock:x::foundation-model/anthropic.claude-opus-4").bedrock).toBe(
+      "gov",
+    );
+  });
+
+  test("never throws, and its name is its own name", () => {
+    const piece = fc.constantFrom(
+      "us.",
+      "anthropic.",
+      "claude-",
+      "4",
+      "-5",
+      "/",
+      ":",
+      "[1m]",
+      "@",
+      "-2025",
+      "gpt-",
+      "p",
+    );
+    const model = fc.oneof(
+      fc.string(),
+      fc.array(piece).map((pieces) => pieces.join("")),
+    );
+    fc.assert(
+      fc.property(model, (text) => {
+        const { family, name } = readModelName(text);
+        expect(family.length).toBeLessThanOrEqual(Math.max(name.length, text.length));
+        modelFacts(text);
+      }),
+    );
+  });
+
+  test("takes no longer for a long name", () => {
+    for (const piece of ["claude-", "claude-a-", "a-", "1", ":", "p1p"])
+      expect(readModelName(piece.repeat(300_000 / piece.length)).version).toBeUndefined();
+  });
+});
+
+describe("modelFacts", () => {
+  const words = (model: string) => {
+    const { refusesPrefill, image, bindsReasoning } = modelFacts(model);
+    return [
+      !refusesPrefill && "prefill",
+      image === "anthropicLarge" && "fine",
+      bindsReasoning && "binds",
+    ].filter(Boolean);
+  };
+  test.each([
+    ["claude-3-5-sonnet-20241022", ["prefill"]],
+    ["claude-opus-4-20250514", ["prefill"]],
+    ["claude-haiku-4-5-20251001", ["prefill"]],
+    ["claude-opus-4-6", []],
+    ["claude-opus-4.7", ["fine"]],
+    ["claude-sonnet-5", ["fine"]],
+    ["claude-fable-5", ["fine"]],
+    ["claude-fable-5-1", ["fine", "binds"]],
+    ["claude-mythos-5-2", ["fine", "binds"]],
+    ["anthropic/claude-opus-5.5", ["fine", "binds"]],
+    ["claude-sonnet-6", ["fine", "binds"]],
+    ["claude-mythos-preview", ["fine", "binds"]],
+    ["glm-4.6", ["prefill"]],
+  ])("%s: %j", (model, expected) => {
+    expect(words(model)).toEqual(expected);
+  });
+
+  test.each([
+    ["claude-opus-5-5", false],
+    ["claude-opus-6", true],
+    ["claude-opus-latest", true],
+    ["gpt-6.2-sol", false],
+    ["gpt-7", true],
+    ["someone/unknown", false],
+  ])("counts %s as the newest of its family: %s", (model, isAssumed) => {
+    expect(modelFacts(model).isAssumed).toBe(isAssumed);
+  });
+
+  test.each([
+    [
+      "text",
+      ["deepseek-chat", "deepseek/deepseek-v3.2", "deepseek-r1:32b", "gpt-oss:20b", "openai/gpt-oss-120b"],
+    ],
+    [
+      "text",
+      ["llama-3.3-70b-versatile", "llama3.2:3b", "qwen/qwen3-32b", "qwen2.5-coder:7b", "moonshotai/kimi-k2"],
+    ],
+    [
+      "text",
+      [
+        "glm-5.3",
+        "MiniMax-M2.5",
+        "codestral-2508",
+        "gpt-3.5-turbo",
+        "o3-mini-2025-01-31",
+        "us.amazon.nova-micro-v1:0",
+      ],
+    ],
+    [
+      "image",
+      ["llama3.2-vision:11b", "llama-4-scout-17b-16e-instruct", "qwen2.5vl:7b", "Qwen/Qwen3-VL-8B-Instruct"],
+    ],
+    ["image", ["glm-4.5v", "kimi-k2.6", "MiniMax-M3", "gemma3:27b", "grok-4.7", "mistral-medium-latest"]],
+    ["pdf", ["claude-sonnet-4-5", "gpt-4o", "gpt-6.2-astra", "gemini-4-argon"]],
+    [undefined, ["someone/unknown", "deployment-7", ""]],
+  ])("the best input is %s", (input, models) => {
+    for (const model of models)
+      expect([model, modelFacts(model).inputs?.at(input === "pdf" ? 2 : -1)]).toEqual([model, input]);
+  });
+});
+
+describe("the modules", () => {
+  test("count an image of one model alike, by any target and in any form of its name", () => {
+    const [, all = []] = forms[0] ?? [];
+    for (const model of all) {
+      const targets = [
+        anthropicMessages({ model }),
+        bedrockConverse({ model }),
+        openaiChat({ model, dialect: "openrouter" }),
+        aiSdkMessages({ model: { provider: "anthropic.messages", modelId: model } }),
+        aiSdkMessages({ model: { provider: "gateway", modelId: model } }),
+      ];
+      for (const { name, estimate } of targets)
+        expect([name, model, estimate?.image]).toEqual([name, model, "anthropicLarge"]);
+    }
+  });
+});
