@@ -10,7 +10,7 @@ import {
   type ToolCall,
   toolCalls,
 } from "../content/index.js";
-import { attachmentsOf, describeImage } from "../content/internal.js";
+import { describeImage, shownBlocks } from "../content/internal.js";
 import { integerOption, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { neutralizeRoles } from "./prompts.js";
@@ -151,7 +151,8 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
     else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
     else if (block.type === "image") texts.push(imageText(block));
     else if (block.type === "opaque")
-      for (const each of attachmentsOf(block)) texts.push(descriptorOf(each) ?? "");
+      for (const each of shownBlocks(block))
+        texts.push(descriptorOf(each) ?? (each.type === "text" ? each.text : ""));
   }
   return [
     labelledText("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),

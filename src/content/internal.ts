@@ -6,9 +6,11 @@ export {
   referencesIn,
   referenceTo,
   resourcesOf,
+  shownBlocks,
   withAddresses,
   withMedia,
   withNewIds,
   withReferences,
 } from "./opaque-media.js";
+export { opaqueWords } from "./opaque-words.js";
 export { describeImage } from "./resource.js";

@@ -2,6 +2,7 @@
 
 import { isRecord } from "../internal/shape.js";
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
+import { opaqueWords } from "./opaque-words.js";
 import { describeResource, type Resource, resourceOf } from "./resource.js";
 
 /** Base64 in the JSON of a provider's block. */
@@ -128,10 +129,13 @@ export function resourcesOf(block: ContentBlock): readonly Resource[] {
   return resource === undefined ? [] : [resource];
 }
 
-/**
- * The media of a provider's block as attachments: its resources, and its inline images. For readers to which
- * the block itself says nothing.
- */
+/** A provider's block for readers to which it says nothing: its words, and its media as attachments. */
+export function shownBlocks(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
+  const text = opaqueWords(block.data);
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...attachmentsOf(block)];
+}
+
+/** The media of a provider's block as attachments: its resources, and its inline images. */
 export function attachmentsOf(block: OpaqueBlock): readonly (TextBlock | ImageBlock)[] {
   const stored = resourcesOf(block).map(
     (resource): TextBlock => ({ type: "text", text: describeResource(resource), resource }),

@@ -1,9 +1,11 @@
 /** Reads messages: their text, and tool calls paired with their results. */
 import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
+import { opaqueWords } from "./opaque-words.js";
 
 /**
- * Returns the text of any message: its text blocks, joined by line feeds; a summary; a command after `$ `,
- * and its output. Calls, thinking and images have none; an attachment has its descriptor.
+ * Returns the text of any message: its text blocks and the words of a provider's own blocks, joined by line
+ * feeds; a summary; a command after `$ `, and its output. Calls, thinking and images have none; an attachment
+ * has its descriptor.
  *
  * @example
  * ```ts
@@ -14,7 +16,11 @@ export function messageText(message: ContextMessage): string {
   if (message.role === "bashExecution") return `$ ${message.command}\n${message.output}`;
   if (message.role === "compactionSummary" || message.role === "branchSummary") return message.summary;
   if (typeof message.content === "string") return message.content;
-  return message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const texts = message.content.map((block) => {
+    if (block.type === "opaque") return opaqueWords(block.data) || undefined;
+    return block.type === "text" ? block.text : undefined;
+  });
+  return texts.filter((text) => text !== undefined).join("\n");
 }
 
 /** The tool calls of an assistant message, in order. */

@@ -1,7 +1,7 @@
 /** Converts assistant messages: reasoning, signatures and opaque blocks for their own model only. */
 
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
-import { referencesIn, resourcesOf } from "../content/internal.js";
+import { opaqueWords, referencesIn, resourcesOf } from "../content/internal.js";
 import { describe, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { BlockReader } from "./block-reader.js";
@@ -112,7 +112,7 @@ class AssistantReader {
     return undefined;
   }
 
-  /** A block of the target's own model, or descriptors of its media. */
+  /** A block of the target's own model, or its words and descriptors of its media. */
   #opaque(block: OpaqueBlock, origin: Origin): readonly PendingAssistantPart[] {
     const resources = resourcesOf(block);
     const attachments = (place: "own" | "textOnly", required = false) =>
@@ -121,7 +121,7 @@ class AssistantReader {
         return this.#reader.attachment(origin, place, { resourceId, required, shared });
       });
     const own = this.#ownBlock(block, origin);
-    if (own === undefined) return attachments("textOnly");
+    if (own === undefined) return [...this.#words(block, origin), ...attachments("textOnly")];
     const { data } = own;
     // In a block that never had resources such members are the provider's own.
     const wanted = block.resources === undefined ? noIds : referencesIn(data);
@@ -135,7 +135,12 @@ class AssistantReader {
       ? "the target takes no such medium of its own model back"
       : "a provider's own block whose medium was removed";
     this.#drop(origin, "opaque", isWhole ? "target" : "history", reason);
-    return attachments("textOnly");
+    return [...this.#words(block, origin), ...attachments("textOnly")];
+  }
+
+  /** The words of a block that is not sent. Its loss is reported: they are only a part of it. */
+  #words({ data }: OpaqueBlock, origin: Origin): readonly TextPart[] {
+    return this.#reader.text(opaqueWords(data), origin);
   }
 
   #ownBlock({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {

@@ -9,7 +9,7 @@ import {
   type TextBlock,
   type ToolCall,
 } from "../../content/index.js";
-import { attachmentsOf } from "../../content/internal.js";
+import { shownBlocks } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
@@ -98,7 +98,7 @@ async function* updatesOf(
           yield toolCallUpdate(toolCallId, block, options.show?.(block) ?? {});
           if (!isAnswered) yield { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
         } else if (block.type === "text" || block.type === "image" || block.type === "opaque") {
-          const shown = block.type === "opaque" ? attachmentsOf(block) : [block];
+          const shown = block.type === "opaque" ? shownBlocks(block) : [block];
           for await (const content of contentOf(shown, options.blobs))
             yield { sessionUpdate: "agent_message_chunk", messageId, content };
         } else if (block.type === "thinking" && block.redacted !== true && block.thinking !== "") {

@@ -12,7 +12,7 @@ import {
   type TextBlock,
   type ToolResultMessage,
 } from "../../content/index.js";
-import { attachmentsOf, withAddresses } from "../../content/internal.js";
+import { shownBlocks, withAddresses } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
@@ -227,7 +227,7 @@ export async function assistantParts(
         // Without addresses of files a descriptor stands for one.
         const isHidden = isStored && options.fileUrl === undefined && isFile(block.data);
         if (isHidden || !addOpaque(parts, await opaqueData(block, options), isStored))
-          for (const each of attachmentsOf(block)) parts.push(await visiblePart(each, options));
+          for (const each of shownBlocks(block)) parts.push(await visiblePart(each, options));
         break;
       }
     }

@@ -7,7 +7,7 @@ import {
   resourceOf,
   type TextBlock,
 } from "../../content/index.js";
-import { attachmentsOf, describeImage, withMedia } from "../../content/internal.js";
+import { describeImage, shownBlocks, withMedia } from "../../content/internal.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import type { WriteSource } from "../types.js";
 
@@ -96,7 +96,7 @@ export async function filledReply(
 
 function described(block: ReplyBlock): readonly ReplyBlock[] {
   if (block.type !== "opaque" && block.type !== "image") return [block];
-  const attached = block.type === "image" ? [block] : attachmentsOf(block);
+  const attached = block.type === "image" ? [block] : shownBlocks(block);
   const texts = attached.map((each): TextBlock => {
     if (each.type === "text") return { type: "text", text: each.text };
     const size = Math.floor((each.data.length * 3) / 4);

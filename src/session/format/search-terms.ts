@@ -5,7 +5,7 @@
  */
 
 import { type ContextMessage, type OpaqueBlock, resourceOf } from "../../content/index.js";
-import { resourcesOf } from "../../content/internal.js";
+import { opaqueWords, resourcesOf } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { decodeLine } from "./decode.js";
@@ -168,6 +168,7 @@ function* textsOfContent(content: unknown): Generator<string, void, undefined> {
       if (resource === undefined) yield block.text;
       else yield resource.name ?? (resource.kind === "link" ? resource.uri : "");
     } else if (block.type === "opaque") {
+      yield opaqueWords(block.data);
       for (const { name } of resourcesOf(block as unknown as OpaqueBlock)) if (name !== undefined) yield name;
     } else if (block.type === "thinking" && typeof block.thinking === "string") {
       yield block.thinking;

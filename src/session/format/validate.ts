@@ -1,6 +1,7 @@
 /** Validates entries, and normalizes the unknown parts of stored messages. */
 
-import { isResource, type Resource } from "../../content/index.js";
+import { type ImageBlock, isResource, type Resource, type TextBlock } from "../../content/index.js";
+import { shownBlocks } from "../../content/internal.js";
 import { describe } from "../../internal/arguments.js";
 import { contentRules, messageShape } from "../../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
@@ -82,8 +83,8 @@ export function jsonProblem(value: unknown, maxDepth: number): Problem | undefin
 
 /**
  * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the
- * message. An unknown block becomes an opaque block in an assistant message, elsewhere a text block that
- * names its type. Absent content becomes empty. A text block with an unknown kind of resource, or hash
+ * message. An unknown block becomes an opaque block in an assistant message, elsewhere its words, its image, or a
+ * text block that names its type. Absent content becomes empty. A text block with an unknown kind of resource, or hash
  * algorithm, keeps its text alone, and an opaque block its data, with no resources. Returns the same object if
  * nothing changes.
  */
@@ -115,9 +116,20 @@ export function normalizeContent(role: unknown, content: unknown): unknown {
       return { ...block, resources: [] };
     }
     if (role === "assistant") return { type: "opaque", data: block };
-    const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);
-    return { type: "text", text: `[${type} block that this version cannot read]` };
+    return shownBlock(block, blocks);
   });
+}
+
+/** An unknown block of a message that has no opaque ones: its words, else its image, else its type. */
+function shownBlock(
+  block: Readonly<Record<string, unknown>>,
+  known: ReadonlySet<string>,
+): TextBlock | ImageBlock {
+  const [first, ...others] = shownBlocks({ type: "opaque", data: block });
+  if (first?.type === "text" || (first !== undefined && others.length === 0 && known.has("image")))
+    return first;
+  const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);
+  return { type: "text", text: `[${type} block that this version cannot read]` };
 }
 
 function isKnown(block: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {

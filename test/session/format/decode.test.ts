@@ -489,6 +489,24 @@ describe("messages of other writers", () => {
       }
     });
 
+    test("keeps the words and the image of an unknown block of a user", () => {
+      const data = Buffer.from("89504e470d0a1a0a00000000", "hex").toString("base64");
+      const said = { type: "quote", content: [{ type: "text", text: "zebra" }] };
+      const drawn = {
+        type: "drawing",
+        source: { type: "base64", media_type: "image/png", data: `${data}AAAA` },
+      };
+      const image = { type: "image", data: `${data}AAAA`, mimeType: "image/png" };
+      for (const role of ["user", "custom", "toolResult"]) {
+        const read = normalizeContent(role, [said, drawn]);
+        expect(read).toEqual([{ type: "text", text: "zebra" }, image]);
+      }
+      expect(normalizeContent("system", [said, drawn])).toEqual([
+        { type: "text", text: "zebra" },
+        { type: "text", text: "[drawing block that this version cannot read]" },
+      ]);
+    });
+
     test.each([5, undefined, { toString: 1 }])("names a block whose type is %j too", (type) => {
       const [block] = normalizeContent("user", [{ type }]) as readonly [{ readonly text: string }];
       expect(block.text).toMatch(/^\[.+ block that this version cannot read\]$/);

@@ -175,8 +175,9 @@ describe("texts", () => {
       name: "read",
       arguments: { path: "a.ts", lines: [1, { of: "b" }] },
     };
-    const content = [{ type: "thinking", thinking: "hm" }, call, { type: "opaque", data: { text: "no" } }];
-    expect(message({ role: "assistant", content, provider: "p", model: "m" })).toBe("hm|read|a.ts|b");
+    const opaque = { type: "opaque", data: { text: "cited", url: "no" } };
+    const content = [{ type: "thinking", thinking: "hm" }, call, opaque];
+    expect(message({ role: "assistant", content, provider: "p", model: "m" })).toBe("hm|read|a.ts|b|cited");
     expect(
       message({
         role: "toolResult",
