@@ -39,6 +39,7 @@ const properties = [
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
+  "test/projections/every-stream.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
 ];
 

@@ -8,7 +8,10 @@
 const lineFeed = 10;
 const carriageReturn = 13;
 
-/** Decodes a stream of server-sent events. Drops a partial last event, as the standard requires. */
+/**
+ * Decodes a stream of server-sent events. {@link ServerSentEvents.push} drops a partial last event, as the
+ * standard requires.
+ */
 export class ServerSentEvents {
   readonly #decoder = new TextDecoder();
   readonly #maxBytes: number;
@@ -18,6 +21,8 @@ export class ServerSentEvents {
   #data: string[] = [];
   #dataLength = 0;
   #lastWasReturn = false;
+  /** The first half of a character that the end of a text chunk split. */
+  #half = "";
 
   /**
    * @param maxBytes of one event. A longer event throws a RangeError, so that a server cannot exhaust memory.
@@ -28,7 +33,7 @@ export class ServerSentEvents {
 
   /** Returns the data of each event that a chunk completes. */
   push(chunk: Uint8Array | string): readonly string[] {
-    const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
+    const bytes = typeof chunk === "string" ? this.#encode(chunk) : chunk;
     const events: string[] = [];
     let start = 0;
     for (let at = 0; at < bytes.length; at++) {
@@ -48,6 +53,19 @@ export class ServerSentEvents {
     // A copy: the caller may reuse its buffer.
     if (start < bytes.length) this.#keep(bytes.slice(start));
     return events;
+  }
+
+  /** Ends the stream; returns the data of an event without its blank line, which may be cut. */
+  end(): string | undefined {
+    const nothing = new Uint8Array();
+    return this.#endLine(nothing) ?? this.#endLine(nothing);
+  }
+
+  #encode(text: string): Uint8Array {
+    const whole = this.#half + text;
+    const end = /[\ud800-\udbff]$/.test(whole) ? whole.length - 1 : whole.length;
+    this.#half = whole.slice(end);
+    return new TextEncoder().encode(whole.slice(0, end));
   }
 
   #keep(bytes: Uint8Array): void {

@@ -51,7 +51,7 @@ export interface ReplyStream extends AsyncIterable<ReplyDelta> {
    * The assistant message, once the stream ended; reads the stream if it is not iterated. Never rejects: a
    * stream that was aborted or cut gives all parts so far with `stopReason: "aborted"`, one that failed with
    * `"error"`. Tool calls whose arguments did not arrive whole are left out, so that none of them is ever
-   * pending.
+   * pending. After the provider's end of the reply, a failure or an abort changes nothing.
    */
   message(): Promise<AssistantMessage>;
   /** The error that ended the stream, for `explain` of a projection; undefined if none did. */
@@ -66,9 +66,12 @@ export type StreamEnd =
 
 /** Collects the events of one reply. One for each provider. */
 export interface ReplyAccumulator<E> {
-  /** Applies an event. Unknown events are ignored; throws {@link replyFailed} for an error event. */
+  /**
+   * Applies an event. Unknown events are ignored; throws {@link replyFailed} for an error event. Once the
+   * reply is complete an event can add usage, but never change the content or the stop reason.
+   */
   push(event: E): readonly ReplyDelta[];
-  /** Whether the provider said that the reply is whole. */
+  /** Whether the provider said that the reply is whole. Stays true. */
   readonly isComplete: boolean;
   /** The message of all events so far. Called once. */
   message(end: StreamEnd): AssistantMessage;
@@ -156,11 +159,10 @@ class AccumulatedReply<E> implements ReplyStream {
       for await (const event of abortable(eventsOf(this.#source, this.#binary), this.#signal)) {
         for (const delta of this.#accumulator.push(event)) yield delta;
       }
-      end = this.#accumulator.isComplete
-        ? { type: "complete" }
-        : { type: "aborted", reason: "the stream ended before the reply was complete" };
-    } catch (error) {
-      this.#error = error;
+      end = { type: "aborted", reason: "the stream ended before the reply was complete" };
+    } catch (thrown) {
+      const error = failureOf(thrown);
+      if (!this.#accumulator.isComplete) this.#error = error;
       const type = this.#signal?.aborted === true || isAbort(error) ? "aborted" : "error";
       end = { type, reason: reasonOf(error) };
     } finally {
@@ -169,7 +171,7 @@ class AccumulatedReply<E> implements ReplyStream {
   }
 
   #finish(end: StreamEnd): void {
-    this.#message = this.#accumulator.message(end);
+    this.#message = this.#accumulator.message(this.#accumulator.isComplete ? { type: "complete" } : end);
     this.#ended();
   }
 }
@@ -187,6 +189,12 @@ function isSource(source: unknown): boolean {
 function isAbort(error: unknown): boolean {
   // Official clients name theirs APIUserAbortError and set no code.
   return isRecord(error) && /abort/i.test(String(error.name ?? "") + String(error.constructor?.name ?? ""));
+}
+
+/** A client's or this module's error of a damaged event, whose message is a parser's own, is replaced. */
+function failureOf(error: unknown): unknown {
+  if (!isRecord(error) || error.name !== "SyntaxError") return error;
+  return replyFailed("the stream has an event that is not valid JSON", undefined);
 }
 
 function reasonOf(error: unknown): string {
@@ -225,10 +233,38 @@ async function* eventsOf<E>(
       yield* binary.push(item);
       continue;
     }
-    for (const data of decoder.push(item)) {
-      // OpenAI's end; others that speak the protocol send it too.
-      if (data.trim() !== "[DONE]") yield JSON.parse(data) as E;
-    }
+    for (const data of decoder.push(item)) yield* eventsIn<E>(data);
+  }
+  // Some servers omit the blank line after the last event.
+  const last = parseJson(decoder.end() ?? "");
+  if (isRecord(last)) yield last as E;
+}
+
+/** Data without an event: what keeps a connection open, and OpenAI's end. */
+const noEvent = /^[\s[\]":]*(?:done|ping|keep-?alive|heartbeat)?[\s[\]":]*$/i;
+
+/**
+ * The events of one event's data. A proxy that gives up can write an error behind a damaged line: then the
+ * error is the event.
+ */
+function eventsIn<E>(data: string): readonly E[] {
+  if (noEvent.test(data)) return [];
+  const event = parseJson(data);
+  if (event !== undefined) return [event as E];
+  const errors = data.split("\n").map(parseJson).filter(isErrorEvent);
+  if (errors.length === 0) throw new SyntaxError(data);
+  return errors as E[];
+}
+
+function isErrorEvent(event: unknown): boolean {
+  return isRecord(event) && (event.type === "error" || isRecord(event.error));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
@@ -253,12 +289,8 @@ async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
 
 async function errorOf(response: Response): Promise<SessileError<"REPLY_FAILED">> {
   const text = (await response.text().catch(() => "")).slice(0, maxErrorCharacters);
-  let body: unknown = text;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // A proxy's page; its text is the message.
-  }
+  // A proxy's page is no JSON; its text is the message.
+  const body = parseJson(text) ?? text;
   const inner = isRecord(body) && isRecord(body.error) ? body.error : body;
   const said = isRecord(inner) && typeof inner.message === "string" ? inner.message : text;
   return replyFailed(`${response.status}: ${said}`, body, response.status);

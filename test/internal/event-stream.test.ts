@@ -174,6 +174,20 @@ describe("server-sent events", () => {
       expect(dataOf("data\n\n")).toEqual([""]);
     });
 
+    it("returns the data of an event without its end when the stream ends", () => {
+      for (const text of ["data: a\n", "data: a", "data: a\r"]) {
+        const events = new ServerSentEvents();
+        expect(events.push(text)).toEqual([]);
+        expect(events.end()).toBe("a");
+      }
+      expect(new ServerSentEvents().end()).toBeUndefined();
+    });
+
+    it("joins a character that text chunks split", () => {
+      const text = "data: 😀😀\n\n";
+      expect(dataOf(...text.split(""))).toEqual(["😀😀"]);
+    });
+
     it("keeps its own copy of a chunk", () => {
       const events = new ServerSentEvents();
       const buffer = encode("data: abc");

@@ -38,6 +38,11 @@ async function* events(...all: readonly Word[]): AsyncGenerator<Word> {
   yield* all;
 }
 
+async function* failing(error: Error, ...all: readonly Word[]): AsyncGenerator<Word> {
+  yield* all;
+  throw error;
+}
+
 const hello: readonly Word[] = [{ word: "hel" }, { word: "lo" }, { end: true }];
 const text = "hello";
 const whole = { stopReason: "stop", content: [{ type: "text", text }] };
@@ -146,8 +151,45 @@ describe("a reply stream", () => {
       cause: { status: 400 },
     });
 
-    const garbage = replyStream<Word>(new Response("data: {\n\n"), words());
-    expect(await garbage.message()).toMatchObject({ stopReason: "error", content: [] });
+    for (const source of [new Response("data: {\n\n"), failing(new SyntaxError("Unexpected token"))]) {
+      const garbage = replyStream<Word>(source, words());
+      expect(await garbage.message()).toMatchObject({ stopReason: "error", content: [] });
+      expect(garbage.error).toMatchObject({
+        code: "REPLY_FAILED",
+        message: "the stream has an event that is not valid JSON",
+      });
+    }
+  });
+
+  it("finds the error that a proxy wrote behind a damaged event", async () => {
+    const said = 'data: {"word":"hel"}\n\ndata: {"wo\nevent: error\n';
+    const failed = replyStream<Word>(
+      new Response(`${said}data: {"error":{},"fails":"Overloaded"}\n\n`),
+      words(),
+    );
+    expect(await failed.message()).toMatchObject({ stopReason: "error", errorMessage: "Overloaded" });
+  });
+
+  it("is whole whatever follows the provider's end: a failure, an abort, or a reader that leaves", async () => {
+    const failed = replyStream(failing(new Error("terminated"), ...hello), words());
+    expect(await failed.message()).toMatchObject(whole);
+    expect(failed.error).toBeUndefined();
+    const last: readonly Word[] = [{ word: "hel" }, { word: "lo", end: true }, { fails: "late" }];
+    const left = replyStream(events(...last), words());
+    for await (const delta of left) if (delta.type === "text" && delta.text === "lo") break;
+    expect(await left.message()).toMatchObject(whole);
+  });
+
+  it("reads on over data that is no event, and an event without its blank line", async () => {
+    const idle = ["", " ", "ping", "[PING]", '"keep-alive"', ": keepalive", "[DONE]"];
+    const lines = hello.map(
+      (one) => `data: ${JSON.stringify(one)}\n\n${idle.map((text) => `data:${text}\n\n`).join("")}`,
+    );
+    const text = lines.join("");
+    expect(await replyStream(new Response(text) as never, words()).message()).toMatchObject(whole);
+    const cut = `${sse.trimEnd()}\n`;
+    for (const source of [cut, cut.trimEnd()])
+      expect(await replyStream(new Response(source) as never, words()).message()).toMatchObject(whole);
   });
 
   it("refuses what is no source", () => {

@@ -20,6 +20,7 @@ import {
   argumentsOf,
   customCallSignature,
   messageData,
+  parseJson,
   printCallMembers,
   printRawArguments,
   rawArguments,
@@ -123,11 +124,12 @@ type Message = OpenaiChatReply["choices"][number]["message"];
 
 function contentOf(message: Message, reason: string | null | undefined, dialect: OpenaiChatDialect): Content {
   const { content, refusal, audio, tool_calls } = message;
-  const calls = (tool_calls ?? []).flatMap(callBlock);
+  const ids = new Set<string>();
+  const calls = (tool_calls ?? []).flatMap((call, index) => callBlock(call, index, ids));
   // The last call of a reply that an abort or a limit cut may be half built: it is as if it had never begun.
-  const last = calls.at(-1);
   const isHalf =
-    last?.type === "toolCall" && (reason === null || (reason === "length" && !isRecord(last.arguments)));
+    calls.at(-1)?.type === "toolCall" &&
+    (reason === null || (reason === "length" && isCut(tool_calls?.at(-1))));
   const reasoning = reasoningIn(message, dialect);
   return [
     ...reasoning,
@@ -195,9 +197,22 @@ function pieceTexts(pieces: unknown): string | undefined {
   return texts.every((text) => typeof text === "string") ? texts.join("") : undefined;
 }
 
-function callBlock(call: { readonly id: string; readonly type: string }, index: number): Content {
+/** Whether the arguments of a function are not a whole object. */
+function isCut(call: unknown): boolean {
+  if (!isRecord(call) || !isRecord(call.function)) return false;
+  const { arguments: text } = call.function;
+  return typeof text === "string" && !isRecord(parseJson(text));
+}
+
+function callBlock(
+  call: { readonly id: string; readonly type: string },
+  index: number,
+  ids: Set<string>,
+): Content {
   // Calls with the same id would count as one call.
-  const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
+  const isOwn = typeof call.id === "string" && call.id !== "" && !ids.has(call.id);
+  const id = isOwn ? call.id : `made_call_${index}`;
+  ids.add(id);
   const members = unknownMembers({ ...call }, (name) => callMembers.has(name));
   const signatureMembers = (own?: string) => {
     const metadata = printCallMembers(members, own);

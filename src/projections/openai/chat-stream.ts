@@ -50,11 +50,16 @@ type Fields = Record<string, unknown>;
 
 /** A call while it arrives. */
 interface OpenCall {
-  readonly index: number | undefined;
   /** Its place among the blocks of the reply, for deltas. */
   readonly block: number;
   readonly fields: Fields;
   readonly pieces: string[];
+}
+
+/** A piece of the content while it arrives; `texts` if it has a text. */
+interface OpenPiece {
+  readonly fields: Fields;
+  readonly texts?: string[];
 }
 
 class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
@@ -63,11 +68,15 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   /** Members of a message that are text of their own; other strings of a delta replace the one before. */
   readonly #textMembers: ReadonlySet<string>;
   readonly #reply: Fields = {};
+  readonly #choice: Fields = {};
   readonly #message: Fields = {};
   readonly #texts = new Map<string, string[]>();
-  readonly #content: Fields[] = [];
-  readonly #transcript: string[] = [];
+  readonly #content: OpenPiece[] = [];
+  /** Whether a piece of the content came in a list. */
+  #isList = false;
   readonly #calls: OpenCall[] = [];
+  /** The call that an index stands for: the last one that a piece with this index was for. */
+  readonly #callAt = new Map<number, OpenCall>();
   /** Some providers send their reasoning in two members at once. */
   #reasoningMember: string | undefined;
   #reason: string | undefined;
@@ -77,7 +86,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   constructor(options: OpenaiChatReplyOptions) {
     this.#options = options;
     this.#reasoningMembers = reasoningMembersOf(dialectOf(options.dialect));
-    this.#textMembers = new Set(["content", "refusal", ...this.#reasoningMembers]);
+    this.#textMembers = new Set(["refusal", ...this.#reasoningMembers]);
   }
 
   get isComplete(): boolean {
@@ -87,31 +96,32 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   push(chunk: OpenaiChatChunk): readonly ReplyDelta[] {
     if (!isRecord(chunk)) return [];
     const { choices, error, x_groq: groq, ...fields } = chunk as Fields;
-    if (error !== undefined && error !== null) throw chunkError(error);
+    if (error !== undefined && error !== null && !this.isComplete) throw chunkError(error);
     for (const [name, value] of Object.entries(fields)) {
-      if (value !== null && value !== undefined && value !== "" && value !== 0) this.#reply[name] = value;
+      const isNew = name === "usage" || !this.isComplete || !Object.hasOwn(this.#reply, name);
+      if (isNew && isGiven(value) && value !== 0) this.#reply[name] = value;
     }
     // Groq's place for it in a stream.
     if (isRecord(groq) && isRecord(groq.usage)) this.#reply.usage = groq.usage;
     const choice = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined;
-    if (!isRecord(choice)) return [];
-    const deltas = isRecord(choice.delta) ? this.#delta(choice.delta) : [];
-    if (typeof choice.finish_reason === "string") this.#reason = choice.finish_reason;
+    if (!isRecord(choice) || this.isComplete) return [];
+    const { delta, finish_reason: reason, ...members } = choice as Fields;
+    const deltas = isRecord(delta) ? this.#delta(delta) : [];
+    for (const [name, value] of Object.entries(members)) if (isGiven(value)) this.#choice[name] = value;
+    // Some servers send an empty one with each chunk.
+    if (typeof reason === "string" && reason !== "") this.#reason = reason;
     return deltas;
   }
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const message = { content: null, ...this.#message };
-    for (const [name, pieces] of this.#texts) message[name as "content"] = pieces.join("") as never;
-    if (this.#content.length > 0) message.content = this.#content.map(joinedPiece) as never;
-    if (this.#transcript.length > 0)
-      Object.assign(message, { audio: { transcript: this.#transcript.join("") } });
+    const message: Fields = { ...this.#message, content: this.#wholeContent() };
+    for (const [name, pieces] of this.#texts) message[name] = pieces.join("");
+    if (isRecord(message.audio)) message.audio = joinedAudio(message.audio);
     // No chunk ends a call; it is complete when the next one starts.
     const calls = isOver ? this.#calls : this.#calls.slice(0, -1).filter(isWhole);
-    if (calls.length > 0)
-      Object.assign(message, { tool_calls: calls.map(({ fields, pieces }) => callOf(fields, pieces)) });
-    const choices = [{ index: 0, message, finish_reason: isOver ? this.#reason : "stop" }];
+    if (calls.length > 0) message.tool_calls = calls.map(({ fields, pieces }) => callOf(fields, pieces));
+    const choices = [{ ...this.#choice, message, finish_reason: isOver ? this.#reason : "stop" }];
     const reply = {
       model: "unknown",
       created: Number.NaN,
@@ -133,9 +143,10 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     this.#reasoningMember ??= reasoning;
     for (const [name, value] of Object.entries(delta)) {
       if (value === null || value === undefined || name === "role" || name === "index") continue;
-      if (typeof value === "string" && this.#textMembers.has(name)) add(this.#text(name, value));
-      else if (name === "content") add(this.#pieces(value));
-      else if (name === "tool_calls") add(this.#callPieces(value));
+      if (name === "content") add(this.#contentPieces(value));
+      else if (typeof value === "string" && this.#textMembers.has(name)) add(this.#text(name, value));
+      else if (name === "tool_calls")
+        add(Array.isArray(value) ? value.flatMap((one) => this.#call(one)) : []);
       else if (name === "audio") add(this.#spoken(value));
       else if (this.#textMembers.has(name)) continue;
       else if (Array.isArray(value)) this.#message[name] = merged(this.#message[name], value);
@@ -158,86 +169,138 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     return { type, index: this.#block.index, text };
   }
 
-  /** Content in a list, as Mistral has it: pieces of one type that follow each other are one. */
-  #pieces(list: unknown): readonly ReplyDelta[] {
-    if (!Array.isArray(list)) return [];
-    return list.filter(isRecord).flatMap((piece) => {
-      const last = this.#content.at(-1);
-      const texts = pieceTexts(piece);
-      if (last === undefined || last.type !== piece.type || texts === undefined) {
-        this.#content.push(texts === undefined ? piece : { ...piece, pieces: [...texts] });
-      } else {
-        for (const text of texts) (last.pieces as string[]).push(text);
-      }
-      const type = piece.type === "thinking" ? "thinking" : "text";
-      return (texts ?? []).map((text) => this.#textDelta(type, `content ${String(piece.type)}`, text));
-    });
+  /** Content as a text or a list. Mistral sends its reasoning in lists, then the answer as text. */
+  #contentPieces(content: unknown): readonly ReplyDelta[] {
+    if (typeof content === "string")
+      return content === "" ? [] : this.#contentPiece({ type: "text" }, [content]);
+    if (!Array.isArray(content)) return [];
+    this.#isList = true;
+    return content.filter(isRecord).flatMap((piece) => this.#contentPiece(piece, pieceTexts(piece)));
+  }
+
+  /** Pieces of one type that follow each other are one. */
+  #contentPiece(fields: Fields, texts: readonly string[] | undefined): readonly ReplyDelta[] {
+    const last = this.#content.at(-1);
+    const goesOn = texts !== undefined && last?.texts !== undefined && last.fields.type === fields.type;
+    if (texts === undefined) this.#content.push({ fields });
+    else if (!goesOn) this.#content.push({ fields: { ...fields }, texts: [...texts] });
+    else {
+      Object.assign(last.fields, fields);
+      for (const text of texts) last.texts?.push(text);
+    }
+    const type = fields.type === "thinking" ? "thinking" : "text";
+    return (texts ?? []).map((text) => this.#textDelta(type, `content ${String(fields.type)}`, text));
+  }
+
+  #wholeContent(): unknown {
+    if (this.#isList) return this.#content.map(joinedPiece);
+    return this.#content.length === 0 ? null : this.#content.flatMap(({ texts = [] }) => texts).join("");
   }
 
   #spoken(audio: unknown): readonly ReplyDelta[] {
-    const transcript = isRecord(audio) ? audio.transcript : undefined;
+    if (!isRecord(audio)) return [];
+    const before = isRecord(this.#message.audio) ? this.#message.audio : {};
+    this.#message.audio = before;
+    for (const [name, value] of Object.entries(audio)) {
+      const pieces = before[name];
+      if (typeof value === "string" && spokenPieces.has(name)) {
+        if (Array.isArray(pieces)) pieces.push(value);
+        else before[name] = [value];
+      } else if (isGiven(value)) before[name] = value;
+    }
+    const { transcript } = audio;
     if (typeof transcript !== "string" || transcript === "") return [];
-    this.#transcript.push(transcript);
     return [this.#textDelta("text", "audio", transcript)];
-  }
-
-  #callPieces(list: unknown): readonly ReplyDelta[] {
-    return Array.isArray(list) ? list.flatMap((piece) => this.#call(piece)) : [];
   }
 
   #call(piece: unknown): readonly ReplyDelta[] {
     if (!isRecord(piece)) return [];
-    const call = this.#callOf(piece) ?? this.#newCall(piece);
-    const { function: fn, custom, index: _, ...rest } = piece as Fields;
-    for (const [name, value] of Object.entries(rest)) {
-      if (value !== null && value !== undefined && value !== "") call.fields[name] = value;
-    }
-    const said = isRecord(fn) ? fn : isRecord(custom) ? custom : {};
+    const { function: fn, custom, index, ...rest } = piece as Fields;
+    const said: Fields = isRecord(fn) ? fn : isRecord(custom) ? custom : {};
+    const { arguments: text, input, name: nameOrPiece, ...others } = said;
+    const added = typeof text === "string" ? text : typeof input === "string" ? input : "";
+    const named = { id: textOf(rest.id), name: textOf(nameOrPiece), hasText: added.trim() !== "" };
+    const call = this.#callOf(index, named) ?? this.#newCall();
+    if (typeof index === "number") this.#callAt.set(index, call);
+    for (const [name, value] of Object.entries(rest)) if (isGiven(value)) call.fields[name] = value;
     const member = isRecord(custom) ? "custom" : "function";
     const inner = { ...(call.fields[member] as Fields | undefined) };
-    const { arguments: text, input, ...others } = said as Fields;
-    for (const [name, value] of Object.entries(others))
-      if (value !== null && value !== "") inner[name] = value;
+    for (const [name, value] of Object.entries(others)) if (isGiven(value)) inner[name] = value;
+    const name = joinedName(textOf(inner.name), named.name, call.pieces.length > 0);
+    if (name !== undefined) inner.name = name;
     call.fields[member] = inner;
-    const added = typeof text === "string" ? text : typeof input === "string" ? input : "";
     if (added !== "") call.pieces.push(added);
     else if (isRecord(text)) inner.arguments = text;
-    const { id, name } = { id: call.fields.id, name: inner.name };
     this.#block = undefined;
-    return [
-      {
-        type: "toolCall",
-        index: call.block,
-        id: String(id ?? ""),
-        name: String(name ?? ""),
-        arguments: added,
-      },
-    ];
+    const id = textOf(call.fields.id) ?? "";
+    return [{ type: "toolCall", index: call.block, id, name: name ?? "", arguments: added }];
   }
 
   /**
-   * The call that a piece continues. Some servers number all calls 0, or not at all: then a new id starts a
-   * new call.
+   * The call that a piece continues; undefined for the first piece of a call. Servers skip an index, give it
+   * to two calls or the arguments another one, and send no index or no id: what names a call decides, and
+   * what names none belongs to the last one.
    */
-  #callOf({ index, id }: Fields): OpenCall | undefined {
-    const hasId = typeof id === "string" && id !== "";
-    const found =
-      typeof index === "number"
-        ? this.#calls.findLast((call) => call.index === index)
-        : hasId
-          ? this.#calls.findLast((call) => call.fields.id === id)
-          : this.#calls.at(-1);
-    return found !== undefined && hasId && found.fields.id !== undefined && found.fields.id !== id
-      ? undefined
-      : found;
+  #callOf(index: unknown, { id, name, hasText }: NamedPiece): OpenCall | undefined {
+    const last = this.#calls.at(-1);
+    const numbered = typeof index === "number" ? this.#callAt.get(index) : undefined;
+    if (id === undefined && name === undefined) return numbered ?? last;
+    const named =
+      id === undefined || (numbered !== undefined && (numbered.fields.id ?? id) === id)
+        ? numbered
+        : this.#calls.findLast((call) => call.fields.id === id);
+    const before = id === undefined && typeof index !== "number" ? last : named;
+    if (before === undefined || (name !== undefined && hasText && isEnded(before))) return undefined;
+    // A piece of a name has an id or an index.
+    return id !== undefined || typeof index === "number" || nameOf(before) === name ? before : undefined;
   }
 
-  #newCall({ index }: Fields): OpenCall {
-    const known = typeof index === "number" ? index : undefined;
-    const call: OpenCall = { index: known, block: this.#blocks++, fields: {}, pieces: [] };
+  #newCall(): OpenCall {
+    const call: OpenCall = { block: this.#blocks++, fields: {}, pieces: [] };
     this.#calls.push(call);
     return call;
   }
+}
+
+/** How a piece names its call. */
+interface NamedPiece {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  /** Whether it has a piece of the arguments. */
+  readonly hasText: boolean;
+}
+
+/** Members of audio that arrive in pieces. */
+const spokenPieces: ReadonlySet<string> = new Set(["transcript", "data"]);
+
+function joinedAudio(audio: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(audio).map(([name, value]) => [name, Array.isArray(value) ? value.join("") : value]),
+  );
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== null && value !== undefined && value !== "";
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** A name so far, and the next piece of it. Some servers repeat the name, or what they sent of it. */
+function joinedName(
+  before: string | undefined,
+  piece: string | undefined,
+  hasArguments: boolean,
+): string | undefined {
+  if (before === undefined || piece === undefined) return piece ?? before;
+  if (hasArguments) return before;
+  return piece.startsWith(before) ? piece : before + piece;
+}
+
+function nameOf({ fields }: OpenCall): unknown {
+  const { function: fn, custom } = fields;
+  return isRecord(fn) ? fn.name : isRecord(custom) ? custom.name : undefined;
 }
 
 function isFirstChoice(choice: unknown): boolean {
@@ -249,8 +312,16 @@ function chunkError(error: unknown): Error {
   return replyFailed(typeof message === "string" ? message : "", error);
 }
 
-function isWhole({ fields, pieces }: OpenCall): boolean {
-  return isRecord(fields.custom) || pieces.length === 0 || isRecord(parseJson(pieces.join("")));
+/** Whether the arguments are whole, or those of a call that takes any text. */
+function isWhole(call: OpenCall): boolean {
+  return isRecord(call.fields.custom) || isEnded(call);
+}
+
+/** Whether the arguments are a whole object, so that a name behind them is the next call's. */
+function isEnded({ fields, pieces }: OpenCall): boolean {
+  const { function: fn } = fields;
+  if (isRecord(fn) && isRecord(fn.arguments)) return true;
+  return /\}\s*$/.test(pieces.at(-1) ?? "") && isRecord(parseJson(pieces.join("")));
 }
 
 function callOf(fields: Fields, pieces: readonly string[]): Fields {
@@ -269,10 +340,10 @@ function pieceTexts(piece: Fields): readonly string[] | undefined {
   return texts.every((text) => typeof text === "string") ? (texts as string[]) : undefined;
 }
 
-function joinedPiece({ pieces, ...piece }: Fields): Fields {
-  if (pieces === undefined) return piece;
-  const text = (pieces as string[]).join("");
-  return piece.type === "text" ? { ...piece, text } : { ...piece, thinking: [{ type: "text", text }] };
+function joinedPiece({ fields, texts }: OpenPiece): Fields {
+  if (texts === undefined) return fields;
+  const text = texts.join("");
+  return fields.type === "text" ? { ...fields, text } : { ...fields, thinking: [{ type: "text", text }] };
 }
 
 /** Lists such as OpenRouter's `reasoning_details`: items with one index are pieces of one item. */

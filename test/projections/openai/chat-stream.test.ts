@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import OpenAI from "openai";
-import { contextOf, userMessage } from "sessile/content";
+import { contextOf, toolCalls, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import {
   type OpenaiChatChunk,
@@ -12,7 +12,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { chatCallsReply } from "../../support/providers/openai/replies.js";
 import { startOpenai } from "../../support/providers/openai/server.js";
-import { checkCuts, eventsFrom, recordedStreams } from "../../support/reply-streams.js";
+import { checkCuts, eventsFrom } from "../../support/reply-streams.js";
 
 const model = "gpt-5.6";
 const created = 1_790_000_000;
@@ -86,24 +86,103 @@ describe("openaiChatStream", () => {
     expect(streamed).toEqual(readOpenaiChatReply(chatCallsReply(), { model }));
   });
 
-  it("keeps calls apart that one number stands for, or none, as some providers send them", async () => {
-    const numbered = (id: string, name: string) => ({
-      index: 0,
-      id,
-      function: { name, arguments: '{"a":1}' },
-    });
-    const plain = (id: string, name: string) => ({ id, function: { name, arguments: '{"a":1}' } });
-    for (const piece of [numbered, plain]) {
-      const read = await messageFrom(
-        chunk({ tool_calls: [piece("x", "read")] }),
-        chunk({ tool_calls: [piece("y", "list")] }),
-        chunk({}, "tool_calls"),
-      );
-      expect(read.content).toMatchObject([
-        { id: "x", name: "read", arguments: { a: 1 } },
-        { id: "y", name: "list", arguments: { a: 1 } },
-      ]);
+  const piece = (
+    index: number | undefined,
+    id: string | undefined,
+    name: string | undefined,
+    json: string,
+  ) => ({
+    ...(index === undefined ? {} : { index }),
+    ...(id === undefined ? {} : { id }),
+    function: { ...(name === undefined ? {} : { name }), arguments: json },
+  });
+  it.each([
+    ["one index for two calls", [piece(0, "x", "read", '{"a":1}'), piece(0, "y", "list", '{"a":2}')]],
+    ["no index", [piece(undefined, "x", "read", '{"a":1}'), piece(undefined, "y", "list", '{"a":2}')]],
+    ["one id for two calls", [piece(0, "x", "read", '{"a":1}'), piece(1, "x", "list", '{"a":2}')]],
+    ["no ids", [piece(0, undefined, "read", '{"a":1}'), piece(1, undefined, "list", '{"a":2}')]],
+    ["no ids, one index", [piece(0, "", "read", '{"a":1}'), piece(0, "", "list", '{"a":2}')]],
+    [
+      "neither index nor ids",
+      [piece(undefined, undefined, "read", '{"a":1}'), piece(undefined, undefined, "list", '{"a":2}')],
+    ],
+    ["a skipped index", [piece(1, "x", "read", '{"a":1}'), piece(4, "y", "list", '{"a":2}')]],
+    [
+      "other indexes for the arguments",
+      [
+        piece(0, "x", "read", ""),
+        piece(1, undefined, "", '{"a":1}'),
+        piece(2, "y", "list", ""),
+        piece(3, "", undefined, '{"a":2}'),
+      ],
+    ],
+    [
+      "the next call's index for the arguments",
+      [
+        piece(0, "x", "read", '{"a"'),
+        piece(1, undefined, undefined, ":1}"),
+        piece(1, "y", "list", '{"a":2}'),
+      ],
+    ],
+    [
+      "arguments in turns",
+      [
+        piece(0, "x", "read", ""),
+        piece(1, "y", "list", ""),
+        piece(0, undefined, undefined, '{"a":1}'),
+        piece(1, undefined, undefined, '{"a":2}'),
+      ],
+    ],
+    [
+      "names in pieces, or repeated",
+      [
+        piece(0, "x", "re", ""),
+        piece(0, undefined, "ad", '{"a"'),
+        piece(0, undefined, "read", ":1}"),
+        piece(1, "y", "li", ""),
+        piece(1, "y", "list", ""),
+        piece(1, "y", "list", '{"a":2}'),
+      ],
+    ],
+  ])("keeps calls apart, as gateways send them: %s", async (_, pieces) => {
+    const read = await messageFrom(
+      ...pieces.map((one) => chunk({ tool_calls: [one] }, "")),
+      chunk({}, "tool_calls"),
+    );
+    expect(read.content).toMatchObject([
+      { name: "read", arguments: { a: 1 } },
+      { name: "list", arguments: { a: 2 } },
+    ]);
+    expect(new Set(toolCalls(read).map(({ id }) => id)).size).toBe(2);
+    expect(read.content).toHaveLength(2);
+  });
+
+  it("takes no call whose arguments may still come, and no empty reason, for a whole", async () => {
+    const begun = [piece(0, "x", "read", ""), piece(1, "y", "list", '{"a":1')];
+    for (const pieces of [begun, begun.slice(0, 1)]) {
+      const read = await messageFrom(chunk({ content: "We" }, ""), chunk({ tool_calls: pieces }, ""));
+      expect(read).toMatchObject({ stopReason: "aborted", content: [{ type: "text", text: "We" }] });
     }
+    const cut = await messageFrom(chunk({ tool_calls: [piece(0, "x", "read", "")] }), chunk({}, "length"));
+    expect(cut).toMatchObject({ stopReason: "length", content: [] });
+  });
+
+  it("keeps the answer that follows reasoning in a list", async () => {
+    const thinking = (text: string) => [{ type: "thinking", thinking: [{ type: "text", text }] }];
+    const read = await messageFrom(
+      chunk({ content: thinking("let ") }),
+      chunk({ content: thinking("me see") }),
+      chunk({ content: "The answer " }),
+      chunk({ content: "is 42." }),
+      chunk({ content: thinking("more") }),
+      chunk({ content: "Yes." }, "stop"),
+    );
+    expect(read.content).toMatchObject([
+      { type: "thinking", thinking: "let me see" },
+      { type: "text", text: "The answer is 42." },
+      { type: "thinking", thinking: "more" },
+      { type: "text", text: "Yes." },
+    ]);
   });
 
   it("goes on with a call that repeats its id and name, and takes arguments that are no text", async () => {
@@ -186,33 +265,6 @@ describe("openaiChatStream", () => {
         expect(read).toMatchObject({ role: "assistant" });
         expect(read.stopReason).toMatch(/aborted|error/);
       }),
-    );
-  });
-
-  const recorded = [
-    "openai",
-    "azure",
-    "deepseek",
-    "groq",
-    "mistral",
-    "moonshotai",
-    "openai-compatible",
-    "xai",
-    "alibaba",
-  ].flatMap((folder) =>
-    recordedStreams(folder)
-      .filter(({ events }) =>
-        (events as readonly { choices?: readonly { delta?: object }[] }[]).some(
-          ({ choices }) => choices?.[0]?.delta,
-        ),
-      )
-      .map((one) => ({ ...one, name: `${folder}/${one.name}` })),
-  );
-  it.skipIf(recorded.length === 0).each(recorded)("cuts of a recorded stream: $name", async ({ events }) => {
-    const all = events as readonly { choices?: readonly { finish_reason?: string }[] }[];
-    const completeAt = all.findIndex(({ choices }) => typeof choices?.[0]?.finish_reason === "string") + 1;
-    expect((await checkCuts(all as OpenaiChatChunk[], open, completeAt)).stopReason).toMatch(
-      /^(stop|toolUse|length)$/,
     );
   });
 });
