@@ -65,7 +65,7 @@ export function truncateToolResult(
       content.push(block);
       continue;
     }
-    const { text, textSignature, ...rest } = block;
+    const { text, textSignature, providerFields, ...rest } = block;
     const head = text.slice(0, Math.max(0, cut.start - at));
     const tail = text.slice(Math.max(0, cut.end - at));
     const hasCut = note !== undefined && at + text.length > cut.start;
@@ -76,7 +76,7 @@ export function truncateToolResult(
     }
     const short = head + (hasCut ? note : "") + tail;
     if (hasCut) note = undefined;
-    // The provider's signature is valid for the whole text only.
+    // The provider's signature and citations are valid for the whole text only.
     if (short !== "") content.push({ ...rest, text: short });
   }
   return { ...message, content };

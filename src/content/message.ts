@@ -10,6 +10,11 @@ export interface TextBlock {
   readonly resource?: Resource;
   /** A provider's opaque signature of this text, sent back verbatim. */
   readonly textSignature?: string;
+  /**
+   * Members of the provider's block that this one does not represent, such as citations. JSON. Sent back
+   * verbatim to the model that made it.
+   */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -28,6 +33,8 @@ export interface ThinkingBlock {
   readonly type: "thinking";
   readonly thinking: string;
   readonly thinkingSignature?: string;
+  /** As of a text. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
   /** The provider withheld the text. `thinkingSignature` is its encrypted form. */
   readonly redacted?: boolean;
 }
@@ -43,6 +50,8 @@ export interface ToolCall {
   /** The group of tools that the name belongs to, for providers that have groups. */
   readonly namespace?: string;
   readonly thoughtSignature?: string;
+  /** As of a text. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
 }
 
 /** A block of a type that this version does not know, such as a provider's own, kept unchanged. */
@@ -73,12 +82,14 @@ export interface Usage {
 }
 
 /**
- * Why a model stopped. Other writers have more values, such as pi's `deferred` for a reply that the provider
- * makes later. A message with an unlisted one is read as complete.
+ * Why a model stopped. `length`: a limit cut the reply. `pause`: the provider continues the reply in the next
+ * request. Other writers have more values, such as pi's `deferred` for a reply that the provider makes later.
+ * A message with an unlisted one is read as complete.
  */
 export type StopReason =
   | "stop"
   | "length"
+  | "pause"
   | "toolUse"
   | "error"
   | "aborted"
@@ -122,6 +133,16 @@ export interface AssistantMessage {
   readonly usage?: Usage;
   readonly stopReason?: StopReason;
   readonly errorMessage?: string;
+  /**
+   * Whether the provider declined to answer. A projection to the same model leaves out the whole turn, which
+   * would be declined again.
+   */
+  readonly refused?: boolean;
+  /**
+   * Members of the provider's reply that the message does not represent, such as its id, its container and its
+   * own stop reason. JSON.
+   */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
   /** Whether the message is a compaction summary that a model wrote as its own message. */
   readonly summary?: boolean;
   /** The agent's mode at the time, such as `plan`. */

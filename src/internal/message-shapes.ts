@@ -60,11 +60,14 @@ export const usageShape = object({
   ),
 });
 
+const providerFields = record(anything);
+
 const textBlock = object({
   type: oneOf("text"),
   text: string,
   resource: optional(resourceShape),
   textSignature: optional(string),
+  providerFields: optional(providerFields),
 });
 
 const imageBlock = object({ type: oneOf("image"), data: string, mimeType: string });
@@ -73,6 +76,7 @@ const thinkingBlock = object({
   type: oneOf("thinking"),
   thinking: string,
   thinkingSignature: optional(string),
+  providerFields: optional(providerFields),
   redacted: optional(boolean),
 });
 
@@ -83,6 +87,7 @@ const toolCall = object({
   arguments: anything,
   namespace: optional(string),
   thoughtSignature: optional(string),
+  providerFields: optional(providerFields),
 });
 
 const opaqueBlock = object({
@@ -125,9 +130,11 @@ const assistantMessage = object({
   api: optional(string),
   usage: optional(usageShape),
   stopReason: optional(
-    stringOf<"stop" | "length" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)>(),
+    stringOf<"stop" | "length" | "pause" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)>(),
   ),
   errorMessage: optional(string),
+  refused: optional(boolean),
+  providerFields: optional(providerFields),
   summary: optional(boolean),
   mode: optional(string),
   account: optional(string),

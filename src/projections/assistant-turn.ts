@@ -18,6 +18,16 @@ import type {
 import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
 
+/** The members of a reply beside its content, if the target's own model made it. */
+export function replyFields(
+  message: AssistantMessage,
+  options: SelectOptions,
+): AssistantMessage["providerFields"] {
+  return isRecord(message.providerFields) && replyOriginOf(message, options) === "own"
+    ? message.providerFields
+    : undefined;
+}
+
 /**
  * Converts the blocks of an assistant message that the target accepts back. Calls keep their stored ids for
  * now. Drops a call with the id of an earlier call of the same message.
@@ -90,16 +100,25 @@ class AssistantReader {
     }
   }
 
-  #text({ text, resource, textSignature }: TextBlock, origin: Origin): PendingAssistantPart | undefined {
+  #text(block: TextBlock, origin: Origin): PendingAssistantPart | undefined {
+    const { text, resource } = block;
     if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
-    const signed = this.#signed(textSignature, origin);
-    if (!isBlank(text)) return { type: "text", text: this.#reader.clean(text, origin), ...signed, origin };
-    if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
-    return undefined;
+    const signed = this.#signed(block.textSignature, origin);
+    if (isBlank(text)) {
+      if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
+      return undefined;
+    }
+    const fields = this.#fields(block, origin);
+    if (this.#replyOrigin !== "own" && hasContent(block.providerFields)) {
+      const reason = `members of a provider's block, such as citations, ${dropReasons[this.#replyOrigin]}`;
+      this.#drop(origin, "opaque", this.#blamed(), reason);
+    }
+    return { type: "text", text: this.#reader.clean(text, origin), ...signed, ...fields, origin };
   }
 
   #reasoning(block: ThinkingBlock, origin: Origin): ReasoningPart | undefined {
-    const { thinking: text, thinkingSignature: signature = "", redacted = false } = block;
+    const { thinking: text, thinkingSignature, redacted = false } = block;
+    const signature = isSignature(thinkingSignature) ? thinkingSignature : "";
     if (isBlank(text) && signature === "") return undefined;
     if (this.#replyOrigin !== "own") {
       this.#drop(origin, "reasoning", this.#blamed(), `reasoning ${dropReasons[this.#replyOrigin]}`);
@@ -108,7 +127,7 @@ class AssistantReader {
     } else if (!this.#isIntact([text, signature])) {
       // The signature covers the original text, so that it cannot be repaired.
       this.#drop(origin, "reasoning", "history", "reasoning with text that is not well-formed");
-    } else return { type: "reasoning", text, signature, redacted, origin };
+    } else return { type: "reasoning", text, signature, redacted, ...this.#fields(block, origin), origin };
     return undefined;
   }
 
@@ -182,7 +201,18 @@ class AssistantReader {
       losses.add(origin, { code: "malformed", by: "history", reason });
     }
     const group = kept ? { namespace } : {};
-    return { type: "call", id, storedId: id, name, arguments: args, ...signed, ...group, own, first, origin };
+    const rest = { ...signed, ...this.#fields(block, origin), ...group };
+    return { type: "call", id, storedId: id, name, arguments: args, ...rest, own, first, origin };
+  }
+
+  #fields(
+    { providerFields: fields }: Pick<TextBlock, "providerFields">,
+    origin: Origin,
+  ): Pick<TextPart, "providerFields"> {
+    if (this.#replyOrigin !== "own" || !isRecord(fields)) return {};
+    if (this.#isIntact(fields)) return { providerFields: fields };
+    this.#drop(origin, "opaque", "history", "members of a provider's block that are no well-formed JSON");
+    return {};
   }
 
   #arguments({ arguments: args }: ToolCall, origin: Origin): unknown {
@@ -200,7 +230,7 @@ class AssistantReader {
   }
 
   #signed(signature: string | undefined, origin: Origin): { readonly signature?: string } {
-    if (this.#replyOrigin !== "own" || signature === undefined) return {};
+    if (this.#replyOrigin !== "own" || !isSignature(signature)) return {};
     if (this.#isIntact(signature)) return { signature };
     this.#drop(origin, "reasoning", "history", "a signature that is not well-formed");
     return {};
@@ -221,6 +251,19 @@ class AssistantReader {
 }
 
 const noIds: ReadonlySet<string> = new Set();
+
+/** Other writers and gateways write null, a number or an empty text for none; providers refuse these. */
+function isSignature(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Whether a member has a value that says something. */
+function hasContent(fields: Readonly<Record<string, unknown>> | undefined): boolean {
+  return Object.values(fields ?? {}).some((value) => {
+    if (typeof value === "object" && value !== null) return Object.keys(value).length > 0;
+    return value !== undefined && value !== null && value !== "";
+  });
+}
 
 /** Characters that every provider accepts in tool names. */
 const nameCharacter = /[A-Za-z0-9_-]/;

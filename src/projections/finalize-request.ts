@@ -42,7 +42,7 @@ export function finalizeRequest(
 ): NeutralRequest {
   const finalizer = new RequestFinalizer(states, target, losses);
   const finalTurns = turns.map((turn): Turn => {
-    if (turn.role === "assistant") return { role: "assistant", parts: finalizer.assistantParts(turn.parts) };
+    if (turn.role === "assistant") return { ...turn, parts: finalizer.assistantParts(turn.parts) };
     const moved: UserPart[] = [];
     const results = turn.results.map((result) => finalizer.resultPart(result, moved));
     const own = finalizer.userParts(turn.parts);
@@ -199,14 +199,18 @@ function textOf(part: PendingUserPart | PendingAssistantPart): string {
   switch (part.type) {
     case "opaqueMedia":
       return (JSON.stringify(part.data) ?? "") + part.attachments.map(({ text }) => text).join("");
-    case "text":
     case "attachment":
-      return part.text + ("signature" in part ? part.signature : "");
+      return part.text;
+    case "text":
     case "reasoning":
-      return part.text + part.signature;
+      return part.text + (part.signature ?? "") + fieldsText(part);
     case "call":
-      return (JSON.stringify(part.arguments) ?? "") + (part.signature ?? "");
+      return (JSON.stringify(part.arguments) ?? "") + (part.signature ?? "") + fieldsText(part);
     case "opaque":
       return JSON.stringify(part.data) ?? "";
   }
+}
+
+function fieldsText({ providerFields }: Pick<TextPart, "providerFields">): string {
+  return providerFields === undefined ? "" : JSON.stringify(providerFields);
 }

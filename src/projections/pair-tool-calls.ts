@@ -51,7 +51,9 @@ export function pairTurns(
         calls.push(call);
         return call;
       });
-      addAll(assistantTurn(turns, rules).parts, parts);
+      const turn = assistantTurn(turns, rules);
+      addAll(turn.parts, parts);
+      if (message.providerFields !== undefined) turn.providerFields = message.providerFields;
       if (calls.length === 0) continue;
       const { results: answered } = userTurn(turns);
       const answers = answersInOrder(pairs.get(message.item) ?? []);
@@ -155,13 +157,13 @@ function userTurn(turns: PendingTurn[]): PendingTurn & { readonly role: "user" }
 function assistantTurn(
   turns: PendingTurn[],
   { userFirst = true }: TargetRules,
-): { readonly parts: PendingAssistantPart[] } {
+): PendingTurn & { readonly role: "assistant" } {
   const last = turns.at(-1);
   if (last?.role === "assistant") return last;
   if (last === undefined && userFirst) {
     userTurn(turns).parts.push({ type: "text", text: openingText, origin: opening });
   }
-  const turn = { role: "assistant" as const, parts: [] };
+  const turn: PendingTurn & { readonly role: "assistant" } = { role: "assistant", parts: [] };
   turns.push(turn);
   return turn;
 }

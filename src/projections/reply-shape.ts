@@ -2,6 +2,7 @@
 
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
+import { copyJsonObject } from "../internal/json.js";
 import {
   type Check,
   custom,
@@ -63,6 +64,35 @@ export function countOf(value: unknown): number | undefined {
 /** An object of counts; empty for anything else. */
 export function countsIn(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
+}
+
+/** Blocks and messages with the provider's members beside those that they represent. */
+interface WithProviderFields {
+  readonly providerFields?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The members of a provider's block beside the known ones, as JSON; nothing without such members. `null` stays,
+ * since a block is sent back verbatim.
+ */
+export function blockFields(block: object, ...known: readonly string[]): WithProviderFields {
+  const rest = Object.entries(block).filter(([key, value]) => value !== undefined && !known.includes(key));
+  return rest.length === 0 ? {} : { providerFields: copyJsonObject(Object.fromEntries(rest)) };
+}
+
+/** As {@link blockFields}, of a reply: without members that say nothing. */
+export function replyFields(reply: object, ...known: readonly string[]): WithProviderFields {
+  const said = Object.entries(reply).filter(([, value]) => value !== null && !isEmptyRecord(value));
+  return blockFields(Object.fromEntries(said), ...known);
+}
+
+/** The counts of a reply that a usage does not represent, as members of the reply. */
+export function usageFields(name: string, usage: unknown, ...known: readonly string[]): object {
+  return isRecord(usage) ? { [name]: replyFields(usage, ...known).providerFields ?? {} } : {};
+}
+
+function isEmptyRecord(value: unknown): boolean {
+  return isRecord(value) && Object.values(value).every((member) => member === undefined || member === null);
 }
 
 /** The members that pass their checks. An invalid member must not lose the rest of a reply. */

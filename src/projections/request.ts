@@ -18,6 +18,8 @@ export interface TextPart {
   readonly text: string;
   /** The signature of the target's own model; only on its own text. */
   readonly signature?: string;
+  /** Further members of the block, such as citations. Only on blocks of the target's own model. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
   /** Whether the text describes the media of a block of the target's own model that is not sent back. */
   readonly replaces?: "opaque";
   /** The link that the text describes, for targets that can represent links. */
@@ -73,6 +75,8 @@ export interface ReasoningPart {
   readonly signature: string;
   /** Whether the provider withheld the text. */
   readonly redacted: boolean;
+  /** Further members of the block, such as citations. Only on blocks of the target's own model. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
   readonly origin: Origin;
 }
 
@@ -88,6 +92,8 @@ export interface CallPart {
   readonly arguments: unknown;
   /** Only on calls of the target's own model. */
   readonly signature?: string;
+  /** Further members of the block, such as citations. Only on blocks of the target's own model. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
   /** Only on calls of the target's own model. */
   readonly namespace?: string;
   /** Whether the target's own model made the call, in a complete message. */
@@ -134,6 +140,8 @@ export interface UserTurn {
 export interface AssistantTurn {
   readonly role: "assistant";
   readonly parts: readonly AssistantPart[];
+  /** Members of the last reply of the turn beside its content. Only of the target's own model. */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
 }
 
 /** A turn. Turns alternate. */
@@ -201,6 +209,8 @@ export interface PendingAssistantMessage {
   readonly role: "assistant";
   readonly item: number;
   readonly parts: readonly PendingAssistantPart[];
+  /** {@link AssistantTurn.providerFields} */
+  readonly providerFields?: Readonly<Record<string, unknown>>;
 }
 
 /** A tool result, anywhere in the context. */
@@ -228,4 +238,8 @@ export interface PairedResult {
 /** Alternating turns, before attachments are final. */
 export type PendingTurn =
   | { readonly role: "user"; readonly results: PairedResult[]; readonly parts: PendingUserPart[] }
-  | { readonly role: "assistant"; readonly parts: PendingAssistantPart[] };
+  | {
+      readonly role: "assistant";
+      readonly parts: PendingAssistantPart[];
+      providerFields?: Readonly<Record<string, unknown>>;
+    };

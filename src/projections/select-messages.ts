@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../internal/arguments.js";
-import { assistantParts } from "./assistant-turn.js";
+import { assistantParts, replyFields } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
@@ -87,7 +87,14 @@ function assistant(
   options: SelectOptions,
 ): PendingMessage | undefined {
   const parts = assistantParts(message, origin, reader, options);
-  return parts.length === 0 ? undefined : { role: "assistant", item: origin.item, parts };
+  if (parts.length === 0) return undefined;
+  const providerFields = replyFields(message, options);
+  return {
+    role: "assistant",
+    item: origin.item,
+    parts,
+    ...(providerFields === undefined ? {} : { providerFields }),
+  };
 }
 
 function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): PendingMessage {

@@ -305,10 +305,11 @@ function erasedMessage(message: Message): Message {
     case "system":
       return { role, content: erasedText, timestamp };
     case "assistant": {
-      const { api, provider, model, usage, stopReason, summary } = message;
+      const { api, provider, model, usage, stopReason, refused, summary } = message;
       const content = erasedContent(message.content) as AssistantMessage["content"];
       const counts = usage && countsOf(usage);
-      return defined({ role, content, api, provider, model, usage: counts, stopReason, summary, timestamp });
+      const ending = { stopReason, refused, summary, timestamp };
+      return defined({ role, content, api, provider, model, usage: counts, ...ending });
     }
     case "toolResult": {
       const { toolCallId, toolName, isError, usage } = message;

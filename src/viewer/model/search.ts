@@ -5,7 +5,7 @@ import type { PageEntry } from "../page-data.js";
 
 /** Members of entries, messages and blocks that are no text for readers. */
 const skipped: ReadonlySet<string> = new Set([
-  ...["textSignature", "thinkingSignature", "thoughtSignature", "viewerKey"],
+  ...["textSignature", "thinkingSignature", "thoughtSignature", "providerFields", "viewerKey"],
   ...["id", "parentId", "timestamp", "type", "role", "usage", "contentSha256", "blob"],
 ]);
 /** Members whose content is of other programs, so that all of it is text. */
