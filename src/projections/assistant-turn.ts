@@ -105,7 +105,8 @@ class AssistantReader {
     if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
     const signed = this.#signed(block.textSignature, origin);
     if (isBlank(text)) {
-      if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
+      if (signed.signature !== undefined)
+        this.#drop(origin, "reasoning", "target", "the mark of a blank text");
       return undefined;
     }
     const fields = this.#fields(block, origin);
