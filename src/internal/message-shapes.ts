@@ -130,7 +130,9 @@ const assistantMessage = object({
   api: optional(string),
   usage: optional(usageShape),
   stopReason: optional(
-    stringOf<"stop" | "length" | "pause" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)>(),
+    stringOf<
+      "stop" | "length" | "pause" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)
+    >(),
   ),
   errorMessage: optional(string),
   refused: optional(boolean),
