@@ -37,6 +37,8 @@ export class Spending {
   readonly summaries = nothing();
   /** The newest day of the prices that were used. */
   pricesAsOf: string | undefined;
+  /** The models with another model's price, and whose. */
+  readonly assumed = new Map<string, string>();
   readonly #by: readonly Grouping[];
   readonly #prices: CostOptions;
   readonly #groups = new Map<string, Group>();
@@ -75,6 +77,7 @@ export class Spending {
     // A cost that the session records needs no price.
     const row = cost === call.usage.cost ? undefined : priceOf(call.model, this.#prices);
     if (row !== undefined && row.asOf > (this.pricesAsOf ?? "")) this.pricesAsOf = row.asOf;
+    if (row?.assumed !== undefined) this.assumed.set(nameOf(call, session, "model"), row.assumed);
     addTo(this.all, call, cost?.total);
     if (call.by === "summary") addTo(this.summaries, call, cost?.total);
     if (this.#by.length === 0) return;

@@ -1,7 +1,8 @@
 /** The cost of one call of a model. */
 
 import type { Usage } from "../content/index.js";
-import { isProvider, isSnapshotOf, namesOf } from "./model-names.js";
+import { isSameModel, readModelName } from "../models/internal.js";
+import { isInForce, type PricedName, PriceIndex } from "./find-price.js";
 import type { ModelPrice, TokenRates } from "./price.js";
 import { modelPrices } from "./prices.js";
 
@@ -10,7 +11,7 @@ export type Cost = NonNullable<Usage["cost"]>;
 
 /** A model and its provider. An assistant message is a PricedModel. */
 export interface PricedModel {
-  /** Default: rows of any provider match, except hosts that serve open models of other makers. */
+  /** Default: the maker, or Bedrock for its ids. */
   readonly provider?: string;
   readonly model: string;
   /** The model that answered, if its name differs. Its price takes precedence. */
@@ -35,19 +36,35 @@ export interface CostOptions {
 }
 
 /**
- * Finds the row of a model at the time of its call. Names may have a date suffix, the prefix `models/`, a
- * Bedrock profile, or OpenRouter's `anthropic/` or `openai/`.
+ * Finds the row of a model at the time of its call, by any form of its name: with a date, a gateway's or
+ * maker's prefix, ids and ARNs of Bedrock, `@` and paths of Vertex AI, `claude-opus-4.7`, `[1m]`. Under an
+ * unknown provider the models of Anthropic, Google, OpenAI and xAI have the price of their maker.
  *
- * @returns undefined for a model without a row: a price is never guessed
+ * @returns undefined for a model without a row. A version newer than all rows of its family has a copy of the
+ *   row of the newest of them, marked by `assumed`.
  */
 export function priceOf(model: string | PricedModel, options: CostOptions = {}): ModelPrice | undefined {
   const priced = typeof model === "string" ? { model } : model;
   const own = ownPrice(priced, options);
   if (own !== undefined) return own;
-  const { responseModel, ...asked } = priced;
-  if (responseModel === undefined) return findRow(modelPrices, asked);
-  const answered = findRow(modelPrices, { ...asked, model: responseModel });
-  return answered ?? (isSnapshotOf(responseModel, asked.model) ? findRow(modelPrices, asked) : undefined);
+  const { responseModel, timestamp, ...asked } = priced;
+  const day = dayOf(timestamp);
+  if (responseModel === undefined) return tablePrice(asked, day);
+  const answered = tablePrice({ ...asked, model: responseModel }, day);
+  if (answered !== undefined && answered.assumed === undefined) return answered;
+  return (isSnapshotOf(responseModel, asked.model) ? tablePrice(asked, day) : undefined) ?? answered;
+}
+
+let index: PriceIndex | undefined;
+
+function tablePrice(asked: PricedName, day: string | undefined): ModelPrice | undefined {
+  index ??= new PriceIndex(modelPrices);
+  return index.find(asked, day);
+}
+
+/** Whether a reply names a snapshot of the model that the request named. */
+function isSnapshotOf(answered: string, asked: string): boolean {
+  return readModelName(asked).snapshot === "" && isSameModel(answered, asked);
 }
 
 /** Whether the custom rows have the model. */
@@ -57,30 +74,19 @@ export function hasOwnPrice(model: PricedModel, options: CostOptions): boolean {
 
 /** Finds a custom row. It must be of the exact provider: resellers have their own contracts. */
 function ownPrice(model: PricedModel, { prices = [] }: CostOptions): ModelPrice | undefined {
-  const { responseModel } = model;
-  const answered =
-    responseModel === undefined ? undefined : findRow(prices, { ...model, model: responseModel }, true);
-  return answered ?? findRow(prices, model, true);
-}
-
-function findRow(rows: readonly ModelPrice[], model: PricedModel, isOwn = false): ModelPrice | undefined {
+  if (prices.length === 0) return undefined;
   const day = dayOf(model.timestamp);
-  const isOf = (row: ModelPrice, asked: string | undefined) =>
-    isProvider(row.provider, asked) || (isOwn && asked === undefined);
-  for (const name of namesOf(model)) {
-    const row = rows.find(
-      (row) =>
-        row.model === name.model &&
-        isOf(row, isOwn ? model.provider : name.provider) &&
-        isInForce(row, day ?? row.asOf),
-    );
+  const ofProvider = prices.filter(
+    (row) =>
+      (row.provider === undefined || model.provider === undefined || row.provider === model.provider) &&
+      isInForce(row, day ?? row.asOf),
+  );
+  for (const name of model.responseModel === undefined ? [model.model] : [model.responseModel, model.model]) {
+    const row =
+      ofProvider.find((row) => row.model === name) ?? ofProvider.find((row) => isSnapshotOf(name, row.model));
     if (row !== undefined) return row;
   }
   return undefined;
-}
-
-function isInForce({ from, until }: ModelPrice, day: string): boolean {
-  return (from === undefined || from <= day) && (until === undefined || day <= until);
 }
 
 /** The day of UTC, or undefined for a timestamp out of range. */

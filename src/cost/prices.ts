@@ -1,14 +1,256 @@
-/** The price table: rows of all providers. */
+/** The published prices of makers, each with its source. Other prices are those of the table of pi. */
 
-import { claudePrices } from "./claude-prices.js";
-import { openaiPrices } from "./openai-prices.js";
-import { asOf, type ModelPrice, type PeakRates, rates, type TokenRates } from "./price.js";
+import { listedPrices } from "./listed-prices.js";
+import { asOf, exact, type ModelPrice, type PeakRates, rates, type TokenRates } from "./price.js";
 
-const pi = {
-  source: "https://github.com/earendil-works/pi/tree/main/packages/ai",
+const claude = {
+  provider: "anthropic",
+  source: "https://platform.claude.com/docs/en/about-claude/pricing",
   asOf,
-  note: "the table of pi 1.5.2",
 } as const;
+/** For every model, a write of 5 minutes costs 1.25 times the input, of an hour twice the input. */
+const claudeRates = (input: number, cacheRead: number, output: number): TokenRates => ({
+  input,
+  cacheWrite: exact((input * 5) / 4),
+  cacheWrite1h: exact(input * 2),
+  cacheRead,
+  output,
+});
+const opus = { ...claude, ...claudeRates(5, 0.5, 25) };
+const sonnet = { ...claude, ...claudeRates(3, 0.3, 15) };
+const olderOpus = { ...claude, ...claudeRates(15, 1.5, 75) };
+
+// Prompts of more than 200,000 tokens cost more until 2026-03-13, when 1M tokens became standard.
+const beta = {
+  source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/anthropic.yml",
+  note: "long prompts by a community's table; the other rates stand on Anthropic's page too",
+} as const;
+const longOpus = { above: 200_000, rates: claudeRates(10, 1, 37.5) };
+const longSonnet = { above: 200_000, rates: claudeRates(6, 0.6, 22.5) };
+
+/** Prices of Anthropic's API. */
+const own: readonly (ModelPrice & { readonly provider: "anthropic" })[] = [
+  {
+    ...claude,
+    model: "claude-fable-5-2",
+    ...claudeRates(8, 0.2, 40),
+    source: "https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11.md",
+    note: "a reseller's record of Anthropic's list; hourly writes by github.com/archid21/rightsize v0.10.2",
+  },
+  { ...claude, model: "claude-fable-5-1", ...claudeRates(10, 0.25, 50) },
+  { ...claude, model: "claude-fable-5", ...claudeRates(10, 1, 50) },
+  {
+    ...claude,
+    model: "claude-opus-5-5",
+    ...claudeRates(4, 0.2, 20),
+    source: "https://platform.claude.com/docs/zh-CN/models/opus-5-5/overview",
+  },
+  ...["claude-opus-5", "claude-opus-4-8", "claude-opus-4-7"].map((model) => ({ ...opus, model })),
+  { ...opus, model: "claude-opus-4-6", from: "2026-03-13" },
+  { ...opus, ...beta, model: "claude-opus-4-6", until: "2026-03-12", long: longOpus },
+  { ...opus, model: "claude-opus-4-5" },
+  { ...olderOpus, model: "claude-opus-4-1" },
+  { ...olderOpus, model: "claude-opus-4" },
+  {
+    ...claude,
+    model: "claude-sonnet-5-5",
+    from: "2026-10-07",
+    ...claudeRates(2, 0.1, 10),
+    source: "https://github.com/TheKrush/PromptFuel/releases/tag/v1.0.23",
+    note: "reads by a tool's release notes; the stored copy of the model's page still has the older price",
+  },
+  {
+    ...claude,
+    model: "claude-sonnet-5-5",
+    until: "2026-10-06",
+    ...claudeRates(2, 0.2, 10),
+    source: "https://github.com/TheKrush/PromptFuel/releases/tag/v1.0.23",
+  },
+  {
+    ...claude,
+    model: "claude-sonnet-5",
+    ...claudeRates(2, 0.2, 10),
+    source: "https://platform.claude.com/docs/zh-CN/models/sonnet-5/overview",
+  },
+  { ...sonnet, model: "claude-sonnet-4-6", from: "2026-03-13" },
+  { ...sonnet, ...beta, model: "claude-sonnet-4-6", until: "2026-03-12", long: longSonnet },
+  { ...sonnet, ...beta, model: "claude-sonnet-4-5", long: longSonnet },
+  {
+    ...sonnet,
+    model: "claude-sonnet-4",
+    long: { above: 200_000 },
+    note: "its long prompts, of a beta that has ended, had a price that was not found",
+  },
+  {
+    ...claude,
+    model: "claude-haiku-5-5",
+    ...claudeRates(0.1, 0.01, 0.5),
+    long: { above: 100_000, rates: claudeRates(0.5, 0.05, 2.5) },
+    source: "https://github.com/kurofune/claudit/releases/tag/v1.9.2",
+    note: "all but the reads stand on https://platform.claude.com/docs/en/models/haiku-5-5/overview too",
+  },
+  { ...claude, model: "claude-haiku-4-5", ...claudeRates(1, 0.1, 5) },
+];
+
+const bedrock = {
+  provider: "amazon-bedrock",
+  source: "https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock",
+  note: "Anthropic's price; the rates are those of pi's table, github.com/earendil-works/pi, too",
+} as const;
+const regional = {
+  ...bedrock,
+  note: "Anthropic's price and a tenth, by AWS's price list as github.com/pydantic/genai-prices cites it",
+} as const;
+
+/** Models with one price at all endpoints. From Sonnet 4.5 on, geographic endpoints cost a tenth more. */
+const oneEndpoint: ReadonlySet<string> = new Set(["claude-opus-4-1", "claude-opus-4", "claude-sonnet-4"]);
+
+function onBedrock(row: ModelPrice): readonly ModelPrice[] {
+  const named = (prefix: string) => ({ model: `${prefix}anthropic.${row.model}` });
+  if (oneEndpoint.has(row.model))
+    return ["global.", "geo.", ""].map((prefix) => ({ ...row, ...bedrock, ...named(prefix) }));
+  const { long } = row;
+  const more = long && { above: long.above, ...(long.rates && { rates: withTenth(long.rates) }) };
+  return [
+    { ...row, ...bedrock, ...named("global.") },
+    { ...row, ...withTenth(row), ...regional, ...named("geo."), ...(more && { long: more }) },
+  ];
+}
+
+function withTenth({ input, cacheRead, output }: TokenRates): TokenRates {
+  return claudeRates(exact(input * 1.1), exact(cacheRead * 1.1), exact(output * 1.1));
+}
+
+/**
+ * Claude at Anthropic and on Amazon Bedrock. `geo.` means geographic inference profiles, such as `us.`
+ * and `eu.`. Profiles of AWS GovCloud and models in a single region have no row.
+ */
+const claudePrices: readonly ModelPrice[] = [...own, ...own.flatMap(onBedrock)];
+
+const openai = { provider: "openai", asOf } as const;
+const page = (model: string) => `https://developers.openai.com/api/docs/models/${model}`;
+/**
+ * Since GPT-5.6 a write costs 1.25 times the input. Prompts above 272,000 tokens cost twice the input and 1.5
+ * times the output.
+ */
+function since56(input: number, cacheRead: number, output: number, write12h?: number) {
+  const at = (factor: number, out: number): TokenRates => ({
+    ...rates(input * factor, exact(cacheRead * factor), exact(out), exact((input * factor * 5) / 4)),
+    ...(write12h !== undefined && { cacheWrite12h: write12h * factor }),
+  });
+  return { ...at(1, output), long: { above: 272_000, rates: at(2, (output * 3) / 2) } };
+}
+
+const writes12h = "a write of 12 hours costs more, and usage does not tell it from one of 30 minutes";
+const sol56 = { ...openai, ...since56(4, 0.4, 20), source: page("gpt-5.6-sol") };
+const sol56Until = "2026-08-20";
+const olderSol56 = {
+  ...openai,
+  ...since56(5, 0.5, 30),
+  until: sol56Until,
+  source: "https://docs.laozhang.ai/en/announcements/gpt-5-6-pricing-2026-07.md",
+  note: "a reseller's record of OpenAI's list",
+};
+const sol56Note = "a promotion since 2026-08-21, promised until 2026-11-21 at least";
+
+const gpt5Source = "https://www.morphllm.com/openai-api-pricing";
+const longNote = "OpenAI's list of June 2026, by others; long prompts by the table of pi";
+
+const image = (
+  model: string,
+  input: number,
+  cacheRead: number,
+  images: TokenRates["image"],
+  output: number,
+) => ({
+  ...openai,
+  model,
+  ...rates(input, cacheRead, output),
+  ...(images && { image: images }),
+  source: page(model),
+});
+
+/** Before GPT-5.6 a write costs the same as input, for every cache lifetime. */
+const openaiPrices: readonly ModelPrice[] = [
+  {
+    ...openai,
+    model: "gpt-6.2-sol",
+    ...since56(2, 0.1, 10, 5),
+    source: page("gpt-6.2-sol"),
+    note: writes12h,
+  },
+  { ...openai, model: "gpt-6-sol", ...since56(2, 0.2, 10), source: page("gpt-6-sol"), note: writes12h },
+  { ...sol56, model: "gpt-5.6-sol", from: "2026-08-21", note: sol56Note },
+  { ...olderSol56, model: "gpt-5.6-sol" },
+  { ...sol56, model: "gpt-5.6", from: "2026-08-21", note: `an alias of gpt-5.6-sol; ${sol56Note}` },
+  { ...olderSol56, model: "gpt-5.6" },
+  {
+    ...openai,
+    model: "gpt-5.6-terra",
+    from: "2026-07-30",
+    ...since56(2, 0.2, 12),
+    source: olderSol56.source,
+    note: olderSol56.note,
+  },
+  {
+    ...openai,
+    model: "gpt-5.6-luna",
+    from: "2026-07-30",
+    ...since56(0.2, 0.02, 1.2),
+    source: page("gpt-5.6-luna"),
+  },
+  {
+    ...openai,
+    model: "gpt-5.5",
+    ...rates(5, 0.5, 30),
+    long: { above: 272_000, rates: rates(10, 1, 45) },
+    source: gpt5Source,
+    note: longNote,
+  },
+  {
+    ...openai,
+    model: "gpt-5.4",
+    ...rates(2.5, 0.25, 15),
+    long: { above: 272_000, rates: rates(5, 0.5, 22.5) },
+    source: gpt5Source,
+    note: longNote,
+  },
+  {
+    ...openai,
+    model: "gpt-5.4-mini",
+    ...rates(0.75, 0.075, 4.5),
+    long: { above: 272_000 },
+    source: gpt5Source,
+  },
+  {
+    ...openai,
+    model: "gpt-5.4-nano",
+    ...rates(0.2, 0.02, 1.25),
+    long: { above: 272_000 },
+    source: gpt5Source,
+  },
+  { ...openai, model: "gpt-5-codex", ...rates(1.25, 0.125, 10), source: page("gpt-5-codex") },
+  {
+    ...openai,
+    model: "gpt-5.2-codex",
+    ...rates(1.75, 0.175, 14),
+    source: "https://github.com/github/docs/blob/main/data/tables/copilot/models-and-pricing.yml",
+    note: "as GitHub charges it, at OpenAI's price",
+  },
+  ...["gpt-5.1-codex", "gpt-5.1-codex-max"].map((model) => ({
+    ...openai,
+    model,
+    ...rates(1.25, 0.125, 10),
+    source: "https://www.npmjs.com/package/@earendil-works/pi-ai/v/1.6.0",
+    note: "as gateways and Azure charge it in the table of pi 1.6.0, at OpenAI's price",
+  })),
+  { ...openai, model: "gpt-5-mini", ...rates(0.25, 0.025, 2), source: page("gpt-5-mini") },
+  { ...openai, model: "gpt-5-nano", ...rates(0.05, 0.005, 0.4), source: page("gpt-5-nano") },
+  { ...openai, model: "gpt-4.1-nano", ...rates(0.1, 0.025, 0.4), source: page("gpt-4.1-nano") },
+  image("gpt-image-2.6-sunburst", 5, 1.25, { input: 8, cacheRead: 2 }, 30),
+  image("gpt-image-1-mini", 2, 0.2, { input: 2.5, cacheRead: 0.25 }, 8),
+  image("gpt-image-1", 5, 1.25, { input: 10, cacheRead: 2.5 }, 40),
+];
 
 const gemini = { provider: "google", asOf } as const;
 const gemini25 = {
@@ -19,9 +261,8 @@ const gemini25 = {
 const gemini3 = {
   ...gemini,
   source: "https://ai.google.dev/gemini-api/docs/pricing",
-  note: "as api-evangelist/deepmind quotes it on 2026-10-07; reads by the table of pi 1.5.2; no storage",
+  note: "as api-evangelist/deepmind quotes it on 2026-10-07; reads by the table of pi; no storage",
 } as const;
-const gemini3Pi = { ...gemini, ...pi, note: `${pi.note}; storage of an explicit cache is not counted` };
 const gemini31Pro = {
   ...rates(2, 0.2, 12),
   long: { above: 200_000, rates: rates(4, 0.4, 18) },
@@ -42,19 +283,9 @@ const geminiPrices: readonly ModelPrice[] = [
     until: "2026-12-31",
     ...rates(0.75, 0.075, 3.75),
   },
-  ...["gemini-3.7-flash", "gemini-3.6-flash"].map((model) => ({
-    ...gemini3Pi,
-    model,
-    until: "2026-12-31",
-    ...rates(0.75, 0.075, 3.75),
-  })),
   { ...gemini3, model: "gemini-3.5-flash", ...rates(1.5, 0.15, 9) },
   { ...gemini3, model: "gemini-3.5-flash-lite", ...rates(0.3, 0.03, 2.5) },
   { ...gemini3, model: "gemini-3.1-pro-preview", ...gemini31Pro },
-  { ...gemini3Pi, model: "gemini-3.1-pro-preview-customtools", ...gemini31Pro },
-  { ...gemini3Pi, model: "gemini-3.1-flash-lite", ...rates(0.25, 0.025, 1.5) },
-  { ...gemini3Pi, model: "gemini-3.1-flash-lite-preview", ...rates(0.25, 0.025, 1.5) },
-  { ...gemini3Pi, model: "gemini-3-flash-preview", ...rates(0.5, 0.05, 3) },
   ...["gemini-3-pro-image", "gemini-3-pro-image-preview"].map((model) => geminiImage(model, 2, 12, 120)),
   ...["gemini-3.1-flash-image", "gemini-3.1-flash-image-preview"].map((model) =>
     geminiImage(model, 0.5, 3, 60),
@@ -140,14 +371,12 @@ const mistral = (model: string, input: number, cacheRead: number, output: number
   ...rates(input, cacheRead, output),
   source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/mistral.yml",
   asOf,
-  note: "a community's table of https://mistral.ai/pricing, checked in 2026; as in that of pi 1.5.2",
+  note: "a community's table of https://mistral.ai/pricing, checked in 2026; as in that of pi",
 });
 
 const mistralPrices: readonly ModelPrice[] = [
-  { ...mistral("mistral-large-4", 0.7, 0.07, 2.1), ...pi },
   mistral("mistral-large-2512", 0.5, 0.05, 1.5),
   mistral("mistral-medium-3.5", 1.5, 0.15, 7.5),
-  mistral("mistral-medium-3-5", 1.5, 0.15, 7.5),
   { ...mistral("mistral-medium-latest", 1.5, 0.15, 7.5), from: "2026-06-16" },
   { ...mistral("mistral-medium-latest", 0.4, 0.04, 2), until: "2026-06-15" },
   mistral("mistral-medium-2508", 0.4, 0.04, 2),
@@ -169,7 +398,7 @@ const kimi = (
   ...rates(input, cacheRead, output),
   source: `https://platform.kimi.ai/docs/pricing/${chapter}.md`,
   asOf,
-  note: "as github.com/pydantic/genai-prices and the table of pi 1.5.2 have it",
+  note: "as github.com/pydantic/genai-prices and the table of pi have it",
 });
 /**
  * K3.1 is the first with cache lifetimes: a write of 5 minutes costs the same as input, of an hour twice as
@@ -190,18 +419,8 @@ const glm = (model: string, input: number, cacheRead: number, output: number): M
   ...rates(input, cacheRead, output),
   source: "https://docs.z.ai/guides/overview/pricing",
   asOf,
-  note: "as github.com/pydantic/genai-prices and the table of pi 1.5.2 have it",
+  note: "as github.com/pydantic/genai-prices and the table of pi have it",
 });
-const grok = {
-  ...pi,
-  provider: "xai",
-  note: `${pi.note}; reads of Grok 4.5 differ between sources`,
-} as const;
-const twice = ({ input, cacheRead, output }: TokenRates): Pick<ModelPrice, "long"> => ({
-  long: { above: 200_000, rates: rates(input * 2, cacheRead * 2, output * 2) },
-});
-const grok43 = rates(1.25, 0.2, 2.5);
-const grok46 = rates(2, 0.5, 6);
 
 const otherPrices: readonly ModelPrice[] = [
   kimi31("kimi-k3.1-pro", 2, 10),
@@ -214,14 +433,6 @@ const otherPrices: readonly ModelPrice[] = [
   { ...glm("glm-5.3-flash", 0.15, 0.03, 0.5), from: "2026-09-10" },
   { ...glm("glm-5.3-flash", 0.075, 0.015, 0.25), until: "2026-09-08" },
   glm("glm-5.2", 1.4, 0.26, 4.4),
-  { ...grok, model: "grok-4.7", ...grok46, ...twice(grok46) },
-  { ...grok, model: "grok-4.6", ...grok46, ...twice(grok46) },
-  { ...grok, model: "grok-4.3", ...grok43, ...twice(grok43) },
-  { ...pi, provider: "groq", model: "openai/gpt-oss-120b", ...rates(0.15, 0.075, 0.6) },
-  { ...pi, provider: "groq", model: "openai/gpt-oss-20b", ...rates(0.075, 0.0375, 0.3) },
-  { ...pi, provider: "groq", model: "qwen/qwen3.6-27b", ...rates(0.6, 0.3, 3) },
-  { ...pi, provider: "cerebras", model: "gpt-oss-120b", ...rates(0.35, 0.35, 0.75) },
-  { ...pi, provider: "cerebras", model: "qwen-3.8-27b", ...rates(0.99, 0.99, 1.49) },
 ];
 
 /**
@@ -235,4 +446,5 @@ export const modelPrices: readonly ModelPrice[] = [
   ...deepseekPrices,
   ...mistralPrices,
   ...otherPrices,
+  ...listedPrices,
 ];

@@ -10,6 +10,7 @@ import {
   hasOwnPrice,
   noCost,
   type PricedModel,
+  priceOf,
   usageTokens,
 } from "./cost.js";
 
@@ -32,6 +33,8 @@ export interface ModelCost {
   readonly cost: Cost;
   /** The number of calls without a known price. `tokens` includes their tokens, `cost` does not. */
   readonly unpriced: number;
+  /** Why the price is another model's, as in `ModelPrice.assumed`. */
+  readonly assumed?: string;
 }
 
 /**
@@ -114,7 +117,8 @@ function sumCalls(calls: readonly Call[], options: CostOptions): SessionCost {
   for (const call of calls) {
     const spent = costOfCall(call, options);
     if (usageTokens(call.usage) === 0 && (spent === undefined || spent.total === 0)) continue;
-    addCall(models, call, spent);
+    const isRecorded = spent === call.usage.cost;
+    addCall(models, call, spent, isRecorded ? undefined : priceOf(call.model, options)?.assumed);
     if (spent !== undefined) sums[call.by] = addCost(sums[call.by], spent);
   }
   const all = [...models.values()];
@@ -201,9 +205,16 @@ function isRecordedCost({ input, output, cacheRead, cacheWrite, total }: Cost): 
   return total > 0 && [input, output, cacheRead, cacheWrite, total].every(Number.isFinite);
 }
 
-function addCall(models: Map<string, ModelCost>, { model, usage }: Call, spent: Cost | undefined): void {
+function addCall(
+  models: Map<string, ModelCost>,
+  { model, usage }: Call,
+  spent: Cost | undefined,
+  assumed: string | undefined,
+): void {
   const key = JSON.stringify([model.provider, model.model]);
-  const { calls, tokens, cost, unpriced } = models.get(key) ?? {
+  const known = models.get(key);
+  const why = known?.assumed ?? assumed;
+  const { calls, tokens, cost, unpriced } = known ?? {
     calls: 0,
     tokens: 0,
     cost: noCost,
@@ -216,6 +227,7 @@ function addCall(models: Map<string, ModelCost>, { model, usage }: Call, spent: 
     tokens: tokens + usageTokens(usage),
     cost: spent === undefined ? cost : addCost(cost, spent),
     unpriced: unpriced + (spent === undefined ? 1 : 0),
+    ...(why !== undefined && { assumed: why }),
   });
 }
 

@@ -1,4 +1,5 @@
-/** The reader of model names and the table of models, for the modules of the library. */
+/** The readers of names and the tables of models and hosts, for the modules of the library. */
 
 export { type ModelFacts, type ModelInput, modelFacts } from "./facts.js";
+export { asksPriceOf, readProviderName } from "./hosts.js";
 export { isSameModel, type ModelName, readModelName } from "./names.js";

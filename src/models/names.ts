@@ -12,8 +12,8 @@ export interface ModelName {
   readonly version?: number;
   /** The maker that the name belongs to, as providers are called in messages. Absent if unknown. */
   readonly maker?: string;
-  /** The endpoint of an id of Amazon Bedrock: an inference profile, or a single region. */
-  readonly bedrock?: "global" | "geo" | "region" | "gov";
+  /** The area in an id of Amazon Bedrock: of an inference profile, such as `eu`, or `region` without one. */
+  readonly bedrock?: string;
   /** The variant after a colon, such as `free` at OpenRouter. Sizes at Ollama belong to the name. */
   readonly variant?: string;
 }
@@ -27,7 +27,7 @@ const maxNameLength = 256;
  * @see https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html, read 2026-11-22
  */
 const bedrockId =
-  /^(?:(global|us-gov|us|eu|apac|au|jp|in|ca)\.)?(anthropic|amazon|meta|mistral|deepseek|qwen|openai|xai|google|moonshot|moonshotai|minimax|zai|nvidia|writer|cohere|ai21|stability|twelvelabs)\.(.*)$/;
+  /^(?:(global|geo|us-gov|us|eu|apac|au|jp|in|ca)\.)?(anthropic|amazon|meta|mistral|deepseek|qwen|openai|xai|google|moonshot|moonshotai|minimax|zai|nvidia|writer|cohere|ai21|stability|twelvelabs)\.(.*)$/;
 
 /** The first words of makers' names. The first match counts. */
 const makers: readonly (readonly [RegExp, string])[] = [
@@ -80,7 +80,7 @@ export function readModelName(model: string): ModelName {
     family,
     ...(version !== undefined && { version }),
     ...(maker !== undefined && { maker }),
-    ...(id !== undefined && { bedrock: isGov || area === "us-gov" ? "gov" : endpointOf(area) }),
+    ...(id !== undefined && { bedrock: isGov ? "us-gov" : (area ?? "region") }),
     ...(isVariant && { variant: tag }),
   };
 }
@@ -95,11 +95,6 @@ export function isSameModel(a: string, b: string): boolean {
     one.name === other.name &&
     (one.snapshot === "" || other.snapshot === "" || one.snapshot === other.snapshot)
   );
-}
-
-function endpointOf(area: string | undefined): "global" | "geo" | "region" {
-  if (area === undefined) return "region";
-  return area === "global" ? "global" : "geo";
 }
 
 /** Splits off `-latest`, a date, a version of Vertex AI, or a month and day such as `-0905`. */
@@ -118,7 +113,7 @@ function plainName(name: string): string {
     .replaceAll(/[._ ]/g, "-")
     .replaceAll(/(?<=\d)p(?=\d)/g, "-") // Fireworks writes `glm-5p1`.
     .replace(/^(?:meta-(?=llama)|zai-(?=glm)|nvidia-(?=nemotron))/, "")
-    .replace(/^(nova-[a-z-]{1,20})-v\d$/, "$1")
+    .replace(/^((?:nova|claude)-[a-z\d-]{1,30})-v\d$/, "$1")
     .replace(/^(llama|qwen|gemma|phi|ernie)(?=\d)/, "$1-")
     .replace(/^gpt-35\b/, "gpt-3-5");
   return dashed

@@ -57,6 +57,19 @@ test("counts all branches, or one path; a branch's summary by the model in force
   await expect(sessionCost(session, { leafId: "none" })).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
 });
 
+test("marks models whose price is that of the newest of their family", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  await session.appendMessage(reply(tokens));
+  await session.appendMessage(reply(tokens, "claude-opus-9"));
+  const { models, unknown } = await sessionCost(session);
+  expect(models.map(({ model: name, assumed }) => [name, assumed?.includes("claude-opus-5-5")])).toEqual([
+    [model, undefined],
+    ["claude-opus-9", true],
+  ]);
+  expect(unknown).toEqual([]);
+});
+
 test("lists models without a price, and gives what is known", async () => {
   await using session = await opened();
   await session.appendMessage(userMessage("a"));

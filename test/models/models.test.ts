@@ -79,7 +79,7 @@ describe("readModelName", () => {
       family: "claude-sonnet",
       version: 405,
       maker: "anthropic",
-      bedrock: "geo",
+      bedrock: "us",
     });
     expect(readModelName("openai/gpt-5.2-codex:free")).toEqual({
       name: "gpt-5-2-codex",
@@ -93,7 +93,7 @@ describe("readModelName", () => {
     expect(readModelName("deepseek-v4.1-flash").family).toBe("deepseek-flash");
     expect(readModelName("llama-3.3-70b-instruct").version).toBe(303);
     expect(readModelName("arn:aws-us-gov:bedrock:x::foundation-model/anthropic.claude-opus-4").bedrock).toBe(
-      "gov",
+      "us-gov",
     );
   });
 

@@ -207,6 +207,7 @@ function resultOf({ spending, branch, compactions, ...rest }: Sums, by: readonly
     compactions: { count: compactions, calls, tokens, cost, unpriced },
     tokens: spending.all,
     ...(spending.pricesAsOf !== undefined && { pricesAsOf: spending.pricesAsOf }),
+    ...(spending.assumed.size > 0 && { assumed: Object.fromEntries(spending.assumed) }),
     ...(by.length > 0 && { groups: spending.groups }),
     ...(branch && { ...branch, context: Object.fromEntries(branch.context) }),
   };
@@ -233,7 +234,7 @@ function cells(title: string, spent: Spent): readonly string[] {
 
 async function print(sums: Sums, out: Output): Promise<void> {
   const { sessions, turns, toolCalls, failures, compactions, spending, branch } = sums;
-  const { all, groups, summaries, pricesAsOf } = spending;
+  const { all, groups, summaries, pricesAsOf, assumed } = spending;
   await out.line(
     `${sessions} sessions, ${turns} turns, ${toolCalls} tool calls (${failures} failed), ${compactions} compactions`,
     "",
@@ -244,6 +245,7 @@ async function print(sums: Sums, out: Output): Promise<void> {
   const [head = "", ...lines] = table(columns, rows, out.columns);
   await out.line(out.style("dim", head), ...lines);
   if (pricesAsOf !== undefined) await out.line(`prices as of ${pricesAsOf}`);
+  for (const [model, price] of assumed) await out.line(`${out.clean(model)} has ${out.clean(price)}`);
   if (all.unpriced > 0) await out.line(`${all.unpriced} calls are of models without a known price`);
   if (summaries.calls > 0)
     await out.line(

@@ -1,0 +1,74 @@
+/** The one table of hosts: who serves models, under which names, and whose price it asks. */
+
+/** Facts about a provider that serves models. */
+interface Host {
+  /** Other names in agents, frameworks and gateways. */
+  readonly aliases?: readonly string[];
+  /** It asks the maker's price for models without a row of its own: of all makers, or of these. */
+  readonly asksMakersPrice?: true | readonly string[];
+}
+
+/** By the provider's name in messages, as in pi. */
+const hosts: Readonly<Record<string, Host>> = {
+  anthropic: {},
+  openai: {},
+  google: { aliases: ["gemini", "google-generative-ai", "google-gemini-cli"] },
+  // Claude at the global endpoint; regional ones cost a tenth more since Sonnet 4.5:
+  // https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai, read 2026-11-28.
+  "google-vertex": {
+    aliases: ["vertex", "vertex_ai", "vertexai", "google-vertex-anthropic"],
+    asksMakersPrice: ["google", "anthropic"],
+  },
+  "amazon-bedrock": { aliases: ["bedrock", "bedrock_converse", "aws-bedrock"] },
+  azure: { aliases: ["azure-openai", "azure-openai-responses", "azure_ai"], asksMakersPrice: ["openai"] },
+  "openai-codex": { asksMakersPrice: ["openai"] },
+  "github-copilot": { aliases: ["copilot", "github"] },
+  // https://openrouter.ai/docs/faq.md, read 2026-11-22: no markup.
+  openrouter: { asksMakersPrice: ["anthropic", "openai", "google", "xai"] },
+  "vercel-ai-gateway": { aliases: ["vercel", "gateway"], asksMakersPrice: true },
+  "cloudflare-ai-gateway": { asksMakersPrice: true },
+  "cloudflare-workers-ai": { aliases: ["workers-ai"] },
+  opencode: { asksMakersPrice: true },
+  "opencode-go": { asksMakersPrice: true },
+  radius: { asksMakersPrice: true },
+  xai: { aliases: ["x-ai", "grok"] },
+  mistral: { aliases: ["mistralai"] },
+  deepseek: {},
+  moonshotai: { aliases: ["moonshot", "kimi"] },
+  "moonshotai-cn": { asksMakersPrice: ["moonshotai"] },
+  "kimi-coding": { asksMakersPrice: ["moonshotai"] },
+  zai: { aliases: ["z-ai", "z.ai", "zhipu", "zhipuai", "glm"] },
+  "zai-coding-cn": { asksMakersPrice: ["zai"] },
+  minimax: { aliases: ["minimaxi"] },
+  "minimax-cn": { asksMakersPrice: ["minimax"] },
+  qwen: { aliases: ["alibaba", "dashscope"] },
+  cohere: {},
+  meta: {},
+  xiaomi: {},
+  groq: {},
+  cerebras: {},
+  together: { aliases: ["togetherai", "together_ai", "together.ai"] },
+  fireworks: { aliases: ["fireworks-ai", "fireworks_ai"] },
+  baseten: {},
+  huggingface: { aliases: ["hf"] },
+  "ant-ling": {},
+};
+
+const byAlias = new Map(
+  Object.entries(hosts).flatMap(([name, { aliases = [] }]) =>
+    [name, ...aliases].map((alias) => [alias, name] as const),
+  ),
+);
+
+/** The plain name of a provider, if the table has it, such as `amazon-bedrock` for `bedrock.anthropic.messages`. */
+export function readProviderName(provider: string): string | undefined {
+  const name = provider.toLowerCase();
+  if (name.startsWith("google.vertex") || name.startsWith("vertex.")) return "google-vertex";
+  return byAlias.get(name) ?? byAlias.get(name.split(".")[0] ?? name);
+}
+
+/** Whether a host asks a maker's own price. */
+export function asksPriceOf(host: string, maker: string): boolean {
+  const { asksMakersPrice } = hosts[host] ?? {};
+  return asksMakersPrice === true || (Array.isArray(asksMakersPrice) && asksMakersPrice.includes(maker));
+}
