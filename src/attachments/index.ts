@@ -25,6 +25,7 @@ export {
 } from "./replay.js";
 export { findResource, grantResources, listResources, type ResourcePath, resourcesIn } from "./resources.js";
 export type {
+  AudioContentSource,
   BytesSource,
   DataUrlSource,
   EmbeddedResourceSource,

@@ -73,6 +73,8 @@ function readBlock(
       const bytes = decoded("data", source.data, options.maxBytes);
       return sourceBytes(bytes, { mediaType: source.mimeType, uri: remoteUri(source.uri) });
     }
+    case "audio":
+      return sourceBytes(decoded("data", source.data, options.maxBytes), { mediaType: source.mimeType });
     case "resource": {
       const { uri, mimeType, text, blob }: Partial<typeof source.resource> = source.resource ?? {};
       const bytes =

@@ -36,6 +36,14 @@ export interface ImageContentSource {
   readonly uri?: string | null;
 }
 
+/** An audio block of the Agent Client Protocol or of MCP, which are the same. */
+export interface AudioContentSource {
+  readonly type: "audio";
+  /** Base64. */
+  readonly data: string;
+  readonly mimeType: string;
+}
+
 /** A resource embedded in a block of the Agent Client Protocol or of MCP, as text or as base64. */
 export interface EmbeddedResourceSource {
   readonly type: "resource";
@@ -66,7 +74,12 @@ export interface InputImageSource {
 }
 
 /** A content block, identified by its `type`. */
-export type BlockSource = ImageContentSource | EmbeddedResourceSource | ResourceLinkSource | InputImageSource;
+export type BlockSource =
+  | ImageContentSource
+  | AudioContentSource
+  | EmbeddedResourceSource
+  | ResourceLinkSource
+  | InputImageSource;
 
 /** Whether a source is a content block. Its `type` decides, whatever its other fields. */
 export function isBlock(source: IngestSource): source is BlockSource {
@@ -74,7 +87,12 @@ export function isBlock(source: IngestSource): source is BlockSource {
 }
 
 /** A source that always becomes a stored resource. */
-export type StoredSource = BytesSource | DataUrlSource | ImageContentSource | EmbeddedResourceSource;
+export type StoredSource =
+  | BytesSource
+  | DataUrlSource
+  | ImageContentSource
+  | AudioContentSource
+  | EmbeddedResourceSource;
 
 /** Any source that `ingest` takes. */
 export type IngestSource = StoredSource | ResourceLinkSource | InputImageSource | LinkSource;

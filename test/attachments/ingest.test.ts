@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { ContentBlock as AcpBlock } from "@agentclientprotocol/sdk";
+import type { ContentBlock as McpBlock } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
-import { type ImageContentSource, type IngestOptions, ingest } from "sessile/attachments";
+import { type ImageContentSource, type IngestOptions, type IngestSource, ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
@@ -120,6 +122,20 @@ describe("ingest", () => {
     } as const;
     expect(await ingest(source as ImageContentSource, { blobs: memoryBlobStore() })).toMatchObject({
       kind: "image",
+    });
+  });
+
+  test("takes every block of MCP and ACP but text", async () => {
+    type Taken = Extract<IngestSource, { readonly type: string }>["type"];
+    expectTypeOf<Exclude<(AcpBlock | McpBlock)["type"], Taken>>().toEqualTypeOf<"text">();
+    const bytes = bytesOf("RIFF0000WAVEfmt ");
+    const heard = { type: "audio", data: base64(bytes), mimeType: "audio/wav" } as const;
+    const blobs = memoryBlobStore();
+    const resource = await ingest(heard, { blobs });
+    expect(resource).toMatchObject({ kind: "file", declared: { mediaType: "audio/wav" } });
+    expect(await blobs.get(resource.blob)).toEqual(bytes);
+    await expect(ingest({ ...heard, data: "?" }, { blobs })).rejects.toMatchObject({
+      code: "INVALID_MESSAGE",
     });
   });
 

@@ -2,12 +2,13 @@
 
 import { describeResource, type ImageBlock, type TextBlock } from "../../content/index.js";
 import { digestOf } from "../shared/ids.js";
+import { unknownBlocks } from "../shared/unknown-parts.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 
 /** A block of a user message or a result. */
 export type ShownBlock = TextBlock | ImageBlock;
 
-/** The content of a message or a result. A text is one block; a block without a form here becomes text. */
+/** The content of a message or a result. A text is one block; an unknown block is its JSON and its media. */
 export function shownBlocks(content: unknown): readonly ShownBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content.toWellFormed() }];
   return arrayOf(content).flatMap(shownBlock);
@@ -20,33 +21,37 @@ function shownBlock(block: unknown): readonly ShownBlock[] {
     case "text":
       return typeof fields.text === "string" ? [{ type: "text", text: fields.text.toWellFormed() }] : [];
     case "image":
+      return mediaBlocks(fields, objectOf(fields.source) ?? {});
     case "document":
-      return [mediaBlock(fields, objectOf(fields.source) ?? {})];
+      return [...aboutDocument(fields), ...mediaBlocks(fields, objectOf(fields.source) ?? {})];
     default:
-      return [asText(fields)];
+      return unknownBlocks(fields);
   }
 }
 
-function mediaBlock(block: ForeignObject, source: ForeignObject): ShownBlock {
-  const { data, media_type: mediaType, url } = source;
+/** The title and the context of a document, which the model reads before it. */
+function aboutDocument({ title, context }: ForeignObject): readonly TextBlock[] {
+  const texts = [textOf(title), textOf(context)].filter((text) => text !== undefined && /\S/.test(text));
+  return texts.length === 0 ? [] : [{ type: "text", text: texts.join("\n") }];
+}
+
+function mediaBlocks(block: ForeignObject, source: ForeignObject): readonly ShownBlock[] {
+  const { data, media_type: mediaType, url, content } = source;
   if (source.type === "base64" && typeof data === "string") {
     const fallback = block.type === "image" ? "image/png" : "application/pdf";
-    return { type: "image", data, mimeType: textOf(mediaType) ?? fallback };
+    return [{ type: "image", data, mimeType: textOf(mediaType) ?? fallback }];
   }
-  if (source.type === "text" && typeof data === "string") return { type: "text", text: data.toWellFormed() };
-  if (typeof url === "string") return link(url.toWellFormed());
-  return asText(block);
+  if (source.type === "text" && typeof data === "string")
+    return [{ type: "text", text: data.toWellFormed() }];
+  if (source.type === "content") return shownBlocks(content);
+  if (typeof url === "string") return [link(url.toWellFormed())];
+  return unknownBlocks(block);
 }
 
 function link(uri: string): TextBlock {
   const resourceId = `res_${digestOf(uri).slice(0, 16)}`;
   const resource = { resourceId, kind: "link", source: "import", uri } as const;
   return { type: "text", text: describeResource(resource), resource };
-}
-
-/** A block of another type as its JSON, so that nothing is lost. */
-function asText(block: ForeignObject): TextBlock {
-  return { type: "text", text: JSON.stringify(block).toWellFormed() };
 }
 
 /** The text of content, with a line feed between its blocks. */

@@ -2,6 +2,7 @@
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { base64Bytes } from "../../internal/base64.js";
+import { unknownBlocks } from "../shared/unknown-parts.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 
 /** A block of a user message or a result. */
@@ -42,8 +43,8 @@ export function userPieces(item: ForeignObject): readonly UserPiece[] {
 export function outputBlocks(output: unknown): readonly ContentBlock[] {
   const given = objectOf(output);
   const value = given === undefined ? output : (given.content_items ?? given.content ?? output);
-  if (objectOf(value) !== undefined) return [textBlock(JSON.stringify(value))];
-  return blocksOf(value);
+  const object = objectOf(value);
+  return object === undefined ? blocksOf(value) : unknownBlocks(object);
 }
 
 /** Parts as blocks, without a look at who wrote them. */
@@ -87,7 +88,7 @@ function partsOf(content: unknown, kinds: readonly unknown[]): readonly Part[] {
       const isTag = isImageTag(text, "<image", given[at + 1]) || isImageTag(text, "</image>", given[at - 1]);
       return isTag || text === "" ? [] : [{ block: textBlock(text), harness: harnessType(text, kinds[at]) }];
     }
-    return [{ block: mediaBlock(part), harness: undefined }];
+    return partBlocks(part).map((block) => ({ block, harness: undefined }));
   });
 }
 
@@ -102,18 +103,18 @@ function textBlock(text: string): TextBlock {
 
 const dataUrl = /^data:([a-z0-9.+-]{1,127}\/[a-z0-9.+-]{1,127});base64,/i;
 
-/** An image in base64 is an image; an address stays text. */
-function mediaBlock(part: ForeignObject): ContentBlock {
+/** An image in base64 is an image; an address stays text; any other part is its JSON and its media. */
+function partBlocks(part: ForeignObject): readonly ContentBlock[] {
   const { image_url: image, type } = part;
   const url = textOf(image) ?? textOf(objectOf(image)?.url) ?? "";
   const [head, mimeType] = dataUrl.exec(url) ?? [];
   if (head !== undefined && mimeType !== undefined) {
     const data = url.slice(head.length);
-    if (data !== "" && base64Bytes(data) !== undefined) return { type: "image", data, mimeType };
-    return textBlock(`[${mimeType} that is not base64]`);
+    if (data !== "" && base64Bytes(data) !== undefined) return [{ type: "image", data, mimeType }];
+    return [textBlock(`[${mimeType} that is not base64]`)];
   }
-  const name = textOf(type) ?? "part";
-  return textBlock(url === "" ? `[${name}]` : `[${name} ${url.slice(0, 2048)}]`);
+  if (url === "") return unknownBlocks(part);
+  return [textBlock(`[${textOf(type) ?? "part"} ${url.slice(0, 2048)}]`)];
 }
 
 /** The `customType` of initial context, which a harness repeats after a compaction. */

@@ -1,6 +1,7 @@
 /** Content of Gemini CLI's records: text, or parts of the Gemini API. Nothing here throws. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
+import { unknownBlocks } from "../shared/unknown-parts.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 
 /** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
@@ -85,7 +86,7 @@ export function withoutGuard(parts: readonly Part[]): readonly Part[] {
   return text?.startsWith(guard) && isGuarded(shownText(parts)) ? [{ text: text.slice(1) }, ...rest] : parts;
 }
 
-/** Text and inline media of parts as blocks. Parts with neither are described. */
+/** Text and inline media of parts as blocks; any other part is its JSON and its media. */
 export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
   return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
     const text = textOf(part.text);
@@ -94,7 +95,7 @@ export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlo
     if (media !== undefined) return [media];
     const uri = textOf(objectOf(part.fileData)?.fileUri);
     if (uri !== undefined) return [{ type: "text", text: `[file ${uri}]` }];
-    return [{ type: "text", text: JSON.stringify(part) }];
+    return unknownBlocks(part);
   });
 }
 
@@ -137,10 +138,11 @@ export function responsesOf(parts: readonly Part[]): {
   return { responses, others };
 }
 
-/** The content of a tool result: the text of `output` or `error`, else the response as JSON. */
+/** The content of a tool result: the text of its only member `output` or `error`, else the response as JSON. */
 export function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
   const object = objectOf(response);
-  const text = textOf(object?.output) ?? textOf(object?.error) ?? textOf(response);
+  const isAlone = Object.keys(object ?? {}).length === 1;
+  const text = isAlone ? (textOf(object?.output) ?? textOf(object?.error)) : textOf(response);
   const shown = text ?? (response === undefined || response === null ? "" : JSON.stringify(response));
   return [...(shown === "" ? [] : [{ type: "text" as const, text: shown }]), ...media];
 }

@@ -12,7 +12,7 @@ import type { ForeignRecord } from "../types.js";
 import { annotationOf, type EntryAnnotation } from "./annotations.js";
 import { apiOf, isRedacted, signatureOf } from "./signatures.js";
 import type { StoredMessage } from "./stored-sessions.js";
-import { fileBlock, type PartOutcome } from "./user-parts.js";
+import { fileBlock, type PartOutcome, unknownPart } from "./user-parts.js";
 
 type Block = AssistantMessage["content"][number];
 
@@ -54,8 +54,9 @@ export function stepsOf(
     }
     if (type === "step-finish") step.finish = value;
     const isCall = type === "tool" && textOf(value.callID) !== undefined && textOf(value.tool) !== undefined;
-    const isSent = isCall ? isFirst(String(value.callID), record) : type === "text" || type === "reasoning";
-    const isNew = !isSent && type !== "tool" && !unsentTypes.has(String(type));
+    const isText = type === "text" || type === "reasoning";
+    const isNew = !isText && type !== "tool" && !unsentTypes.has(String(type));
+    const isSent = isCall ? isFirst(String(value.callID), record) : isText || isNewContent(value, isNew);
     step.records.push({ record, outcome: isSent ? "mapped" : "unmapped", isNew });
     if (!isSent) continue;
     step.parts.push(record);
@@ -99,6 +100,11 @@ export function replyOf(
   };
 }
 
+/** Whether a part of a newer version has words or media, which the reply keeps. */
+function isNewContent(part: ForeignObject, isNew: boolean): boolean {
+  return isNew && unknownPart(part).length > 0;
+}
+
 function blockOf(part: ForeignObject, api: string | undefined): readonly Block[] {
   const signature = signatureOf(part, api);
   const text = textOf(part.text) ?? "";
@@ -128,6 +134,7 @@ function blockOf(part: ForeignObject, api: string | undefined): readonly Block[]
       },
     ];
   }
+  if (part.type !== "text") return unknownPart(part);
   if (text === "" && signature === undefined) return [];
   return [{ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) }];
 }

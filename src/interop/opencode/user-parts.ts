@@ -1,6 +1,7 @@
 /** The parts of a user message: the user's own, and those that opencode added. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
+import { shownBlocks } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import { type ForeignObject, textOf } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord } from "../types.js";
@@ -50,21 +51,20 @@ export function userRuns(parts: readonly ForeignRecord[], isCompacted: boolean):
   const records: PartOutcome[] = [];
   for (const [index, record] of parts.entries()) {
     const { value } = record;
-    const read = isCompacted && value.type !== "compaction" ? undefined : blockOf(value);
+    const read = isCompacted && value.type !== "compaction" ? [] : blocksOf(value);
     const isOwn = value.type === "compaction" && isCompacted;
     const isNew = !isKnown(value) && !isOwn;
     const isAnnotation = value.ignored === true && annotationOf(value.metadata) !== undefined;
     records.push({
       record,
-      outcome: read !== undefined || isOwn || isAnnotation ? "mapped" : "unmapped",
+      outcome: read.length > 0 || isOwn || isAnnotation ? "mapped" : "unmapped",
       isNew,
     });
-    if (read === undefined || isOwn) continue;
-    const last = runs.at(-1);
-    if (last !== undefined && last.customType === read.customType) last.blocks.push(read.block);
-    else {
-      const part = textOf(value.id) ?? index;
-      runs.push({ customType: read.customType, blocks: [read.block], part });
+    if (isOwn) continue;
+    for (const { block, customType } of read) {
+      const last = runs.at(-1);
+      if (last !== undefined && last.customType === customType) last.blocks.push(block);
+      else runs.push({ customType, blocks: [block], part: textOf(value.id) ?? index });
     }
   }
   const list = runs.map(({ customType, blocks, part }) => ({ customType, part, content: contentOf(blocks) }));
@@ -82,22 +82,32 @@ function isKnown({ type }: ForeignObject): boolean {
   return sent || (typeof type === "string" && unsentTypes.has(type));
 }
 
-/** The block of a part that a model is sent; undefined for any other. */
-function blockOf(
-  part: ForeignObject,
-): { readonly block: TextBlock | ImageBlock; readonly customType: string | undefined } | undefined {
+/** A block, and the origin of one that is not the user's. */
+interface OwnedBlock {
+  readonly block: TextBlock | ImageBlock;
+  readonly customType: string | undefined;
+}
+
+/** The block of a part that a model is sent, the words and media of an unknown part; none of any other. */
+function blocksOf(part: ForeignObject): readonly OwnedBlock[] {
   const { type, synthetic, ignored } = part;
   if (type === "compaction")
-    return { block: { type: "text", text: compactionText }, customType: "opencode.compaction" };
+    return [{ block: { type: "text", text: compactionText }, customType: "opencode.compaction" }];
   if (type === "subtask")
-    return { block: { type: "text", text: subtaskText }, customType: "opencode.subtask" };
+    return [{ block: { type: "text", text: subtaskText }, customType: "opencode.subtask" }];
   if (type === "text") {
     const text = textOf(part.text);
-    if (text === undefined || text === "" || ignored === true) return undefined;
-    return { block: { type, text }, customType: synthetic === true ? "opencode.synthetic" : undefined };
+    if (text === undefined || text === "" || ignored === true) return [];
+    return [{ block: { type, text }, customType: synthetic === true ? "opencode.synthetic" : undefined }];
   }
   const block = type === "file" ? fileBlock(part) : undefined;
-  return block === undefined ? undefined : { block, customType: undefined };
+  const blocks = isKnown(part) ? (block === undefined ? [] : [block]) : unknownPart(part);
+  return blocks.map((each) => ({ block: each, customType: undefined }));
+}
+
+/** The words and the media of a part of a newer version, whose other members may be the program's own. */
+export function unknownPart(part: ForeignObject): readonly (TextBlock | ImageBlock)[] {
+  return shownBlocks({ type: "opaque", data: part });
 }
 
 const dataUrl = /^data:([^;,]{0,255})(?:;[^;,]{0,255}){0,16};base64,/;
