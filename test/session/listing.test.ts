@@ -88,12 +88,13 @@ describe("summaryOf", () => {
     });
   });
 
-  it("goes by the end of a log, where a session_info stands last", () => {
+  it("goes by the last session_info of the tail, or one that is joined to the header", () => {
     const middle = Array.from({ length: 20 }, () => said("x"));
     expect(summary([said("first"), info({ name: "begin" }), ...middle, info({ name: "end" })], 4)?.name).toBe(
       "end",
     );
-    expect(summary([said("first"), info({ name: "begin" }), ...middle], 4)?.name).toBe("begin");
+    const joined = [`${JSON.stringify(header)}${JSON.stringify(info({ name: "joined" }))}`];
+    expect(summaryOf({ ...stored(joined), tail: [] })?.name).toBe("joined");
     expect(summary([said("first"), info({ name: "begin" }), ...middle, info({})], 4)).not.toHaveProperty(
       "name",
     );

@@ -1,20 +1,28 @@
-import { messageText, userMessage } from "sessile/content";
+import { compact, rollingSummary } from "sessile/compaction";
+import { assistantMessage, contextOf, messageText, toolResult, userMessage } from "sessile/content";
 import { escapeContextTokens, parseContextTokens, unescapeContextTokens } from "sessile/context-tokens";
 import { estimateTextTokens } from "sessile/estimate";
 import { secretRedaction } from "sessile/interop";
+import { project } from "sessile/projections";
 import { memorySessionStore } from "sessile/session";
+import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test } from "vitest";
 import { cleanLine } from "../../src/memory/text.js";
 import { asContent } from "../../src/projections/transcript.js";
 import { searchTermsOfLine } from "../../src/session/internal.js";
+import { viewerHtml } from "../../src/viewer/html.js";
+import { checkedTargets } from "../support/checked-targets.js";
 
 /** Bytes of a text; a backtracking expression fails from some 6 MB on. */
-const size = 20_000_000;
+const size = 60_000_000;
+/** Bytes of a text that many parts copy. */
+const smaller = 9_000_000;
 const units = ["y", "aGVsbG8gd29ybGQ", " ", "\n", "\t", '"', "\\", "[", "<<context:", "12", "-", "%41"];
 const wide = ["é", "京", "\u{20000}", "👍🏽", "\u0301\u0323", "\u200b", "\ud800", "ﷺ"];
 
 describe.each([...units, ...wide])("a run of %j", (unit) => {
-  const text = `${unit.repeat(Math.floor(size / Buffer.byteLength(unit)))} needle`;
+  const textOf = (bytes: number) => `${unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)))} needle`;
+  const text = textOf(size);
 
   test("is appended, listed and searched", async () => {
     const store = memorySessionStore();
@@ -38,5 +46,26 @@ describe.each([...units, ...wide])("a run of %j", (unit) => {
     expect(unescapeContextTokens(escapeContextTokens(text)) === text).toBe(true);
     expect(cleanLine(text, 200).length).toBeGreaterThan(0);
     expect(asContent(text).endsWith("needle")).toBe(true);
+  });
+
+  test("is sent to every provider, summarised, framed and shown", async () => {
+    const said = textOf(smaller);
+    const call = { type: "toolCall", id: "c1", name: "read", arguments: { path: said } } as const;
+    const asked = assistantMessage({ provider: "p", model: "m" }, said, call);
+    const messages = [userMessage(said), asked, toolResult(call, said)];
+    for (const { name, target } of checkedTargets) {
+      const { value } = await project(contextOf(messages), target);
+      expect(JSON.stringify(value).length, name).toBeGreaterThan(0);
+    }
+    const session = await memorySessionStore().create({ cwd: "/w" });
+    for (const message of [...messages, userMessage("next")]) await session.appendMessage(message);
+    const generate = async () => ({ text: "Done." });
+    const result = await compact(session, { strategy: rollingSummary(), window: 100_000, generate });
+    expect(result.status).toBe("compacted");
+    const frame = assistantDelta({ channel: "c", id: "i" }, said);
+    expect(readFrame(JSON.stringify(frame)).frame).toBeDefined();
+    const page = { header: session.header, entries: await session.path(), leafId: session.leafId };
+    const { parts } = await viewerHtml(page, { template: "<head></head><!--session-data-->" });
+    expect(parts.length).toBeGreaterThan(0);
   });
 });

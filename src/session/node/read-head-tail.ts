@@ -9,8 +9,10 @@ import { maxHeadLines } from "../store/list.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;
+/** A file of at most this is read at once: faster than both ends and a search between them. */
+const smallFileBytes = 256 * 1024;
 /** The size of the buffer that {@link readHeadTail} reads into. */
-export const headTailBytes: number = tailBytes + headBytes;
+export const headTailBytes: number = smallFileBytes;
 /** A list does not show a header or a first message beyond this. */
 const maxHeadBytes = 1024 * 1024;
 
@@ -19,7 +21,7 @@ export interface HeadTail {
   readonly head: readonly Uint8Array[];
   /** The lines of the tail that may be a session_info. */
   readonly tail: readonly Uint8Array[];
-  /** The offset of the first whole line of the tail; the size if there is none. */
+  /** The offset of the first whole line of the tail; 0 for a small file, the size if there is none. */
   readonly tailAt: number;
 }
 
@@ -33,7 +35,7 @@ export function readHeadTail(
   size: number,
   buffer: Uint8Array = new Uint8Array(headTailBytes),
 ): HeadTail {
-  const tailStart = Math.max(0, size - tailBytes);
+  const tailStart = size <= smallFileBytes ? 0 : size - tailBytes;
   const last = readRange(file, tailStart, size, buffer);
   // The tail holds the whole of a small file.
   const first =

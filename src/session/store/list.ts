@@ -117,7 +117,9 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const { header, firstMessage } = headOf(stored.head);
   if (header === undefined) return undefined;
   const version = headerVersion(header);
-  const { info = {} } = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
+  // An entry that is joined to the header is in no tail.
+  const { info = {} } =
+    lastInfo(stored.tail, version) ?? lastInfo(stored.head.slice(0, 1), version, true) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
     id: header.id,

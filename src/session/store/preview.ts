@@ -61,8 +61,11 @@ function withoutDescriptors(text: string, named: (name: string | undefined) => v
 function cut(text: string): string | undefined {
   // A character has one or two UTF-16 units.
   const start = text.trim().slice(0, 2 * maxPreviewLength);
+  const shown =
+    start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)
+      ? Array.from(start).slice(0, maxPreviewLength).join("")
+      : start.slice(0, maxPreviewLength);
   // A slice of a long string retains all of it.
-  if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
-    return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
-  return start === "" ? undefined : start.slice(0, maxPreviewLength);
+  const copy = shown.length < text.length ? (JSON.parse(JSON.stringify(shown)) as string) : shown;
+  return copy || undefined;
 }
