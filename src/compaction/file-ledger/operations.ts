@@ -52,13 +52,14 @@ export function nestedSteps(
 }
 
 function ownSteps(
-  call: ToolCall,
+  made: ToolCall,
   result: ToolResultMessage | undefined,
   confirmed: boolean,
   tools: FileToolTable,
   paths: Paths,
 ): readonly OperationStep[] {
-  const tool = toolNamed(tools, call.name);
+  const call = unwrapped(made);
+  const tool = toolOf(tools, call);
   if (tool === undefined) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
@@ -73,23 +74,62 @@ function ownSteps(
   return steps;
 }
 
-/** Namespaces that interfaces of models put before every tool. */
-const interfaces = ["functions.", "default_api:", "default_api."];
+/** Namespaces of an agent's own tools: those that interfaces of models put before every name, and goose's. */
+const ownNamespaces = ["functions.", "default_api:", "default_api.", "developer__"];
+
+/** No name of a file tool is longer. */
+const maxNameLength = 64;
+
+/** Arguments that place a path elsewhere: in a repository of a host, or in a store. */
+const remote = ["owner", "repo", "repository", "project_id", "bucket"];
 
 /**
- * The tool that a name means: the row of that very name, or of the name without a namespace. Behind the name
- * of a server only names that speak of files count: `mcp__mail__delete` deletes no file.
+ * The tool that a call means: the row of its very name, or of the name without a namespace. Behind the name
+ * of a server only names that speak of files count: `mcp__mail__delete` deletes no file. Servers are separated
+ * by `__`, `_`, `-`, `/`, `:` or a dot.
  */
-function toolNamed(tools: FileToolTable, name: string): FileToolTable[string] | undefined {
+function toolOf(
+  tools: FileToolTable,
+  { name, arguments: args }: ToolCall,
+): FileToolTable[string] | undefined {
   const own = (key: string) => (Object.hasOwn(tools, key) ? tools[key] : undefined);
   const exact = own(name);
   if (exact !== undefined) return exact;
-  const found = interfaces.find((each) => name.startsWith(each));
+  const found = ownNamespaces.find((each) => name.startsWith(each));
   const plain = found === undefined ? name : name.slice(found.length);
-  const underscores = plain.lastIndexOf("__");
-  const bare = plain.slice(Math.max(underscores < 0 ? 0 : underscores + 2, plain.lastIndexOf("/") + 1));
-  if (bare === plain) return own(plain);
-  return /file|text_editor|str_replace/.test(bare) ? own(bare) : undefined;
+  const tool = own(plain);
+  if (tool !== undefined && plain !== name) return tool;
+  if (isRecord(args) && remote.some((each) => Object.hasOwn(args, each))) return undefined;
+  const start = Math.max(0, plain.length - maxNameLength);
+  for (const { index } of plain.slice(start).matchAll(/[-_./:]/g)) {
+    const bare = plain.slice(start + index + 1);
+    const server = speaksOfFiles.test(bare) ? own(bare) : undefined;
+    if (server !== undefined) return server;
+  }
+  return undefined;
+}
+
+const speaksOfFiles = /file|text_editor|str_replace/;
+
+/** A call of a server's tool that is an argument of another tool, as Cline, Roo and Antigravity make them. */
+function unwrapped(call: ToolCall): ToolCall {
+  if (call.name !== "use_mcp_tool" && call.name !== "call_mcp_tool") return call;
+  const [tool] = textsOf(call.arguments, ["tool_name", "toolName", "ToolName"]);
+  if (tool === undefined || !isRecord(call.arguments)) return call;
+  const given = call.arguments.arguments ?? call.arguments.Arguments;
+  return {
+    ...call,
+    name: `/${tool}`,
+    arguments: typeof given === "string" ? jsonOf(given) : given,
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function operationsOfRow(
@@ -110,17 +150,29 @@ function operationsOfRow(
   }));
 }
 
-/** The texts of the first of these arguments that has any. */
+/** The texts of the first of these arguments that has any. Arguments that are a text or a list count alone. */
 export function textsOf(args: unknown, names: string | readonly string[]): readonly string[] {
+  if (Array.isArray(args)) return textsIn(args);
   if (!isRecord(args)) return [];
   for (const name of typeof names === "string" ? [names] : names) {
-    const value = Object.hasOwn(args, name) ? args[name] : undefined;
-    if (typeof value === "string") return [value];
-    if (!Array.isArray(value)) continue;
-    const texts = value.filter((each) => typeof each === "string");
+    const texts = Object.hasOwn(args, name) ? textsIn(args[name]) : [];
     if (texts.length > 0) return texts;
   }
   return [];
+}
+
+/** A text, the texts of a list, or the paths in its objects. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (!Array.isArray(value)) return isRecord(value) ? pathIn(value) : [];
+  return value.flatMap((each: unknown) =>
+    typeof each === "string" ? [each] : isRecord(each) ? pathIn(each) : [],
+  );
+}
+
+function pathIn(item: Readonly<Record<string, unknown>>): readonly string[] {
+  const path = item.path ?? item.file_path ?? item.filePath;
+  return typeof path === "string" ? [path] : [];
 }
 
 function detail(result: ToolResultMessage | undefined, name: string): unknown {

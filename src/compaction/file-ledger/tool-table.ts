@@ -3,36 +3,117 @@ import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { operationsOfPatch, textsOf } from "./operations.js";
 
-/**
- * The names of the argument: pi accepts `path` and `file_path`, Claude Code uses `file_path`, opencode
- * `filePath`, Gemini CLI's `read_file` had `absolute_path`.
- */
-const path = ["path", "file_path", "filePath", "absolute_path"];
+/** The names of a path: pi has `path`, Claude Code and Gemini CLI `file_path`, opencode and VS Code `filePath`. */
+const path = [
+  "path",
+  "file_path",
+  "filePath",
+  "absolute_path", // Gemini CLI, of `read_file` until 0.9
+  "absolutePath", // Cline, for some models
+  "AbsolutePath", // Antigravity
+  "TargetFile", // Antigravity
+  "target_file", // Cursor
+  "notebook_path", // Claude Code
+  "target_notebook", // Cursor
+];
 const source = ["source", "from", "old_path", "oldPath", "source_path", ...path];
 const target = ["destination", "to", "new_path", "newPath", "destination_path"];
+/** The names of several paths, in which an item is a path or has one. */
+const paths = ["paths", "files", "file_paths", "filePaths", ...path];
+
+const read: FileToolRow = { operation: "read", path };
+const write: FileToolRow = { operation: "write", path };
+const create: FileToolRow = { operation: "create", path };
+const modify: FileToolRow = { operation: "modify", path };
+const move: FileToolRow = { operation: "move", path: source, to: target };
+const remove: FileToolRow = { operation: "delete", path: paths };
+const readAll: FileToolRow = { operation: "read", path: paths };
+
+/** The operations of OpenAI's own `apply_patch`, by their type. */
+const patchTypes = new Map<unknown, FileOperation["operation"]>([
+  ["create_file", "create"],
+  ["update_file", "modify"],
+  ["delete_file", "delete"],
+]);
 
 const patched: FileToolReader = ({ arguments: args }) => {
+  if (isRecord(args) && isRecord(args.operation)) {
+    const operation = patchTypes.get(args.operation.type);
+    const [file] = textsOf(args.operation, "path");
+    return operation === undefined || file === undefined ? [] : [{ operation, path: file }];
+  }
   const [patch] = typeof args === "string" ? [args] : textsOf(args, ["input", "patch", "patchText", "text"]);
   return patch === undefined ? [] : operationsOfPatch(patch);
 };
 
-/** A shell that is asked for `apply_patch`, as codex's models do: the patches in its command. */
+/** Several paths, some of which may be patterns: those of Gemini CLI's `read_many_files`. */
+const readMany: FileToolReader = ({ arguments: args }) =>
+  textsOf(args, ["include", ...paths])
+    .filter((each) => !/[*?{]/.test(each))
+    .map((file) => ({ operation: "read", path: file }));
+
+/** A shell that is asked for `apply_patch`, as codex's models do: the patches in its commands. */
 const patchedByShell: FileToolReader = ({ arguments: args }) => {
-  const command = textsOf(args, ["command", "cmd"]).join("\n");
-  if (!command.includes("apply_patch")) return [];
-  const [, ...patches] = command.split("*** Begin Patch");
-  return patches.flatMap((patch) => operationsOfPatch(patch.split("*** End Patch", 1).join("")));
+  // OpenAI's own shells have it in an action.
+  const given = isRecord(args) && isRecord(args.action) ? args.action : args;
+  const commands = typeof given === "string" ? [given] : commandTexts(given);
+  const directory = isRecord(args) ? textsOf(args, ["workdir", "cwd"])[0] : undefined;
+  return commands.flatMap((command) => patchesIn(command, directory));
 };
+
+/** The shell commands of a call: a text, a list of words, or a list of commands. */
+function commandTexts(args: unknown): readonly string[] {
+  if (!isRecord(args)) return [];
+  const { commands } = args;
+  if (!Array.isArray(commands)) return [textsOf(args, ["command", "cmd", "commands", "input"]).join("\n")];
+  return commands.map((each: unknown) =>
+    isRecord(each)
+      ? [...textsOf(each, "command"), ...textsOf(each, "args")].join("\n")
+      : typeof each === "string"
+        ? each
+        : "",
+  );
+}
+
+/** A change of directory right before the patch. The bounds are those of a path. */
+const changed =
+  /(?:^|[\s;&'"])cd\s{1,9}(?:"([^"\n]{1,4096})"|'([^'\n]{1,4096})'|([^\s'"&;|]{1,4096}))\s{0,9}(?:&&|;)\s{0,9}$/;
+
+function patchesIn(command: string, directory: string | undefined): readonly FileOperation[] {
+  const [before = "", ...patches] = command.split("*** Begin Patch");
+  const call = before.lastIndexOf("apply_patch");
+  if (call < 0) return [];
+  const [, ...found] = changed.exec(before.slice(Math.max(0, call - 8192), call)) ?? [];
+  const into = found.find((each) => each !== undefined);
+  const below = (file: string): string =>
+    [into, directory].reduce<string>(
+      (name, parent) => (parent === undefined || isRooted(name) ? name : `${parent}/${name}`),
+      file,
+    );
+  return patches
+    .flatMap((patch) => operationsOfPatch(patch.split("*** End Patch", 1).join("")))
+    .map(({ to, ...operation }) => ({
+      ...operation,
+      path: below(operation.path),
+      ...(to === undefined ? {} : { to: below(to) }),
+    }));
+}
+
+/** Whether a path does not start from the working directory. */
+function isRooted(name: string): boolean {
+  return /^(?:[/\\]|[a-z]:|file:)/i.test(name);
+}
 
 const commands = new Map<string | undefined, FileOperation["operation"]>([
   ["view", "read"],
   ["create", "create"],
+  ["write", "write"],
   ["str_replace", "modify"],
   ["insert", "modify"],
   ["undo_edit", "modify"],
 ]);
 
-/** Anthropic's text editor: one tool whose `command` is the operation. */
+/** Anthropic's text editor: one tool whose `command` is the operation. goose's has `write`. */
 const edited: FileToolReader = ({ arguments: args }: ToolCall) => {
   const operation = commands.get(textsOf(args, "command")[0]);
   const [file] = textsOf(args, "path");
@@ -45,45 +126,93 @@ const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
     ? []
     : textsOf(args, path).map((file) => ({ operation: "modify", path: file }));
 
+/** Edits of several files in one call, each with its path. */
+const replaced: FileToolReader = ({ arguments: args }) =>
+  textsOf(args, "replacements").map((file) => ({ operation: "modify", path: file }));
+
 /** The tools of known agents by name, as {@link FileToolTable} lists them. */
 export const fileTools: FileToolTable = {
-  read: { operation: "read", path },
-  write: { operation: "write", path },
-  edit: { operation: "modify", path },
-  multiedit: { operation: "modify", path },
+  read,
+  write,
+  edit: modify,
+  multiedit: modify,
   patch: patched,
   apply_patch: patched,
-  Read: { operation: "read", path },
-  Write: { operation: "write", path },
-  Edit: { operation: "modify", path },
-  MultiEdit: { operation: "modify", path },
-  NotebookEdit: { operation: "modify", path: "notebook_path" },
+  applypatch: patched,
+  ApplyPatch: patched,
+  Read: read,
+  Write: write,
+  Create: create,
+  Edit: modify,
+  MultiEdit: modify,
+  StrReplace: modify,
+  Delete: remove,
+  NotebookEdit: modify,
+  EditNotebook: modify,
+  ReadFile: read,
+  ReadMediaFile: read,
+  WriteFile: write,
+  StrReplaceFile: modify,
   str_replace_based_edit_tool: edited,
   str_replace_editor: edited,
   text_editor: edited,
+  file_editor: edited,
   shell: patchedByShell,
+  shell_command: patchedByShell,
   local_shell: patchedByShell,
+  local_shell_call: patchedByShell,
   exec_command: patchedByShell,
+  exec: patchedByShell,
+  "container.exec": patchedByShell,
+  execute_command: patchedByShell,
+  run_commands: patchedByShell,
+  run_shell_command: patchedByShell,
+  run_in_terminal: patchedByShell,
+  run_terminal_cmd: patchedByShell,
   bash: patchedByShell,
   Bash: patchedByShell,
-  view: { operation: "read", path },
-  replace: { operation: "modify", path },
-  read_many_files: { operation: "read", path: "paths" },
-  write_to_file: { operation: "write", path },
-  replace_in_file: { operation: "modify", path },
-  read_file: { operation: "read", path },
-  read_text_file: { operation: "read", path },
-  read_media_file: { operation: "read", path },
-  read_multiple_files: { operation: "read", path: "paths" },
-  write_file: { operation: "write", path },
+  Shell: patchedByShell,
+  Execute: patchedByShell,
+  view: read,
+  view_file: read,
+  view_image: read,
+  read_image: read,
+  image_processor: read,
+  create,
+  editor: write,
+  replace: modify,
+  read_files: readAll,
+  read_many_files: readMany,
+  write_to_file: write,
+  append_to_file: modify,
+  replace_in_file: modify,
+  replace_file_content: modify,
+  multi_replace_file_content: modify,
+  replace_string_in_file: modify,
+  multi_replace_string_in_file: replaced,
+  insert_edit_into_file: modify,
+  edit_notebook_file: modify,
+  edit_notebook: modify,
+  apply_diff: modify,
+  insert_content: modify,
+  search_and_replace: modify,
+  search_replace: modify,
+  create_file: create,
+  read_file: { operation: "read", path: paths },
+  read_text_file: read,
+  read_media_file: read,
+  read_multiple_files: readAll,
+  write_file: write,
   edit_file: editedUnlessDry,
-  move_file: { operation: "move", path: source, to: target },
-  move: { operation: "move", path: source, to: target },
-  rename_file: { operation: "move", path: source, to: target },
-  rename: { operation: "move", path: source, to: target },
-  delete_file: { operation: "delete", path: [...path, "paths"] },
-  delete: { operation: "delete", path: [...path, "paths"] },
-  remove_file: { operation: "delete", path: [...path, "paths"] },
+  move_file: move,
+  move_path: move,
+  move,
+  rename_file: move,
+  rename: move,
+  delete_file: remove,
+  delete_path: remove,
+  delete: remove,
+  remove_file: remove,
 };
 
 /** One operation of a call on one file. */
@@ -123,25 +252,37 @@ export type FileToolReader = (
  *
  * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see
  *   {@link fileLedger}.
- * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with
- *   `notebook_path`.
- * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with
- *   `patchText`.
+ * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, `NotebookEdit`. Droid: `Create` and `ApplyPatch` too.
+ * - opencode: `read`, `write`, `edit`, `multiedit`; `patch` and `apply_patch`, with `patchText`.
  * - codex: `apply_patch`, with the patch as `input`, `patch` or `text`, or as the whole of the arguments;
- *   `shell`, `local_shell` and `exec_command`, for patches in their command, and so `bash` and `Bash`.
- * - Gemini CLI: `read_file`, `write_file`, `replace`, `read_many_files`.
- * - Cline: `write_to_file`, `replace_in_file`. Copilot: `view`.
- * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`; goose's `text_editor`.
+ *   `shell`, `shell_command`, `local_shell`, `exec_command`, `exec` and `container.exec`, for patches in their
+ *   command, below its `workdir` and the directory that it changes to; `view_image`. Other agents' shells are
+ *   searched for such patches too.
+ * - Gemini CLI, Qwen Code: `read_file`, `write_file`, `replace`, `edit`, `read_many_files` but for its patterns.
+ *   Antigravity: `view_file`, `write_to_file`, `replace_file_content`, `multi_replace_file_content`.
+ * - Cline, Roo: `read_file`, `write_to_file`, `replace_in_file`, `apply_diff`, `insert_content`,
+ *   `search_and_replace`; `read_files`, `editor`, `run_commands`; the tool that `use_mcp_tool` calls.
+ * - goose: `text_editor`, `read`, `write`, `edit`, `read_image`, also behind `developer__`.
+ * - Copilot: `view`, `create`, `edit`; `create_file`, `replace_string_in_file`, `insert_edit_into_file`,
+ *   `multi_replace_string_in_file`, `edit_notebook_file`. Cursor: `StrReplace`, `Delete`, `search_replace`,
+ *   `edit_notebook`. Kimi: `ReadFile`, `WriteFile`, `StrReplaceFile`, `ReadMediaFile`. Zed: `move_path`,
+ *   `delete_path`.
+ * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`; OpenHands' `file_editor`.
  * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
  *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
  * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
  *
  * A name with a namespace that is not in the table counts without it: `functions.read`, and behind a server
- * (`mcp__files__read_file`, `files/read_file`) names that speak of files.
+ * (`mcp__files__read_file`, `files_read_file`, `files/read_file`) names that speak of files, unless an argument
+ * names a repository or a bucket.
  *
  * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
  *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
  *   https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
- *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
+ *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22),
+ *   https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/tools/definitions/base-declarations.ts,
+ *   https://github.com/cline/cline/blob/main/sdk/packages/core/src/extensions/tools/schemas.ts and
+ *   https://github.com/block/goose/blob/main/crates/goose/src/agents/platform_extensions/developer/mod.rs
+ *   (read 2026-11-28)
  */
 export type FileToolTable = Readonly<Record<string, FileToolRow | FileToolReader>>;
