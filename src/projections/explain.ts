@@ -1,18 +1,33 @@
-/** Explains a provider's refusal: finds the part, the entry and the attachment that it names. */
+/** Explains a provider's refusal: finds the parts, the entry and the attachment that it is about. */
 
 import type { Context } from "../content/index.js";
 import { resourcesOf } from "../content/internal.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.js";
+import { type QuarantinePlace, quarantine, quarantineNamed, withDrafts } from "./quarantine.js";
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
+import { mediaMembers, type RefusalClass, type RefusedKind, refusalClass } from "./refusal-table.js";
+import { pathsIn, type Rejection, rejectionOf } from "./rejection.js";
 import type { NeutralRequest, Part } from "./request.js";
 import { mediaIn } from "./select-messages.js";
 import type { Target } from "./target.js";
-import { type Attached, isAttached, isNewer, partAt, partWithId, traceRequest } from "./trace.js";
+import {
+  type Attached,
+  isAttached,
+  isNewer,
+  partWithId,
+  placeAt,
+  type RequestTrace,
+  traceRequest,
+} from "./trace.js";
 
 /** The cause of a provider's refusal. */
 export interface Explanation {
+  /**
+   * `excluded`: the drafts exclude the cause; append them, and send again. `unsolved`: what a search excluded
+   * did not help, and the drafts restore it; append them, and give up.
+   */
+  readonly code: "excluded" | "unsolved";
   readonly entryId: string;
   /** Index among the blocks of the message; absent if the cause is the whole message. */
   readonly block?: number;
@@ -24,7 +39,7 @@ export interface Explanation {
   readonly certainty: "path" | "guess";
   /** The place in the request, as the provider named it: a path or an id. */
   readonly path?: string;
-  /** The provider's message. */
+  /** The provider's message, without the wrapper of a gateway. */
   readonly message: string;
   /** Drafts to append. The next projection excludes the refused content. */
   readonly drafts: readonly EntryDraft[];
@@ -41,12 +56,20 @@ export interface Explained {
   readonly named: boolean;
 }
 
+/** The parts that a refusal is about. */
+interface Guilty {
+  /** The newest is the one that an explanation names. */
+  readonly parts: readonly Part[];
+  readonly path?: string;
+  /** The candidates, if the refusal does not tell them apart. */
+  readonly among?: readonly Attached[];
+}
+
 /**
- * Maps a provider's refusal to the entry at fault: by the path in it, such as `messages.41.content.31` or
- * `input[2].content[0]`, or by the id of a call or an item. If the refusal names neither, and is about an
- * image, a document or too many bytes, takes the newest of those or the largest: the provider accepted the
- * earlier ones before. A refusal for too many tokens has no single cause. A search takes the newer half of
- * the candidates instead of the newest.
+ * Maps a provider's refusal to the content at fault. Only words of the table that are about content name a
+ * fault; a path counts if it is one of this request and leads to a part of the kind that the words name, an id
+ * if a part has it. Without either, and about media, takes the newest or the largest: the provider accepted
+ * the earlier ones before. A search takes the newer half of the candidates instead of the newest.
  */
 export function explainRejection(
   error: unknown,
@@ -54,85 +77,126 @@ export function explainRejection(
   search?: RefusalSearch,
 ): Explanation | undefined {
   const rejection = rejectionOf(error);
-  const { message, status } = rejection;
-  if (status !== undefined && ![400, 404, 413, 422].includes(status)) return undefined;
-  const { request, target, cached } = explained;
-  const marked = traceRequest(request, target, cached);
-  const roots = isRecord(marked.value) ? Object.keys(marked.value) : [];
-  for (const { path, keys } of pathsIn(error, roots)) {
-    const part = partAt(marked, keys, isAboutMedia(rejection));
-    if (part !== undefined) return explanation(part, message, explained, path);
-  }
-  const named = partWithId(marked, message);
-  if (named !== undefined) return explanation(named.part, message, explained, named.id);
-  const suspected = likeliest(rejection, request);
-  if (suspected === undefined) return undefined;
-  if (search instanceof HalvingSearch && !isAboutSize(rejection)) {
-    return halved(suspected.among, message, explained, search);
-  }
-  return explanation(suspected.part, message, explained);
+  const found = refusalClass(rejection);
+  if (!isRefusal(rejection, found) || found.class === "elsewhere") return undefined;
+  const { context } = explained;
+  const halving = search instanceof HalvingSearch ? search : undefined;
+  if (halving?.hasEnded(context) === true) return undefined;
+  const guilty = found.class === "form" ? undefined : guiltyOf(rejection, found, explained);
+  const explanation = guilty && explanationOf(guilty, rejection, explained, halving);
+  return explanation ?? unsolved(rejection, context, halving);
 }
 
-/** The newer half of the candidates for a search, each with all its occurrences. */
-function halved(
-  among: readonly Attached[],
-  message: string,
-  explained: Explained,
-  search: HalvingSearch,
-): Explanation | undefined {
-  const { context, named } = explained;
-  const suspects = new Map<string, Suspect>();
-  const parts = new Map<string, Attached>();
-  for (const part of among.toSorted((a, b) => (isNewer(a, b) ? 1 : -1))) {
-    const { entryId, item, block } = part.origin;
-    if (item < 0 || block === undefined) continue;
-    const key = part.resource?.resourceId ?? `${entryId} ${block}`;
-    const places = part.resource === undefined ? [] : placesOf(context, part.resource.resourceId);
-    const isPlaced = places.some((place) => place.entryId === entryId && place.block === block);
-    suspects.set(key, { key, places: isPlaced ? places : [{ entryId, block }, ...places] });
-    parts.set(key, part);
-  }
-  const out = search.refused([...suspects.values()]);
-  search.keep(context, out);
-  const newest = parts.get(out.at(-1)?.key ?? "");
-  const found = newest && explanation(newest, message, explained);
-  const places = out.flatMap((suspect) => suspect.places);
-  return found && { ...found, drafts: quarantined(context, places, named) };
+/** Whether a status is one of a refusal. Some servers answer 500 for media that they do not read. */
+function isRefusal({ status }: Rejection, found: RefusalClass): boolean {
+  if (status === undefined || [400, 404, 413, 415, 422].includes(status)) return true;
+  return status >= 500 && found.class === "content" && found.guilty === "every";
 }
 
-function quarantined(
+function unsolved(
+  { message }: Rejection,
   context: Explained["context"],
-  places: readonly QuarantinePlace[],
-  named: boolean,
-): readonly EntryDraft[] {
-  return named ? quarantineNamed(context, places) : quarantine(context, places);
+  halving: HalvingSearch | undefined,
+): Explanation | undefined {
+  const drafts = halving?.giveUp(context) ?? [];
+  const [first] = drafts;
+  if (first?.type !== "context_edit") return undefined;
+  return { code: "unsolved", entryId: first.targetId, certainty: "guess", message, drafts };
 }
 
-/** The candidates, and the most likely one. */
-function likeliest(
-  rejection: Rejection,
+function guiltyOf(rejection: Rejection, found: RefusalClass, explained: Explained): Guilty | undefined {
+  const { request, target, cached } = explained;
+  const trace = traceRequest(request, target, cached);
+  const content = found.class === "content" ? found : undefined;
+  if (content?.guilty === "every" || content?.guilty === "count") return severalOf(content, request);
+  const named = byPath(rejection, content?.kind, trace);
+  // The id of a call tells more than the path of its turn.
+  const id = content === undefined || content.kind === "pair" || named === undefined;
+  const withId = id && content?.kind !== "blank" ? byId(rejection, trace, request) : undefined;
+  if (withId !== undefined || named !== undefined) return withId ?? named;
+  if (rejection.status === 404 || content === undefined) return undefined;
+  const { kind, guilty } = content;
+  if (kind !== "image" && kind !== "document" && kind !== "media") return undefined;
+  const among = attachedIn(request).filter((part) => kind === "media" || part.kind === kind);
+  return among.length === 0 ? undefined : likeliest(among, guilty === "largest");
+}
+
+/** All parts of a kind, or the oldest if there are too many. */
+function severalOf(
+  { kind, guilty, most }: RefusalClass & { readonly class: "content" },
   request: NeutralRequest,
-): { readonly part: Attached; readonly among: readonly Attached[] } | undefined {
-  const { message, status } = rejection;
-  const [ofSize, ofMedia] = [isAboutSize(rejection), isAboutMedia(rejection)];
-  if (status === 404 || (!ofSize && !ofMedia) || (!ofMedia && isAboutTokens(rejection))) return undefined;
-  const attached = attachedIn(request);
-  const kind = /image|picture/i.test(message)
-    ? "image"
-    : /document|pdf/i.test(message)
-      ? "document"
-      : undefined;
-  const named = attached.filter((part) => part.kind === kind);
-  const from = named.length > 0 ? named : attached;
-  if (from.length === 0) return undefined;
-  const part = ofSize
-    ? from.reduce((largest, one) => (sizeOf(one) > sizeOf(largest) ? one : largest))
-    : from.reduce((newest, one) => (isNewer(one, newest) ? one : newest));
-  return { part, among: from };
+): Guilty | undefined {
+  const of = attachedIn(request).filter((part) => kind === "media" || part.kind === kind);
+  const byAge = of.toSorted((a, b) => (isNewer(a, b) ? 1 : -1));
+  const isCounted = guilty === "count";
+  const kept = most !== undefined && most < byAge.length ? most : byAge.length - 1;
+  const parts = isCounted ? byAge.slice(0, byAge.length - kept) : byAge;
+  return parts.length === 0 ? undefined : { parts: parts.toReversed() };
+}
+
+function likeliest(among: readonly Attached[], isOfSize: boolean): Guilty {
+  const part = isOfSize
+    ? among.reduce((largest, one) => (sizeOf(one) > sizeOf(largest) ? one : largest))
+    : among.reduce((newest, one) => (isNewer(one, newest) ? one : newest));
+  return { parts: [part], ...(isOfSize ? {} : { among }) };
 }
 
 function sizeOf(part: Attached): number {
   return part.type === "media" ? part.bytes.length : 0;
+}
+
+/** Without words of the table, only a path to a single attachment names a fault. */
+function byPath(
+  { texts, isWrapped }: Rejection,
+  kind: RefusedKind | undefined,
+  trace: RequestTrace,
+): Guilty | undefined {
+  if (isWrapped) return undefined;
+  const roots = isRecord(trace.value) ? Object.keys(trace.value) : [];
+  for (const { path, keys } of pathsIn(texts, roots)) {
+    const place = placeAt(trace, keys);
+    if (place === undefined) continue;
+    const [member] = place.members.filter((one) => typeof one === "string").slice(-1);
+    const isOfMedia = member === undefined || mediaMembers.has(member);
+    if (kind === undefined && !(place.isBlock && isOfMedia)) continue;
+    const parts = place.below.filter((part) => part.origin.item >= 0 && isOf(part, kind ?? "media"));
+    const newest = parts.reduce<Part | undefined>(
+      (last, one) => (last === undefined || isNewer(one, last) ? one : last),
+      undefined,
+    );
+    if (newest !== undefined) return { parts: [newest], path };
+  }
+  return undefined;
+}
+
+function byId({ texts }: Rejection, trace: RequestTrace, request: NeutralRequest): Guilty | undefined {
+  const named = partWithId(trace, texts);
+  if (named !== undefined) return { parts: [named.part], path: named.id };
+  for (const part of attachedIn(request)) {
+    const url = part.type === "reference" && part.reference.kind === "url" ? part.reference.url : undefined;
+    if (url !== undefined && texts.some((text) => text.includes(url))) return { parts: [part], path: url };
+  }
+  return undefined;
+}
+
+/** Whether a part is of a kind that a refusal names. */
+function isOf(part: Part, kind: RefusedKind): boolean {
+  switch (kind) {
+    case "media":
+      return isAttached(part) || (part.type === "opaque" && part.media !== undefined);
+    case "image":
+    case "document":
+      if (isAttached(part)) return part.kind === kind;
+      return part.type === "opaque" && part.media?.some((medium) => medium.kind === kind) === true;
+    case "reasoning":
+      return part.type === "reasoning" || part.type === "opaque" || ("signature" in part && !!part.signature);
+    case "pair":
+      return part.type === "call" || part.type === "result" || part.type === "opaque";
+    case "blank":
+      return part.type === "text" && !/[^\p{C}\p{Z}\s]/u.test(part.text);
+    case "text":
+      return part.type === "text" || part.type === "result" || part.type === "call";
+  }
 }
 
 function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
@@ -143,29 +207,78 @@ function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
   });
 }
 
-function explanation(
-  part: Part,
-  message: string,
+function explanationOf(
+  { parts, path, among }: Guilty,
+  { message }: Rejection,
   { context, named }: Explained,
-  path?: string,
+  halving: HalvingSearch | undefined,
 ): Explanation | undefined {
-  const { entryId, item, block: index } = part.origin;
-  if (item < 0) return undefined;
-  const resource = isAttached(part) ? part.resource : undefined;
-  // Otherwise another occurrence of the same resource would send the bytes.
-  const places = [{ entryId, ...(index === undefined ? {} : { block: index }) }];
-  if (resource !== undefined) {
-    for (const place of placesOf(context, resource.resourceId)) places.push(place);
+  // What a path named did not help if the same refusal names it again, in vain.
+  const undone = path === undefined ? (halving?.undoNamed(context, message) ?? []) : [];
+  const current = withDrafts(context, undone);
+  let suspects = suspectsOf(parts, context);
+  let shown: Part | undefined = parts[0];
+  if (halving !== undefined && among !== undefined) {
+    const candidates = suspectsOf(
+      [...among].toSorted((a, b) => (isNewer(a, b) ? 1 : -1)),
+      context,
+    );
+    suspects = halving.refused(candidates);
+    const newest = suspects.at(-1)?.key;
+    shown = among.find((part) => keyOf(part) === newest);
   }
+  const places = suspects.flatMap((suspect) => suspect.places);
+  const drafts = named ? quarantineNamed(current, places) : quarantine(current, places);
+  if (shown === undefined || drafts.length === 0) return undefined;
+  halving?.keep(
+    current,
+    suspects,
+    drafts,
+    among === undefined ? { message, isNamed: path !== undefined } : undefined,
+  );
+  const { entryId, block } = shown.origin;
+  const resource = isAttached(shown) ? shown.resource : undefined;
+  const edited = new Set(drafts.map((draft) => (draft.type === "context_edit" ? draft.targetId : "")));
   return {
+    code: "excluded",
     entryId,
-    ...(index === undefined ? {} : { block: index }),
+    ...(block === undefined ? {} : { block }),
     ...(resource === undefined ? {} : { resourceId: resource.resourceId }),
     certainty: path === undefined ? "guess" : "path",
     ...(path === undefined ? {} : { path }),
     message,
-    drafts: quarantined(context, places, named),
+    drafts: [
+      ...undone.filter((draft) => draft.type !== "context_edit" || !edited.has(draft.targetId)),
+      ...drafts,
+    ],
   };
+}
+
+/** The parts with all their occurrences: otherwise another one would send the bytes. */
+function suspectsOf(parts: readonly Part[], context: Explained["context"]): readonly Suspect[] {
+  const suspects = new Map<string, Suspect>();
+  const editable = new Set(context.items.filter(isEditable).map(({ entryId }) => entryId));
+  for (const part of parts) {
+    const { entryId, item, block } = part.origin;
+    if (item < 0 || !editable.has(entryId)) continue;
+    const key = keyOf(part);
+    const resource = isAttached(part) ? part.resource : undefined;
+    const places = resource === undefined ? [] : placesOf(context, resource.resourceId);
+    const isPlaced = places.some((place) => place.entryId === entryId && place.block === block);
+    const own: QuarantinePlace = { entryId, ...(block === undefined ? {} : { block }) };
+    suspects.set(key, { key, places: isPlaced ? places : [own, ...places] });
+  }
+  return [...suspects.values()];
+}
+
+/** Whether a later edit can restore the content of a message. */
+function isEditable({ message }: Explained["context"]["items"][number]): boolean {
+  return ["user", "assistant", "toolResult", "custom"].includes(message.role);
+}
+
+function keyOf(part: Part): string {
+  const { entryId, block } = part.origin;
+  return (isAttached(part) ? part.resource?.resourceId : undefined) ?? `${entryId} ${block}`;
 }
 
 function placesOf(
@@ -180,112 +293,4 @@ function placesOf(
         : [],
     );
   });
-}
-
-/** A provider's refusal of a request. */
-export interface Rejection {
-  /** Empty if the provider gave no message. */
-  readonly message: string;
-  /** The HTTP status, if known. */
-  readonly status: number | undefined;
-}
-
-/** Members in which libraries wrap the provider's error. */
-const wrappers = ["error", "cause", "lastError", "data"] as const;
-const maxDepth = 4;
-
-/** Reads the refusal from a client's error or a response body. */
-export function rejectionOf(error: unknown): Rejection {
-  if (typeof error === "string") return { message: error, status: undefined };
-  let said = "";
-  let found: number | undefined;
-  let at = error;
-  for (let depth = 0; depth < maxDepth && isRecord(at); depth++) {
-    const { message, status, statusCode, code, $metadata } = at;
-    const http = isRecord($metadata) ? $metadata.httpStatusCode : undefined;
-    if (said === "" && typeof message === "string") said = message;
-    found ??= [status, statusCode, http, code].find((one) => typeof one === "number");
-    const record: Record<string, unknown> = at;
-    if (said === "" && typeof record.error === "string") said = record.error;
-    at = wrappers.map((name) => record[name]).find(isRecord);
-  }
-  return { message: said, status: found };
-}
-
-/**
- * Whether a refusal is about an attachment. Ignores words such as "profile", "immediately" and
- * "documentation".
- */
-export function isAboutMedia({ message }: Rejection): boolean {
-  return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
-}
-
-/** Whether a refusal is about the number of bytes: attachments are most of them. */
-export function isAboutSize({ message, status }: Rejection): boolean {
-  if (status === 413 || /too (?:large|big)|request_too_large/i.test(message)) return true;
-  return (
-    /exceed|maximum|limit/i.test(message) && /\b(?:size|bytes|payload|entity)|\d ?[kmg]i?b\b/i.test(message)
-  );
-}
-
-/** Whether a refusal is about tokens or rates, which no single attachment causes. */
-export function isAboutTokens({ message, status }: Rejection): boolean {
-  return status !== 413 && /\btokens?\b|context (?:window|length|limit)|rate.?limit|quota/i.test(message);
-}
-
-/** A path into a request, found in an error. */
-export interface ErrorPath {
-  /** The path as the error writes it. */
-  readonly path: string;
-  /** Members and indexes from the request's root; indexes start at 0. */
-  readonly keys: readonly (string | number)[];
-}
-
-const maxPathDepth = 6;
-const maxTexts = 200;
-const maxTextLength = 20_000;
-
-/**
- * Finds the paths in an error, in order: in its message, its `param`, and nested values such as Google's
- * field violations. A path begins with a member of the request and continues with dots, brackets, or both,
- * such as `messages.[3].role`. AWS counts from 1 after `member`.
- * @param roots members of the request, such as `messages`
- */
-export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {
-  if (roots.length === 0) return [];
-  const names = roots.map((root) => root.replace(/[^A-Za-z0-9_]/g, "\\$&")).join("|");
-  const pattern = new RegExp(
-    `(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]{1,100}|\\.?\\[\\d{1,9}\\]){1,100}`,
-    "g",
-  );
-  return textsIn(error).flatMap((text) =>
-    [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysOf(path) })),
-  );
-}
-
-function keysOf(path: string): readonly (string | number)[] {
-  const all = path.split(/[.[\]]/).filter((key) => key !== "");
-  const fromOne = all.includes("member");
-  const keys = all.filter((key) => key !== "member");
-  return keys.map((key) => (/^\d{1,9}$/.test(key) ? Number(key) - (fromOne ? 1 : 0) : key));
-}
-
-/**
- * Every text of an error, its message first. JSON within a text is not parsed: paths are recognisable in it.
- */
-function textsIn(error: unknown): readonly string[] {
-  const texts: string[] = [];
-  const seen = new Set<unknown>();
-  const add = (value: unknown, depth: number): void => {
-    if (texts.length >= maxTexts) return;
-    if (typeof value === "string") texts.push(value.slice(0, maxTextLength));
-    if (typeof value !== "object" || value === null || depth === maxPathDepth || seen.has(value)) return;
-    seen.add(value);
-    if (value instanceof Error) add(value.message, depth + 1);
-    if (Array.isArray(value)) for (const item of value) add(item, depth + 1);
-    else if (isRecord(value)) for (const item of Object.values(value)) add(item, depth + 1);
-    if (value instanceof Error) add(value.cause, depth + 1);
-  };
-  add(error, 0);
-  return texts;
 }

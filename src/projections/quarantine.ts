@@ -39,6 +39,28 @@ export function quarantineNamed(
   return editsWithout(context, places, refusedReason, true);
 }
 
+/** A context with the content of drafts of context edits. */
+export function withDrafts(
+  context: Pick<Context, "items">,
+  drafts: readonly EntryDraft[],
+): Pick<Context, "items"> {
+  if (drafts.length === 0) return context;
+  const contents = new Map(
+    drafts.flatMap((draft) =>
+      draft.type === "context_edit" && draft.replacement !== null
+        ? [[draft.targetId, draft.replacement.content] as const]
+        : [],
+    ),
+  );
+  const items = context.items.map((item) => {
+    const content = contents.get(item.entryId);
+    return content === undefined
+      ? item
+      : { ...item, message: { ...item.message, content } as ContextMessage };
+  });
+  return { items };
+}
+
 const refusedReason = "the provider refused it";
 
 /** Whether a block is the placeholder of a refused attachment, with or without a name. */

@@ -5,27 +5,22 @@
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft, Session } from "../session/index.js";
-import { isRefused } from "./quarantine.js";
+import { isRefused, type QuarantinePlace } from "./quarantine.js";
 
-/** A block that a search excludes or restores. */
-interface SearchedPlace {
-  readonly entryId: string;
-  /** Index among the blocks of the message. */
-  readonly block: number;
-}
-
-/** An attachment with all its occurrences. */
+/** Content that a refusal may be about, with all its occurrences. */
 export interface Suspect {
-  /** The resource's id, or the position of an inline image. */
+  /** The resource's id, or the position of other content. */
   readonly key: string;
-  readonly places: readonly SearchedPlace[];
+  readonly places: readonly QuarantinePlace[];
 }
 
 /**
- * The search for attachments that a provider refuses without naming them. Pass the same search to each
- * `explain` of a conversation, and append the drafts of `accepted` after each accepted request. If there are
- * any, drop the reply and ask again. The state is in memory: after a restart, {@link resumeRefusalSearch}
- * reads it from the session.
+ * The search for content that a provider refuses. Pass the same search to each `explain` of a conversation,
+ * and append the drafts of `accepted` after each accepted request. If there are any, drop the reply and ask
+ * again. An exclusion counts as right only after an acceptance: if the provider still refuses and nothing is
+ * left to exclude, `explain` gives drafts that restore all, with the code `unsolved`, and undefined until the
+ * next message. The state is in memory: after a restart, {@link resumeRefusalSearch} reads it from the
+ * session.
  * @see {@link refusalSearch}
  */
 export interface RefusalSearch {
@@ -53,8 +48,8 @@ export interface RefusalSearch {
  *   else await session.appendMessage(readOpenaiResponsesReply(reply, { model }));
  * } catch (error) {
  *   const fault = sent.explain(error, search);
- *   if (fault === undefined) throw error;
- *   await session.append(fault.drafts); // and send again
+ *   if (fault !== undefined) await session.append(fault.drafts);
+ *   if (fault?.code !== "excluded") throw error; // else send again
  * }
  * ```
  */
@@ -90,7 +85,8 @@ export async function resumeRefusalSearch(
     if (!content.some(isRefused)) continue;
     const { items } = await session.context(path[first + at - 1]?.id ?? null);
     const before = items.find(({ entryId }) => entryId === targetId)?.message;
-    history.leftOut(targetId, order.get(targetId) ?? 0, contentOf(before ?? {}) ?? [], content);
+    const blocks = contentOf(before ?? {});
+    history.leftOut(targetId, order.get(targetId) ?? 0, Array.isArray(blocks) ? blocks : [], content);
   }
   return history.search();
 }
@@ -141,7 +137,9 @@ class SearchHistory {
   putBack(entryId: string, content: readonly unknown[]): void {
     for (const group of [this.#sibling, this.#unknown]) {
       for (const [key, { places }] of group) {
-        if (!places.some((place) => place.entryId === entryId && !isRefused(content[place.block]))) continue;
+        const isBack = ({ entryId: at, block }: QuarantinePlace) =>
+          at === entryId && block !== undefined && !isRefused(content[block]);
+        if (!places.some(isBack)) continue;
         group.delete(key);
         // Unknown blocks are restored once all tested blocks are accepted: then the remaining group is
         // guilty.
@@ -173,6 +171,15 @@ interface SearchState {
   readonly originals: Map<string, unknown>;
 }
 
+/** An exclusion that no bisection tests. */
+interface DirectExclusion {
+  readonly suspects: readonly Suspect[];
+  /** The provider's message. */
+  readonly message: string;
+  /** Whether the message named it by a path or an id. */
+  readonly isNamed: boolean;
+}
+
 /** Binary splitting of groups, each of which holds or may hold a refused attachment. */
 export class HalvingSearch implements RefusalSearch {
   /** In the request, and not yet proven innocent. */
@@ -181,9 +188,17 @@ export class HalvingSearch implements RefusalSearch {
   #sibling: readonly Suspect[];
   /** Excluded, without any knowledge. */
   #unknown: readonly Suspect[];
+  /** Excluded since the last acceptance, as the last of their groups. */
+  #last: readonly Suspect[] = [];
+  /** Excluded since the last acceptance, without a bisection. */
+  #direct: readonly DirectExclusion[] = [];
   readonly #innocent = new Set<string>();
   /** The original content of excluded blocks, by entry and index. */
   readonly #originals: Map<string, unknown>;
+  /** The content of messages that are excluded whole, by entry. */
+  readonly #wholes = new Map<string, Content>();
+  /** The entries of the context in which the search gave up. */
+  #endedIn: ReadonlySet<string> | undefined;
 
   constructor(
     { sibling, unknown, originals }: SearchState = { sibling: [], unknown: [], originals: new Map() },
@@ -206,23 +221,41 @@ export class HalvingSearch implements RefusalSearch {
     const kept = tested.slice(0, tested.length >> 1);
     const out = tested.slice(kept.length);
     this.#tested = kept;
-    // A single suspect is guilty, and stays excluded.
+    // A single suspect is guilty, and stays excluded if the next request is accepted.
     this.#sibling = kept.length === 0 ? [] : out;
+    if (kept.length === 0) this.#last = [...this.#last, ...out];
     return out;
   }
 
-  /** Saves the blocks that the search is about to exclude. */
-  keep({ items }: Pick<Context, "items">, suspects: readonly Suspect[]): void {
+  /**
+   * Saves the content that drafts exclude.
+   * @param direct the refusal, if it was no bisection that chose the suspects
+   */
+  keep(
+    { items }: Pick<Context, "items">,
+    suspects: readonly Suspect[],
+    drafts: readonly EntryDraft[],
+    direct?: Omit<DirectExclusion, "suspects">,
+  ): void {
     const contents = new Map(items.map(({ entryId, message }) => [entryId, contentOf(message)]));
     for (const { entryId, block } of suspects.flatMap(({ places }) => places)) {
-      const original = contents.get(entryId)?.[block];
-      if (original !== undefined) this.#originals.set(placeKey(entryId, block), original);
+      const content = contents.get(entryId);
+      if (block === undefined || !Array.isArray(content)) continue;
+      const key = placeKey(entryId, block);
+      // What stands for an excluded block is no original.
+      if (content[block] !== undefined && !this.#originals.has(key)) this.#originals.set(key, content[block]);
     }
+    for (const draft of drafts) {
+      if (draft.type !== "context_edit" || draft.replacement !== null) continue;
+      const content = contents.get(draft.targetId);
+      if (content !== undefined) this.#wholes.set(draft.targetId, content);
+    }
+    if (direct !== undefined) this.#direct = [...this.#direct, { suspects, ...direct }];
   }
 
   accepted(context: Pick<Context, "items">): readonly EntryDraft[] {
     for (const { key } of this.#tested) this.#innocent.add(key);
-    this.#tested = [];
+    [this.#tested, this.#last, this.#direct, this.#endedIn] = [[], [], [], undefined];
     let back: readonly Suspect[] = [];
     if (this.#sibling.length > 1) {
       back = this.#sibling.slice(0, this.#sibling.length >> 1);
@@ -236,25 +269,62 @@ export class HalvingSearch implements RefusalSearch {
     return this.#restored(context, back);
   }
 
+  /** Drafts that restore what the same message named before: its exclusion did not help. */
+  undoNamed(context: Pick<Context, "items">, message: string): readonly EntryDraft[] {
+    const inVain = this.#direct.filter((one) => one.isNamed && one.message === message);
+    this.#direct = this.#direct.filter((one) => !inVain.includes(one));
+    const suspects = inVain.flatMap((one) => one.suspects);
+    for (const { key } of suspects) this.#innocent.add(key);
+    return this.#restored(context, suspects);
+  }
+
+  /** Drafts that restore all exclusions that no acceptance confirmed. Ends the search in this context. */
+  giveUp(context: Pick<Context, "items">): readonly EntryDraft[] {
+    const direct = this.#direct.flatMap(({ suspects }) => suspects);
+    const drafts = this.#restored(context, [...this.#unknown, ...this.#sibling, ...this.#last, ...direct]);
+    [this.#tested, this.#sibling, this.#unknown, this.#last, this.#direct] = [[], [], [], [], []];
+    this.#innocent.clear();
+    if (drafts.length === 0) return [];
+    const restored = drafts.flatMap((draft) => (draft.type === "context_edit" ? [draft.targetId] : []));
+    this.#endedIn = new Set([...context.items.map(({ entryId }) => entryId), ...restored]);
+    return drafts;
+  }
+
+  /** Whether the search gave up, and no message came since. */
+  hasEnded({ items }: Pick<Context, "items">): boolean {
+    const ended = this.#endedIn;
+    return ended !== undefined && items.every(({ entryId }) => ended.has(entryId));
+  }
+
   #restored({ items }: Pick<Context, "items">, suspects: readonly Suspect[]): readonly EntryDraft[] {
-    const wanted = new Map<string, Set<number>>();
+    const wanted = new Map<string, Set<number | undefined>>();
     for (const { entryId, block } of suspects.flatMap(({ places }) => places)) {
       wanted.set(entryId, (wanted.get(entryId) ?? new Set()).add(block));
     }
-    return items.flatMap(({ entryId, message }): EntryDraft[] => {
-      const blocks = wanted.get(entryId);
-      const content = contentOf(message);
-      if (blocks === undefined || content === undefined) return [];
-      const whole = content.map((block, index) =>
-        blocks.has(index) ? (this.#originals.get(placeKey(entryId, index)) ?? block) : block,
-      );
+    const contents = new Map(items.map(({ entryId, message }) => [entryId, contentOf(message)]));
+    return [...wanted].flatMap(([entryId, blocks]): EntryDraft[] => {
+      const content = contents.get(entryId) ?? this.#wholes.get(entryId);
+      this.#wholes.delete(entryId);
+      if (content === undefined) return [];
+      if (!Array.isArray(content))
+        return [{ type: "context_edit", targetId: entryId, replacement: { content } }];
+      const whole = content.map((block, index) => {
+        const key = placeKey(entryId, index);
+        const original = blocks.has(index) ? this.#originals.get(key) : undefined;
+        if (original !== undefined) this.#originals.delete(key);
+        return original ?? block;
+      });
       return [{ type: "context_edit", targetId: entryId, replacement: { content: whole } }];
     });
   }
 }
 
-function contentOf(message: object): readonly unknown[] | undefined {
-  return "content" in message && Array.isArray(message.content) ? message.content : undefined;
+type Content = string | readonly unknown[];
+
+function contentOf(message: object): Content | undefined {
+  if (!("content" in message)) return undefined;
+  const { content } = message;
+  return typeof content === "string" || Array.isArray(content) ? content : undefined;
 }
 
 function placeKey(entryId: string, block: number): string {

@@ -28,36 +28,72 @@ export function traceRequest(
   return { value, marks };
 }
 
+/** A place of a rendered request. */
+export interface RequestPlace {
+  /** The deepest part on the path, if any. */
+  readonly part: Part | undefined;
+  /** The members of the part's own block on the path, such as `source` and `data`. */
+  readonly members: readonly (string | number)[];
+  /** Whether the place is within a single block, not around several. */
+  readonly isBlock: boolean;
+  /** The parts at the place or below it, without those around it. */
+  readonly below: readonly Part[];
+}
+
 /**
- * The deepest part on a path. If the path ends at a turn and the message is about an attachment, the newest
- * attachment below it.
+ * The place that a path names. Undefined if the path is not one of this request: a gateway or a framework
+ * wrote another request, with other members and indexes. Members can have snake case, and Anthropic's paths
+ * contain the types of blocks: `content.0.tool_result.content.1.image.source`.
  */
-export function partAt(
+export function placeAt(
   { value, marks }: RequestTrace,
   keys: readonly (string | number)[],
-  wantsMedia: boolean,
-): Part | undefined {
+): RequestPlace | undefined {
   let at = value;
-  let found: Part | undefined;
-  let isPlace = false;
-  for (const key of keys) {
-    if (typeof at !== "object" || at === null) break;
-    const next: unknown = (at as Record<string | number, unknown>)[key];
-    // Anthropic's paths contain the types of blocks: `content.0.tool_result.content.1.image.source`.
-    if (next === undefined && typeof key === "string") continue;
-    if (next === undefined) break;
-    // A list of turns is not specific enough, a single turn is.
-    if (at !== value) isPlace = true;
-    at = next;
-    if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;
+  let part: Part | undefined;
+  for (const [index, key] of keys.entries()) {
+    if (typeof at !== "object" || at === null) return undefined;
+    const around = marks.get(at);
+    part = around ?? part;
+    const next = memberOf(at, key);
+    if (around !== undefined && isLeaf(at, marks)) {
+      if (next === undefined && !isTypeOf(at, key)) return undefined;
+      return { part: around, members: keys.slice(index), isBlock: true, below: [around] };
+    }
+    if (next === undefined && !isTypeOf(at, key)) return undefined;
+    at = next ?? at;
   }
-  if (!isPlace || !wantsMedia || (found !== undefined && isAttached(found))) return found;
-  let newest: Attached | undefined;
-  for (const { part } of objectsIn(at, marks)) {
-    if (part !== undefined && isAttached(part) && (newest === undefined || isNewer(part, newest)))
-      newest = part;
+  // A list of turns is not specific enough, a single turn is.
+  if (keys.length < 2) return undefined;
+  const around = typeof at === "object" && at !== null ? marks.get(at) : undefined;
+  const isBlock = around !== undefined && isLeaf(at as object, marks);
+  const below = isBlock
+    ? [around]
+    : [...new Set([...objectsIn(at, marks)].flatMap(({ part: each }) => (each === undefined ? [] : [each])))];
+  return { part: around ?? part, members: [], isBlock, below };
+}
+
+function memberOf(at: object, key: string | number): unknown {
+  const members = at as Record<string | number, unknown>;
+  if (typeof key === "number") return Array.isArray(at) ? members[key] : undefined;
+  if (Object.hasOwn(at, key)) return members[key];
+  const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return Object.hasOwn(at, camel) ? members[camel] : undefined;
+}
+
+/** Whether a key is the type or the role of an object; Anthropic calls a document `pdf`. */
+function isTypeOf(at: object, key: string | number): boolean {
+  const { type, role } = at as Record<string, unknown>;
+  return key === type || key === role || (key === "pdf" && type === "document");
+}
+
+/** Whether a block contains no other part. */
+function isLeaf(block: object, marks: RequestTrace["marks"]): boolean {
+  const own = marks.get(block);
+  for (const { object, part } of objectsIn(block, marks)) {
+    if (object !== block && marks.has(object) && part !== own) return false;
   }
-  return newest ?? found;
+  return true;
 }
 
 const idNames = [
@@ -73,14 +109,14 @@ const idNames = [
 const isId = (text: string) => text.length > 3 && /[A-Za-z]/.test(text) && /[\d_-]/.test(text);
 
 /**
- * The last part with an id that the message contains, such as `Duplicate item found with id msg_1`: the
- * provider accepted the first one.
+ * The last part with an id that a text contains, such as `Duplicate item found with id msg_1`: the provider
+ * accepted the first one.
  */
 export function partWithId(
   { value, marks }: RequestTrace,
-  message: string,
+  texts: readonly string[],
 ): { readonly part: Part; readonly id: string } | undefined {
-  const words = new Set(message.split(/[^A-Za-z0-9_-]/));
+  const words = new Set(texts.flatMap((text) => text.split(/[^A-Za-z0-9_-]/)));
   let found: { readonly part: Part; readonly id: string } | undefined;
   for (const { object, part } of objectsIn(value, marks)) {
     if (part === undefined || part.origin.item < 0 || !isRecord(object)) continue;

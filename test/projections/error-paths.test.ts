@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pathsIn } from "../../src/projections/explain.js";
+import { pathsIn, rejectionOf } from "../../src/projections/rejection.js";
 
 const roots = ["messages", "input", "contents", "system"];
-const keysIn = (error: unknown) => pathsIn(error, roots).map(({ keys }) => keys);
+const keysIn = (error: unknown) => pathsIn(rejectionOf(error).texts, roots).map(({ keys }) => keys);
 
 describe("pathsIn", () => {
   // As providers write them; stored copies of all pages read 2026-11-21.
@@ -63,7 +63,7 @@ describe("pathsIn", () => {
     fc.assert(
       fc.property(path, index, around, ([root, keys], written, [before, after]) => {
         const text = keys.map((one) => (typeof one === "number" ? written(one) : `.${one}`)).join("");
-        const [first] = pathsIn(`${before}${root}${text}${after}`, roots);
+        const [first] = pathsIn([`${before}${root}${text}${after}`], roots);
         expect(first?.keys).toEqual([root, ...keys]);
       }),
     );
@@ -81,8 +81,8 @@ describe("pathsIn", () => {
     ]) {
       expect(keysIn(text)).toEqual([]);
     }
-    expect(pathsIn("messages.1", [])).toEqual([]);
-    expect(pathsIn("a.b.1 or a+b.1", ["a+b"])).toEqual([{ path: "a+b.1", keys: ["a+b", 1] }]);
+    expect(pathsIn(["messages.1"], [])).toEqual([]);
+    expect(pathsIn(["a.b.1 or a+b.1"], ["a+b"])).toEqual([{ path: "a+b.1", keys: ["a+b", 1] }]);
   });
 
   test("looks into whatever is nested, the message first, and tells what it says twice twice", () => {

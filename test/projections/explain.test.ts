@@ -36,10 +36,13 @@ const target: Target<Written> = {
   render: ({ system, turns }: NeutralRequest, tools: RenderTools) => {
     const block = (part: Part): object => {
       if (part.type === "result") {
-        return tools.trace({ tool_use_id: part.callId, content: part.parts.map(block) }, part);
+        const content = part.parts.map(block);
+        return tools.trace({ type: "tool_result", tool_use_id: part.callId, content }, part);
       }
-      if (part.type === "call") return tools.trace({ id: part.id, input: part.arguments }, part);
-      return tools.trace(part.type === "media" ? { data: part.base64 } : { type: part.type }, part);
+      if (part.type === "call")
+        return tools.trace({ type: "tool_use", id: part.id, input: part.arguments }, part);
+      if (part.type !== "media") return tools.trace({ type: part.type }, part);
+      return tools.trace({ type: part.kind, source: { data: part.base64 }, detail: "low" }, part);
     };
     return {
       system: system.map(block),
@@ -69,7 +72,6 @@ const place = (entryId: string, block?: number) => ({ entryId, ...(block === und
 
 describe("explain, by path", () => {
   test.each<[string, string, object]>([
-    ["a block", "messages.0.content.0: bad", place("m1", 0)],
     // The descriptor stands before the image, and is of its place.
     [
       "an image",
@@ -77,38 +79,80 @@ describe("explain, by path", () => {
       { ...place("m1", 1), resourceId: shot.resourceId },
     ],
     [
-      "a block that a message names by its type on the way",
-      "messages.2.content.0.tool_result.content.0: no",
-      place("m3", 0),
+      "a block that a message names by its type",
+      "messages.0.content.2.image.source.data: not an image",
+      place("m1", 1),
     ],
-    ["a call", "messages.1.content.1.input: not an object", place("m2", 1)],
-    ["what is within a call", "messages[1].content[1].input.a[0]: no", place("m2", 1)],
-    ["a result", "messages.2.content.0: tool_result without", place("m3")],
-    ["instructions", "system.0: too odd", place("m0")],
-    ["a whole turn, by its first part", "messages.1: bad", place("m2", 0)],
+    ["an image, in words that the table has not", "messages.0.content.2: too blurry", place("m1", 1)],
+    ["the media of a block, in such words", "messages.0.content.2.source.data: nope", place("m1", 1)],
+    [
+      "a type, which is a fault of the media",
+      "messages.0.content.2.source.media_type: Input should be 'image/gif'",
+      place("m1", 1),
+    ],
     [
       "the newest image of a turn, where it speaks of images",
       "messages.0: images must be smaller",
       place("m1", 2),
     ],
-    ["a place that is more than there is", "messages.0.content.99: image", place("m1", 2)],
+    ["a result", "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks", place("m3")],
+    ["a call", "messages.1: `tool_use` blocks without `tool_result` blocks after them", place("m2", 1)],
+    ["a text that is too long", "messages.0.content.0: string too long", place("m1", 0)],
   ])("%s", async (_, message, expected) => {
     const found = await explained(refusal(message));
-    expect(found).toMatchObject({ ...expected, certainty: "path", message, path: message.split(": ")[0] });
+    expect(found).toMatchObject({ ...expected, code: "excluded", certainty: "path", message });
+    expect(found?.path).toBe(message.split(": ")[0]);
     if (!("block" in expected)) expect(found).not.toHaveProperty("block");
   });
 
-  test("the first of several that leads somewhere", async () => {
-    const found = await explained(refusal("messages.99.content.0 and messages.1.content.0 are bad"));
-    expect(found).toMatchObject({ path: "messages.1.content.0", ...place("m2", 0) });
+  test("the first of several that leads to the kind that is named", async () => {
+    const found = await explained(
+      refusal("messages.99.content.0, messages.0.content.0 and messages.0.content.2 are invalid images"),
+    );
+    expect(found).toMatchObject({ path: "messages.0.content.2", ...place("m1", 1) });
   });
 
-  test("a path that leads nowhere is no place, and leaves a guess", async () => {
-    expect(await explained(refusal("messages.99.content.0: Could not process image"))).toMatchObject({
-      certainty: "guess",
-      entryId: "m4",
-    });
-    expect(await explained(refusal("messages.99: bad"))).toBe(undefined);
+  test.each([
+    ["to nothing", "messages.99.content.0: Could not process image"],
+    ["to more than there is", "messages.0.content.99: Could not process image"],
+    ["to another kind of content", "messages.0.content.0: Could not process image"],
+    [
+      "to a member that only another grammar has",
+      "messages.0.content.2.image_url.url: Could not process image",
+    ],
+  ])("that leads %s is no place, and leaves a guess", async (_, message) => {
+    const found = await explained(refusal(message));
+    expect(found).toMatchObject({ certainty: "guess", entryId: "m4" });
+    expect(found).not.toHaveProperty("path");
+  });
+
+  test.each([
+    "messages.0.content.2: ",
+    "messages.0.content.2.image.cache_control.scope: ",
+    "messages.0.content.2.detail: ",
+    "messages.0.content.2.image.title: ",
+    "messages.1.content.1.tool_use.caller: ",
+    "messages.2.content.0.tool_result.content.0.text.citations: ",
+    "messages.3.role: ",
+    "messages.0: ",
+    "system.0: ",
+  ])("no form at %s is a fault of the content", async (path) => {
+    for (const words of [
+      "Extra inputs are not permitted",
+      "Unknown parameter",
+      "roles must alternate",
+      "Field required",
+    ])
+      expect(await explained(refusal(`${path}${words}`))).toBe(undefined);
+  });
+
+  test.each([
+    "messages.0.content.0: bad",
+    "messages.1.content.1.input: odd",
+    "messages.1: bad",
+    "system.0: odd",
+  ])("no text and no call is cut for words that the table has not: %s", async (message) => {
+    expect(await explained(refusal(message))).toBe(undefined);
   });
 });
 
@@ -129,6 +173,7 @@ describe("explain, by id", () => {
   test("also where the provider says that it does not find it", async () => {
     expect(await explained(refusal("Item with id 'call_one' not found.", 404))).toMatchObject(place("m3"));
     expect(await explained(refusal("model not found: image-model", 404))).toBe(undefined);
+    expect(await explained(refusal("Unknown parameter: 'phase' of item call_one"))).toBe(undefined);
   });
 
   test("not by a part of a word, nor by words that are no id", async () => {
@@ -168,10 +213,18 @@ describe("explain, by guess", () => {
     expect(await explained(refusal("", 413), [userMessage("hi")])).toBe(undefined);
   });
 
+  test("none where nothing of the kind is attached", async () => {
+    expect(await explained(refusal("The PDF is encrypted"), [userMessage("hi", shot)])).toBe(undefined);
+  });
+
   test("none for what the projection itself put in", async () => {
-    expect(await explained(refusal("messages.0.content.0: bad"), [assistantMessage(maker, "hi")])).toBe(
-      undefined,
-    );
+    expect(
+      await explained(refusal("messages.0.content.0: string too long"), [assistantMessage(maker, "hi")]),
+    ).toBe(undefined);
+  });
+
+  test("none of a message whose content no edit can restore", async () => {
+    expect(await explained(refusal("system.0: string too long"))).toBe(undefined);
   });
 });
 
@@ -198,7 +251,7 @@ describe("explain, its drafts", () => {
     expect(await sent()).toContain(base64(large));
     for (const message of [
       "messages.0.content.4.source: image exceeds 5 MB maximum",
-      "messages.2.content.0: bad",
+      "messages.2.content.0: unexpected `tool_use_id`",
     ]) {
       const projection = await project(await session.context(), target, options);
       await session.append(projection.explain(refusal(message))?.drafts ?? []);
@@ -214,7 +267,7 @@ describe("explain, its drafts", () => {
     const wide = { ...call, arguments: { list: Array.from({ length: 200_000 }, (_, at) => at) } };
     const messages = [userMessage("go"), assistantMessage(maker, wide), toolResult(wide, shot)];
     expect(await explained(refusal("messages: bad image"), messages)).toMatchObject({ certainty: "guess" });
-    expect(await explained(refusal("messages.1: bad image"), messages)).toMatchObject(place("m1", 0));
+    expect(await explained(refusal("messages.1: bad tool_use ids"), messages)).toMatchObject(place("m1", 0));
   });
 });
 
@@ -222,7 +275,7 @@ describe("explain", () => {
   test("looks at what was projected, whatever became of the value since", async () => {
     const { explain, value } = await project(contextOf(history), target, options);
     value.messages[0]?.content.splice(0);
-    expect(explain(refusal("messages.0.content.0: bad"))).toMatchObject(place("m1", 0));
+    expect(explain(refusal("messages.0.content.2: bad image"))).toMatchObject(place("m1", 1));
   });
 
   test("names a resource that is stored, and none for what is inline", async () => {

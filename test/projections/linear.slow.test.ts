@@ -11,9 +11,10 @@ import { project, promptContract, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { inlineAsResources } from "../../src/attachments/inline-images.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "../../src/projections/block-reader.js";
-import { pathsIn } from "../../src/projections/explain.js";
+
 import { CallIds } from "../../src/projections/pair-tool-calls.js";
 import { namePrefix } from "../../src/projections/placeholders.js";
+import { pathsIn } from "../../src/projections/rejection.js";
 import { base64, contextWith, image, png } from "../attachments/samples.js";
 import { exponentOf, exponentOfAsync, growing, maxExponent } from "../support/growth.js";
 import { plainTarget, row, stored } from "./samples.js";
@@ -172,7 +173,7 @@ describe("takes time in proportion to the text:", () => {
       "paths of an error, cut to a bound",
       100_000,
       (size) => "messages.1".repeat(size),
-      (text) => pathsIn(text, ["messages"]),
+      (text) => pathsIn([text], ["messages"]),
     ],
     [
       "inline base64 in lines",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isAboutMedia, isAboutSize, isAboutTokens, rejectionOf } from "../../src/projections/explain.js";
+import { rejectionOf } from "../../src/projections/rejection.js";
 
 describe("rejectionOf", () => {
   test.each<[string, unknown, string, number | undefined]>([
@@ -30,47 +30,109 @@ describe("rejectionOf", () => {
     ["a number", 400, "", undefined],
     ["what has no words", { message: 5, status: "400" }, "", undefined],
   ])("reads %s", (_, error, message, status) => {
-    expect(rejectionOf(error)).toEqual({ message, status });
+    expect(rejectionOf(error)).toMatchObject({ message, status });
   });
 
   test("ends on what holds itself", () => {
     const circle: Record<string, unknown> = {};
     circle.error = circle;
-    expect(rejectionOf(circle)).toEqual({ message: "", status: undefined });
+    expect(rejectionOf(circle)).toMatchObject({ message: "", status: undefined });
   });
 });
 
-describe("what a refusal is about", () => {
-  const about = (message: string, status?: number) => {
-    const rejection = { message, status };
-    return [
-      isAboutMedia(rejection) ? "media" : "",
-      isAboutSize(rejection) ? "size" : "",
-      isAboutTokens(rejection) ? "tokens" : "",
-    ].filter((one) => one !== "");
-  };
+describe("a refusal that another program wraps", () => {
+  const inner = { type: "invalid_request_error", message: "messages.2.content.1: Could not process image" };
+  const { message } = inner;
 
-  test.each<[string, readonly string[]]>([
-    ["Could not process image", ["media"]],
-    ["image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes", ["media", "size"]],
-    ["Request exceeds the maximum size", ["size"]],
-    ["Request payload size exceeds the limit: 20971520 bytes.", ["size"]],
-    ["The document has no pages.", ["media"]],
-    ["prompt is too long: 205000 tokens > 200000 maximum", ["tokens"]],
-    ["The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", ["tokens"]],
-    ["input length and `max_tokens` exceed context limit: 180000 + 32000 > 200000", ["tokens"]],
-    ["Rate limit exceeded", ["tokens"]],
-    ["messages: roles must alternate", []],
-    ["Retry your request with the ID of an inference profile", []],
-    ["tool results must follow immediately, see the documentation", []],
-    ["Invalid file_data: no input_file", ["media"]],
-    ["", []],
-  ])("%s", (message, expected) => {
-    expect(about(message)).toEqual(expected);
+  test.each<[string, unknown]>([
+    // https://github.com/diegosouzapw/OmniRoute/issues/3044, lumina-ai-inc/chunkr/issues/341 and
+    // open-webui/computer/issues/293 (stored copies, read 2026-11-28).
+    ["OpenRouter, as JSON", openRouter(JSON.stringify({ error: inner }))],
+    ["OpenRouter, as an object", openRouter({ error: inner })],
+    ["OpenRouter, as text", openRouter(message)],
+    [
+      "OpenRouter, flat as its client has it",
+      (openRouter(JSON.stringify(inner)) as { error: unknown }).error,
+    ],
+    [
+      "LiteLLM",
+      {
+        error: {
+          message: `litellm.BadRequestError: AnthropicException - ${JSON.stringify({ type: "error", error: inner })}No fallback model group found. Fallbacks=[{'a': ['b']}]`,
+          type: null,
+          code: "400",
+        },
+      },
+    ],
+    [
+      "the AI SDK",
+      Object.assign(new Error("Bad Request"), {
+        statusCode: 400,
+        responseBody: JSON.stringify({ error: inner }),
+      }),
+    ],
+    [
+      "the AI SDK, after retries",
+      Object.assign(new Error("Failed after 3 attempts."), {
+        lastError: Object.assign(new Error("Bad Request"), {
+          statusCode: 400,
+          responseBody: JSON.stringify({ error: inner }),
+        }),
+      }),
+    ],
+    [
+      "a proxy",
+      { status: 400, error: { type: "request_fail", upstream_error: { type: "error", error: inner } } },
+    ],
+    [
+      "one router behind another",
+      {
+        status: 400,
+        message: `Error from provider(openrouter,x: 400): ${JSON.stringify(openRouter(JSON.stringify({ error: inner })))}`,
+      },
+    ],
+  ])("says what is inside: %s", (_, error) => {
+    const rejection = rejectionOf(error);
+    expect(rejection).toMatchObject({ message, isWrapped: true });
+    expect([undefined, 400]).toContain(rejection.status);
   });
 
-  test("the status for too large says so by itself", () => {
-    expect(about("", 413)).toEqual(["size"]);
-    expect(about("too many tokens", 413)).toEqual(["size"]);
+  test.each<[string, unknown]>([
+    [
+      "Anthropic's client",
+      Object.assign(new Error(`400 ${JSON.stringify({ type: "error", error: inner })}`), {
+        status: 400,
+        error: { type: "error", error: inner },
+      }),
+    ],
+    ["Google's client", { status: 400, message: JSON.stringify({ error: { code: 400, ...inner } }) }],
+  ])("%s does not wrap", (_, error) => {
+    expect(rejectionOf(error)).toMatchObject({ message, isWrapped: false, status: 400 });
   });
+
+  test("what is quoted of the request is no text of it", () => {
+    const error = Object.assign(new Error("Bad Request"), {
+      requestBodyValues: { messages: [{ content: "messages.1.content.0: Could not process image" }] },
+      responseBody: JSON.stringify({
+        detail: [{ loc: ["body", "messages", 0], msg: "no", input: "an image" }],
+      }),
+    });
+    expect(rejectionOf(error).texts.filter((text) => /image/.test(text) && !text.includes("input"))).toEqual(
+      [],
+    );
+  });
+
+  test("holds for JSON in JSON in JSON, for braces without end, and for what holds itself", () => {
+    let deep: unknown = { message };
+    for (let depth = 0; depth < 30; depth++)
+      deep = { error: { message: JSON.stringify(deep).slice(0, 15_000) } };
+    expect(rejectionOf(deep).texts.length).toBeLessThan(200);
+    expect(rejectionOf("{".repeat(50_000)).message).toHaveLength(50_000);
+  });
+
+  function openRouter(raw: unknown): unknown {
+    return {
+      error: { message: "Provider returned error", code: 400, metadata: { raw, provider_name: "Anthropic" } },
+    };
+  }
 });

@@ -1,7 +1,7 @@
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { partAt, partWithId, type RequestTrace, traceRequest } from "../../src/projections/trace.js";
+import { partWithId, placeAt, type RequestTrace, traceRequest } from "../../src/projections/trace.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 
@@ -51,35 +51,54 @@ describe("markedValue", () => {
   });
 });
 
-describe("partAt", () => {
+describe("placeAt", () => {
   const tree = marked({
     list: [
       {
         part: text(0),
-        content: [{ part: text(0, 1), deep: [{ part: shown(0, 2) }] }, { part: shown(0, 3) }],
+        role: "user",
+        content: [
+          { part: text(0, 1), deep: [{ part: shown(0, 2) }] },
+          { part: shown(0, 3), type: "document", fileData: {} },
+        ],
       },
     ],
   });
-  const blockAt = (keys: readonly (string | number)[], wantsMedia: boolean) =>
-    partAt(tree, keys, wantsMedia)?.origin.block;
+  const blockAt = (...keys: (string | number)[]) => placeAt(tree, keys)?.part?.origin.block;
+  const below = (...keys: (string | number)[]) =>
+    placeAt(tree, keys)
+      ?.below.map(({ origin }) => origin.block)
+      .toSorted();
 
-  test("is the deepest on the way, as far as it leads", () => {
-    expect(blockAt(["list", 0], false)).toBe(0);
-    expect(blockAt(["list", 0, "content", 0], false)).toBe(1);
-    expect(blockAt(["list", 0, "content", 0, "deep", 0, "x", "y"], false)).toBe(2);
-    expect(blockAt(["list", 0, "content", 9], false)).toBe(0);
-    expect(blockAt(["list", 0, "type", "content", 0], false)).toBe(1);
+  test("has the deepest part on the way, and what is below", () => {
+    expect([blockAt("list", 0), below("list", 0)]).toEqual([0, [0, 1, 2, 3]]);
+    expect([blockAt("list", 0, "content", 0), below("list", 0, "content", 0)]).toEqual([1, [1, 2]]);
+    expect([blockAt("list", 0, "content"), below("list", 0, "content")]).toEqual([0, [1, 2, 3]]);
+    expect(placeAt(tree, ["list", 0, "content", 0, "deep", 0])).toMatchObject({ isBlock: true, members: [] });
+    expect(placeAt(tree, ["list", 0, "content", 0])).toMatchObject({ isBlock: false });
   });
 
-  test("or the newest attachment below, where one is meant", () => {
-    expect(blockAt(["list", 0], true)).toBe(3);
-    expect(blockAt(["list", 0, "content", 0], true)).toBe(2);
-    expect(blockAt(["list", 0, "content", 1], true)).toBe(3);
+  test("goes by types and roles, and by camel case", () => {
+    expect(blockAt("list", 0, "user", "content", 1)).toBe(3);
+    expect(placeAt(tree, ["list", 0, "content", 1, "pdf", "file_data", "x"])).toMatchObject({
+      members: ["pdf", "file_data", "x"],
+      isBlock: true,
+    });
+    expect(placeAt(tree, ["list", 0, "content", 1, "file_data", "x", "y"])?.part?.origin.block).toBe(3);
   });
 
-  test("is none where the way ends before a place", () => {
-    for (const keys of [["list"], ["list", 7], ["nothing"], [], ["list", -1]])
-      expect(blockAt(keys, true)).toBe(undefined);
+  test.each([
+    [["list"]],
+    [["list", 7]],
+    [["nothing"]],
+    [[]],
+    [["list", -1]],
+    [["list", 0, "content", 9]],
+    [["list", 0, "image", "content", 0]],
+    [["list", 0, "content", 1, "image_url"]],
+    [["list", 0, "content", "0x"]],
+  ])("is none if the way is not one of this value: %j", (keys) => {
+    expect(placeAt(tree, keys)).toBe(undefined);
   });
 });
 
@@ -93,8 +112,8 @@ describe("partWithId", () => {
   ]);
 
   test("is the last with an id that is named, of what is around it too", () => {
-    expect(partWithId(tree, "Duplicate item found with id msg_first.")?.part.origin.item).toBe(2);
-    expect(partWithId(tree, "no output for 'call_first'")).toMatchObject({
+    expect(partWithId(tree, ["Duplicate item found with id msg_first."])?.part.origin.item).toBe(2);
+    expect(partWithId(tree, ["no output for 'call_first'"])).toMatchObject({
       id: "call_first",
       part: { origin: { item: 1 } },
     });
@@ -102,7 +121,7 @@ describe("partWithId", () => {
 
   test("is none for parts of words, short words, numbers, and what is nobody's", () => {
     for (const message of ["my_msg_first", "short", "123456", "of_nobody", ""]) {
-      expect(partWithId(tree, message)).toBe(undefined);
+      expect(partWithId(tree, [message])).toBe(undefined);
     }
   });
 });

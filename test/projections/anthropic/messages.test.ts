@@ -433,14 +433,13 @@ describe("anthropicMessages", () => {
   });
 
   test.each([
-    ["messages.0.content.0.text: cannot be read", { entryId: "m1", certainty: "path" }],
-    ["messages.1.content.1.tool_use.input: is wrong", { entryId: "m2", block: 1, certainty: "path" }],
+    ["messages.0.content.0.text: string too long", { entryId: "m1", certainty: "path" }],
+    ["messages.1.content.1: `tool_use` ids must be unique", { entryId: "m2", block: 1, certainty: "path" }],
     ["messages.2.content.0: unexpected `tool_use_id`", { entryId: "m3", certainty: "path" }],
     [
-      "messages.2.content.0.tool_result.content.0.text: is wrong",
+      "messages.2.content.0.tool_result.content.0.text: string too long",
       { entryId: "m3", block: 0, certainty: "path" },
     ],
-    ["system.0: text content blocks must be non-empty", { entryId: "m0", certainty: "path" }],
   ])("traces %s", async (message, expected) => {
     const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
     const { explain } = await projected([system, ask, own(text, read), toolResult(read, "done")]);

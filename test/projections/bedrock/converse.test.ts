@@ -309,10 +309,7 @@ describe("bedrockConverse", () => {
       block: 1,
       certainty: "path",
     });
-    expect(explain(error("messages.1.content.0.searchResult: no source"))).toMatchObject({
-      entryId: "m1",
-      block: 0,
-    });
+    expect(explain(error("messages.1.content.0.searchResult: no source"))).toBeUndefined();
   });
 
   test("wants a model, and takes another provider, account and profile", () => {

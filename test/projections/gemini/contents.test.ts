@@ -294,17 +294,13 @@ describe("geminiContents", () => {
         },
       }),
     });
-    expect(explain(error("contents[3].parts[2].inline_data.data"))).toMatchObject({
+    expect(explain(error("contents[3].parts[1].inline_data.data"))).toMatchObject({
       entryId: "m3",
       block: 1,
       certainty: "path",
     });
     expect(explain(error("contents[2].parts[0].function_response.parts[0].inline_data.data"))).toMatchObject({
       entryId: "m2",
-    });
-    expect(explain(error("contents[1].parts[0].executable_code.language"))).toMatchObject({
-      entryId: "m1",
-      block: 0,
     });
   });
 

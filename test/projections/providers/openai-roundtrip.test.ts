@@ -1,6 +1,13 @@
 import OpenAI from "openai";
 import { replayAlways } from "sessile/attachments";
-import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  contextOf,
+  toolCalls,
+  toolResult,
+  userMessage,
+} from "sessile/content";
 import { cacheConversation, project, type Target, toBody } from "sessile/projections";
 import {
   openaiChat,
@@ -265,12 +272,14 @@ test.each([
 );
 
 test("a refusal of a pair, whose path has a dot before its bracket, is traced to its entry", async () => {
-  const context = contextOf([userMessage("one"), userMessage("two")]);
+  const call = { type: "toolCall", id: "call_1", name: "look", arguments: {} } as const;
+  const asked = assistantMessage({ provider: "openai", model }, call);
+  const context = contextOf([userMessage("one"), asked, toolResult(call, "two")]);
   const projection = await project(context, openaiChat({ model }));
   const message =
     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
-  const error = Object.assign(new Error(message), { status: 400, param: "messages.[1].role" });
-  expect(projection.explain(error)).toMatchObject({ entryId: "m1", path: "messages.[1].role" });
+  const error = Object.assign(new Error(message), { status: 400, param: "messages.[2].role" });
+  expect(projection.explain(error)).toMatchObject({ entryId: "m2", path: "messages.[2].role" });
   expect(projection.explain(Object.assign(new Error("no such model"), { status: 404 }))).toBeUndefined();
 });
 
