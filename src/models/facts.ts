@@ -18,6 +18,8 @@ export interface ModelFacts {
   readonly refusesPrefill?: true;
   /** Media can be part of a tool's result, and calls are signed: Gemini from 3 on. */
   readonly signsCalls?: true;
+  /** The length of its own call ids, if they are longer than OpenAI accepts. They are sent unchanged. */
+  readonly maxCallIdLength?: number;
 }
 
 /** The rules of images that the table names. */
@@ -100,7 +102,9 @@ const rows: readonly ModelRow[] = [
   { names: /^grok/, until: 399, facts: { inputs: text } },
   { names: /^grok-(?:code|voice)/, facts: { inputs: text } },
   { names: /^grok-build/, facts: { inputs: sees } },
-  { names: /^(?:kimi|k\d)/, newest: 301, facts: { inputs: sees } },
+  // `functions.NAME:INDEX`, which it does not recognize if rewritten:
+  // https://github.com/MoonshotAI/kimi-code/pull/2503 (2026-11-22).
+  { names: /^(?:kimi|k\d)/, newest: 301, facts: { inputs: sees, maxCallIdLength: 128 } },
   { names: /^kimi|^moonshot/, until: 204, facts: { inputs: text } },
   { names: /^glm/, newest: 503, facts: { inputs: text } },
   { names: /^glm-(?:\d-)?\dv/, facts: { inputs: sees } },

@@ -165,6 +165,9 @@ export function familyOf(provider: string, modelId: string): Family {
  */
 function idsFor({ callId }: Family, provider: string, modelId: string): Pick<Family, "callId"> {
   const isWide = callId === chatIds || callId === bedrockIds;
+  const { maxCallIdLength } = modelFacts(modelId);
+  if (callId === chatIds && maxCallIdLength !== undefined)
+    return { callId: { ...chatIds, maxLength: maxCallIdLength } };
   return isWide && (/claude|^arn:/i.test(modelId) || provider.endsWith(".responses"))
     ? { callId: { character: /[A-Za-z0-9_-]/, maxLength: callId.maxLength } }
     : {};

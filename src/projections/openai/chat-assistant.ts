@@ -70,7 +70,8 @@ export class ChatAssistantWriter {
       ...members,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
-    if (message.content === null && parts.some(hasMedia)) message.content = "";
+    if (message.content === null && (this.#dialect.missingContent === "" || parts.some(hasMedia)))
+      message.content = "";
     if (this.#dialect.reasoning === "content" && reasoning.length > 0)
       message.content = this.#pieces(parts) as OpenaiChatText[];
     return this.#tools.trace(message, first);

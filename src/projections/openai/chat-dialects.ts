@@ -36,6 +36,13 @@ export interface OpenaiChatDialect {
    * them.
    */
   readonly bridgesTools: boolean;
+  /**
+   * Whether several instructions may be a list of texts; else they are joined, unless a cache breakpoint is
+   * among them. Default true.
+   */
+  readonly systemLists?: boolean;
+  /** The content of an assistant message without text. Default null. */
+  readonly missingContent?: "";
   /** The role of the instructions. `user` for templates without a system role. */
   readonly systemRole: "system" | "developer" | "user";
   /** The name of the request's limit of tokens, for the caller who sets one. */
@@ -58,7 +65,14 @@ export type OpenaiChatDialectName =
   | "groq"
   | "cerebras"
   | "vllm"
-  | "ollama";
+  | "ollama"
+  | "llama.cpp"
+  | "azure"
+  | "xai"
+  | "qwen"
+  | "minimax"
+  | "together"
+  | "cohere";
 
 const openai: OpenaiChatDialect = {
   reasoning: null,
@@ -80,7 +94,17 @@ const openai: OpenaiChatDialect = {
  * DeepSeek, Moonshot and Z.AI accept `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai
  * 1.5.2. A row without a source for this name uses the protocol's first name, which no report calls refused.
  */
-const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "max_tokens" };
+const compatible: OpenaiChatDialect = {
+  ...openai,
+  members: "all",
+  maxTokens: "max_tokens",
+  // "messages.0.content: value must be a string" at Groq: https://github.com/OpenHands/OpenHands/issues/4643
+  // (stored copy, 2026-11-28). Every server accepts a string.
+  systemLists: false,
+};
+
+/** Servers on one's own machine take ids of any length; vLLM's own have 46 characters. */
+const localIds: CallIdRule = { ...openai.callId, maxLength: 512 };
 
 /**
  * The known dialects, one row each. All sources are stored copies, read 2026-11-22.
@@ -141,11 +165,44 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
   // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2).
   // Templates that raise: https://github.com/vllm-project/vllm/issues/6862. "Unsupported chat content part
   // type: 'file'": https://github.com/vllm-project/vllm/pull/57774.
-  vllm: { ...compatible, reasoning: "reasoning", merges: true, files: false },
+  vllm: { ...compatible, reasoning: "reasoning", merges: true, files: false, callId: localIds },
   // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates
   // as with vLLM. `max_tokens`: https://docs.ollama.com/api/openai-compatibility. "invalid message format"
-  // for a PDF: https://github.com/Kilo-Org/kilocode/issues/11878.
-  ollama: { ...compatible, reasoning: "reasoning", merges: true, files: false },
+  // for a PDF: https://github.com/Kilo-Org/kilocode/issues/11878. "invalid message content type: <nil>":
+  // https://github.com/pydantic/pydantic-ai/issues/5206 (stored copy, 2026-11-28).
+  ollama: {
+    ...compatible,
+    reasoning: "reasoning",
+    merges: true,
+    files: false,
+    callId: localIds,
+    missingContent: "",
+  },
+  // The rows from here on: stored copies, read 2026-11-28, and recorded replies of the AI SDK's tests.
+  // https://github.com/ggml-org/llama.cpp/pull/16934.
+  "llama.cpp": {
+    ...compatible,
+    reasoning: "reasoning_content",
+    merges: true,
+    files: false,
+    callId: localIds,
+  },
+  azure: openai,
+  xai: { ...compatible, reasoning: "reasoning_content", files: false },
+  qwen: { ...compatible, reasoning: "reasoning_content", files: false },
+  // Reasoning is in `reasoning_details`, or in the content; the whole message goes back:
+  // https://platform.minimax.io/docs/api-reference/text-openai-api. Refuses an empty content:
+  // https://github.com/earendil-works/pi/issues/3365. Deprecates `max_tokens`:
+  // https://java.agentscope.io/v2/en/integration/model/minimax.
+  minimax: {
+    ...compatible,
+    reasoning: "reasoning_content",
+    files: false,
+    maxTokens: "max_completion_tokens",
+  },
+  together: { ...compatible, reasoning: "reasoning", files: false },
+  // The compatibility API has no member for reasoning.
+  cohere: { ...compatible, members: [], files: false },
 };
 
 /** The `dialect` option of a target and a reader: the name of a row, or a whole dialect. */

@@ -1,14 +1,16 @@
 /** The target of OpenAI's Chat Completions. */
 
 import { unreachable } from "../../internal/arguments.js";
+import { modelFacts } from "../../models/internal.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
-import type { RenderTools, Target } from "../target.js";
+import type { CallIdRule, RenderTools, Target } from "../target.js";
 import { ChatAssistantWriter, joined, opaqueMedia } from "./chat-assistant.js";
 import {
   dialectOf,
   type OpenaiChatDialect,
   type OpenaiChatDialectOption,
+  openaiChatDialects,
   providerOf,
 } from "./chat-dialects.js";
 import type {
@@ -65,12 +67,20 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
       toolResult: dialect.toolResultImages ? imageTypes : [],
     },
     rules: {
-      callId: dialect.callId,
+      callId: callIdRule(dialect, options.model),
       userFirst: dialect.merges,
       opaqueMedia: (data) => opaqueMedia(data, dialect),
     },
     render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
   };
+}
+
+/** The id rule of a dialect. Longer ids of the model's own maker go back unchanged. */
+function callIdRule({ callId }: OpenaiChatDialect, model: string): CallIdRule {
+  const { maxCallIdLength = 0 } = modelFacts(model);
+  return callId.maxLength === openaiChatDialects.openai.callId.maxLength && maxCallIdLength > callId.maxLength
+    ? { ...callId, maxLength: maxCallIdLength }
+    : callId;
 }
 
 /**
@@ -148,7 +158,10 @@ class ChatWriter {
     if (system.length === 0) return;
     const role = this.#options.instructions ?? this.#dialect.systemRole;
     if (role === "user") for (const part of system) this.#userParts.push(part);
-    else this.#messages.push(this.#traced({ role, content: this.#texts(system) }, system));
+    else {
+      const joins = this.#dialect.systemLists === false;
+      this.#messages.push(this.#traced({ role, content: this.#texts(system, undefined, joins) }, system));
+    }
   }
 
   #flushUserParts(): void {
@@ -210,7 +223,11 @@ class ChatWriter {
   }
 
   /** One text is a string, as those who speak the protocol half know it best. */
-  #texts(parts: readonly TextPart[], whole?: ResultPart): string | OpenaiChatText[] {
+  #texts(
+    parts: readonly TextPart[],
+    whole?: ResultPart,
+    joins = this.#dialect.merges,
+  ): string | OpenaiChatText[] {
     const ends = (part: TextPart) => [part, ...(whole !== undefined && part === parts.at(-1) ? [whole] : [])];
     const blocks = parts.map((part) => {
       const end = breakpointAfter(this.#tools, ...ends(part));
@@ -218,7 +235,7 @@ class ChatWriter {
     });
     const [only] = blocks;
     const isPlain = blocks.every(({ prompt_cache_breakpoint: end }) => end === undefined);
-    if (this.#dialect.merges && isPlain) return joined(blocks);
+    if (joins && isPlain) return joined(blocks);
     return blocks.length === 1 && only !== undefined && only.prompt_cache_breakpoint === undefined
       ? only.text
       : blocks;

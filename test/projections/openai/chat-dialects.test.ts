@@ -76,10 +76,19 @@ describe("dialects of Chat Completions", () => {
     expect(await rolesOf("openai")).toEqual(["assistant", "user"]);
   });
 
-  test("vLLM and Ollama are sent no part of type file, which they refuse: a PDF is described, with a loss", async () => {
+  test("servers that take no part of type file are sent none: a PDF is described, with a loss", async () => {
     for (const name of names) {
       const { messages, codes } = await sent([userMessage("See", report)], name);
-      const isTold = name !== "vllm" && name !== "ollama";
+      const isTold = ![
+        "vllm",
+        "ollama",
+        "llama.cpp",
+        "xai",
+        "qwen",
+        "minimax",
+        "together",
+        "cohere",
+      ].includes(name);
       expect([JSON.stringify(messages).includes('"type":"file"'), codes]).toEqual([
         isTold,
         isTold ? [] : ["unsupported"],
@@ -242,8 +251,8 @@ describe("dialects of Chat Completions", () => {
 
   test("the limit of tokens has the name that each server takes", () => {
     const named = (of: string) => names.filter((name) => openaiChatDialects[name].maxTokens === of);
-    expect(named("max_completion_tokens")).toEqual(["openai", "groq", "cerebras"]);
-    expect(named("max_tokens")).toHaveLength(names.length - 3);
+    expect(named("max_completion_tokens")).toEqual(["openai", "groq", "cerebras", "azure", "minimax"]);
+    expect(named("max_tokens")).toHaveLength(names.length - 5);
   });
 
   test("messages of one role become one if the dialect merges, instructions among them if the user says these", async () => {
@@ -304,6 +313,37 @@ describe("dialects of Chat Completions", () => {
     expect((await sent(history, "openai")).codes).toEqual(["moved"]);
   });
 
+  test("a message of calls alone has null as content, and at Ollama a string", async () => {
+    const message = { role: "assistant", content: null, tool_calls: [call()] };
+    expect((await roundTrip(message, "qwen")).said?.content).toBeNull();
+    expect((await roundTrip(message, "minimax")).said?.content).toBeNull();
+    expect((await roundTrip(message, "ollama")).said?.content).toBe("");
+  });
+
+  test("several instructions are one string where a server takes no list", async () => {
+    const says = (content: string) => ({ role: "system", content, timestamp: 1 }) as const;
+    const system = [says("One."), says("Two."), userMessage("Go")];
+    expect((await sent(system, "openai")).messages[0]?.content).toHaveLength(2);
+    for (const name of ["groq", "xai", "together", "llama.cpp"] as const)
+      expect((await sent(system, name)).messages[0]).toEqual({ role: "system", content: "One.\n\nTwo." });
+  });
+
+  test("ids of Kimi's own calls go back at any length, at any server; others are shortened", async () => {
+    const id = `functions.${"mcp__server__".repeat(4)}read:12`;
+    const message = { role: "assistant", content: "x", tool_calls: [call({}, id)] };
+    const of = async (name: OpenaiChatDialectOption, kimi: string) => {
+      const reply = read(message, name, kimi);
+      const results = toolCalls(reply).map((one) => toolResult(one, "ok"));
+      const { messages } = await sent([userMessage("Go"), reply, ...results], name, { model: kimi });
+      return messages.find(({ role }) => role === "tool")?.tool_call_id as string;
+    };
+    for (const name of ["moonshotai", "openrouter", "together", "openai"] as const)
+      expect(await of(name, "moonshotai/kimi-k2.6")).toBe(id);
+    for (const name of ["openai", "azure", "xai"] as const)
+      expect((await of(name, "gpt-5.2")).length).toBeLessThanOrEqual(40);
+    expect(await of("llama.cpp", "qwen3:32b")).toBe(id);
+  });
+
   test("a dialect of one's own names its member of reasoning, in replies and streams", async () => {
     const dialect = { ...openaiChatDialects.vllm, reasoning: "thoughts" };
     const message = { role: "assistant", content: "Yes.", thoughts: "Hm." };
@@ -340,8 +380,8 @@ const recorded: readonly (readonly [string, OpenaiChatDialectOption])[] = [
   ["moonshotai", "moonshotai"],
   ["groq", "groq"],
   ["mistral", "mistral"],
-  ["xai", alike],
-  ["alibaba", "deepseek"],
+  ["xai", "xai"],
+  ["alibaba", "qwen"],
   ["openai-compatible", alike],
 ];
 
