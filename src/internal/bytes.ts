@@ -17,9 +17,30 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Encodes texts one after the other: all of them may be longer than the longest string. */
-export function encodeTexts(texts: readonly string[]): Uint8Array {
-  return concatBytes(texts.map(encodeUtf8));
+/** Characters of short texts that are encoded at once. */
+const chunkLength = 64 * 1024;
+
+/** Encodes texts one after the other, in chunks: all of them may be longer than the longest string. */
+export async function* encodeTexts(
+  texts: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let pending = "";
+  for await (const text of texts) {
+    if (pending.length + text.length > chunkLength && pending !== "") {
+      yield encoder.encode(pending);
+      pending = "";
+    }
+    pending += text;
+  }
+  if (pending !== "") yield encoder.encode(pending);
+}
+
+/** The bytes of a stream. */
+export async function collectBytes(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  const [only] = all;
+  return all.length === 1 && only !== undefined ? only : concatBytes(all);
 }
 
 /** Concatenates parts in a new array. */

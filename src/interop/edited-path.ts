@@ -62,8 +62,26 @@ export function editedPath(path: readonly AnyEntry[]): EditedPath {
   return { path: out, edited };
 }
 
-function isChange({ type }: SessionEntry): boolean {
+/** An entry that changes an earlier one. */
+export type ChangeEntry = SessionEntry & {
+  readonly type: "context_edit" | "message_update" | "part_update";
+};
+
+export function isChange(entry: AnyEntry): entry is ChangeEntry {
+  const { type } = entry;
   return type === "context_edit" || type === "message_update" || type === "part_update";
+}
+
+/** An entry as the later entries that change it leave it, without the rest of the path. */
+export function editedEntry(entry: AnyEntry, changes: readonly AnyEntry[]): SessionEntry {
+  let last: string | null = null;
+  const chain = [entry, ...changes].map((each): AnyEntry => {
+    const parentId = last;
+    last = each.id;
+    return { ...each, parentId };
+  });
+  const [edited] = editedPath(chain).path as readonly [SessionEntry];
+  return { ...edited, parentId: entry.parentId };
 }
 
 /**

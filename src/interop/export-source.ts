@@ -7,20 +7,31 @@ import { describe } from "../internal/arguments.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { essenceOf } from "../internal/media-types.js";
 import { isRecord } from "../internal/shape.js";
-import { type Session, type SessionHeader, SessionTree } from "../session/index.js";
-import { type AnyEntry, editedPath, placeholderOf } from "./edited-path.js";
+import { type Session, type SessionEntry, type SessionHeader, SessionTree } from "../session/index.js";
+import { readSlice } from "../session/internal.js";
+import {
+  type AnyEntry,
+  editedEntry,
+  editedPath,
+  isChange,
+  placeholderOf,
+  removedType,
+} from "./edited-path.js";
+import { outlineOf } from "./outline.js";
 import type { ReportBuilder } from "./report.js";
 import { entryRoles } from "./shared/entry-roles.js";
 import { wellFormed } from "./shared/values.js";
 import type { ExportableSession, ExportOptions, ExportSource, WriteSource } from "./types.js";
 
-/** A source of an export, with its entries in memory. */
+/** A source of an export. The bodies of a stored session are read when a writer comes to them. */
 export interface LoadedSession {
   readonly header: SessionHeader;
   readonly tree: SessionTree;
   readonly leafId: string | null;
-  /** The entries of the path to the leaf that can be read, as they are stored. */
+  /** The entries of the path to the leaf that can be read; outlines of them in a session that is open. */
   readonly path: readonly AnyEntry[];
+  /** Whether the path has outlines. */
+  readonly isOutlined: boolean;
   /** Custom entries without a parent, in the order of the file. */
   readonly roots: readonly AnyEntry[];
   /** Any entry, as it is stored. */
@@ -36,15 +47,34 @@ export async function loadSession(source: ExportSource, leafId?: string | null):
 
 async function loadOpen(session: Session, leafId: string | null = session.leafId): Promise<LoadedSession> {
   const { header, tree } = session;
-  const path = leafId === null ? [] : await session.path(leafId);
+  const ids = tree.path(leafId).map(({ id }) => id);
+  const path: AnyEntry[] = [];
+  for (let at = 0; at < ids.length; ) {
+    const { entries, end } = await readSlice(session, ids, at);
+    for (const entry of entries) if (entry !== undefined) path.push(outlineOf(entry));
+    at = end;
+  }
   const roots: AnyEntry[] = [];
   for (const { id, type } of tree.children(null)) {
     const entry = type === "custom" ? await session.entry(id) : undefined;
     if (entry !== undefined) roots.push(entry);
   }
-  return {
-    ...{ header, tree, leafId, path: path.filter((entry) => entry !== undefined), roots },
-    entry: (id) => session.entry(id),
+  return { header, tree, leafId, path, isOutlined: true, roots, entry: sliceReader(session, ids) };
+}
+
+/** Reads the entries of a path one by one, about in its order. Two slices of it are in memory. */
+function sliceReader(session: Session, ids: readonly string[]): LoadedSession["entry"] {
+  const indexes = new Map(ids.map((id, at) => [id, at]));
+  let slices: readonly ReadonlyMap<string, AnyEntry | undefined>[] = [];
+  return async (id) => {
+    const at = indexes.get(id);
+    if (at === undefined) return session.entry(id);
+    const known = slices.find((slice) => slice.has(id));
+    if (known !== undefined) return known.get(id);
+    const { entries } = await readSlice(session, ids, at);
+    const slice = new Map(entries.map((entry, index) => [ids[at + index] as string, entry]));
+    slices = [slice, ...slices.slice(0, 1)];
+    return slice.get(id);
   };
 }
 
@@ -63,7 +93,7 @@ function loadRead(source: ExportableSession, leafId: string | null = source.leaf
   const header = source.header ?? { type: "session", id: "session", timestamp: "", cwd: "" };
   const roots = tree.children(null).map(({ id }) => read(id));
   const path = tree.path(leafId).map(({ id }) => read(id));
-  return { header, tree, leafId, path, roots, entry: async (id) => byId.get(id) };
+  return { header, tree, leafId, path, isOutlined: false, roots, entry: async (id) => byId.get(id) };
 }
 
 /** Makes the source of a writer, and reports the entries that it leaves out. */
@@ -76,22 +106,60 @@ export function writeSource(
   const { path, edited } = editedPath(session.path);
   reportOmissions(session, edited, report);
   const { now = Date.now, modelFor, provider, blobs } = options;
+  const outline = path.map((entry) =>
+    wellFormed(entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry),
+  );
   return {
     header: wellFormed(session.header),
-    path: path.map((entry) =>
-      wellFormed(
-        entryRoles[entry.type] === "unmapped" || entry.type === "leaf" ? placeholderOf(entry) : entry,
-      ),
-    ),
+    outline,
+    entry: wholeEntries(session, outline),
     leafId: wellFormed(session.leafId),
     children,
     cwd: wellFormed(options.cwd ?? session.header.cwd),
     now,
     modelFor: (message) => wellFormed(modelFor?.(message)),
     ...(provider === undefined ? {} : { provider: wellFormed(provider) }),
-    media: (block, entryId) => readMedia(block, entryId, blobs, report),
+    media: mediaReader(blobs, report),
     find: (finding) => report.find(finding),
   };
+}
+
+/** Reads the entries of an outline whole, with their updates and edits. */
+function wholeEntries(session: LoadedSession, outline: readonly SessionEntry[]): WriteSource["entry"] {
+  const indexes = new Map(outline.map(({ id }, at) => [id, at]));
+  const changes = new Map<string, string[]>();
+  for (const entry of session.path) {
+    if (!isChange(entry)) continue;
+    const known = changes.get(entry.targetId);
+    if (known === undefined) changes.set(entry.targetId, [entry.id]);
+    else known.push(entry.id);
+  }
+  const stored = async (id: string): Promise<AnyEntry> => {
+    const entry = await session.entry(id);
+    if (entry !== undefined) return entry;
+    throw new SessileError(
+      "ENTRY_NOT_FOUND",
+      `entry ${SessileError.printable(id)} is gone during the export`,
+      {
+        details: { entryId: id },
+      },
+    );
+  };
+  return async (id) => {
+    const at = indexes.get(id) ?? -1;
+    const planned = outline[at];
+    if (planned === undefined) throw new TypeError(`entry: expected an id of the path, got ${describe(id)}`);
+    if (!session.isOutlined || isRemoved(planned)) return planned;
+    const own = session.path[at] as AnyEntry;
+    const later: AnyEntry[] = [];
+    for (const change of changes.get(own.id) ?? []) later.push(await stored(change));
+    const entry = await stored(own.id);
+    return wellFormed(later.length === 0 ? (entry as SessionEntry) : editedEntry(entry, later));
+  };
+}
+
+function isRemoved(entry: SessionEntry): boolean {
+  return entry.type === "custom" && entry.customType === removedType;
 }
 
 /** A finding for each type of entry that is left out, and for each entry that an edit changed. */
@@ -128,26 +196,28 @@ function isOwn({ customType }: { readonly customType: string }): boolean {
   return customType.startsWith("sessile.");
 }
 
-async function readMedia(
-  block: unknown,
-  entryId: string,
-  blobs: BlobStore | undefined,
-  report: ReportBuilder,
-): Promise<{ readonly bytes: Uint8Array; readonly mediaType: string } | undefined> {
-  if (!isRecord(block)) return undefined;
-  if (block.type === "image") {
-    const data = typeof block.data === "string" ? block.data : "";
-    const bytes = decodeBase64(data) ?? decodeLooseBase64(data);
-    if (bytes !== undefined) return { bytes, mediaType: essenceOf(String(block.mimeType)) };
-    report.find({ code: "missing", entryId, text: "an image whose data is not base64" });
-    return undefined;
-  }
-  const resource = block.type === "text" ? block.resource : block;
-  if (!isResource(resource) || resource.kind === "link") return undefined;
-  const bytes = await blobBytes(resource.blob, blobs);
-  if (bytes !== undefined) return { bytes, mediaType: resource.mediaType };
-  report.find({ code: "missing", entryId, text: `the bytes of ${resource.resourceId}` });
-  return undefined;
+/** Reads media. Those of an entry that are gone are one finding, though a compaction may repeat the entry. */
+function mediaReader(blobs: BlobStore | undefined, report: ReportBuilder): WriteSource["media"] {
+  const reported = new Set<string>();
+  const missing = (entryId: string, text: string): undefined => {
+    const key = `${entryId} ${text}`;
+    if (!reported.has(key)) report.find({ code: "missing", entryId, text });
+    reported.add(key);
+  };
+  return async (block, entryId) => {
+    if (!isRecord(block)) return undefined;
+    if (block.type === "image") {
+      const data = typeof block.data === "string" ? block.data : "";
+      const bytes = decodeBase64(data) ?? decodeLooseBase64(data);
+      if (bytes !== undefined) return { bytes, mediaType: essenceOf(String(block.mimeType)) };
+      return missing(entryId, "an image whose data is not base64");
+    }
+    const resource = block.type === "text" ? block.resource : block;
+    if (!isResource(resource) || resource.kind === "link") return undefined;
+    const bytes = await blobBytes(resource.blob, blobs);
+    if (bytes !== undefined) return { bytes, mediaType: resource.mediaType };
+    return missing(entryId, `the bytes of ${resource.resourceId}`);
+  };
 }
 
 /** The bytes of a blob; undefined if they are gone or damaged. */

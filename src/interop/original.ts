@@ -1,15 +1,16 @@
 /** The way back to the agent that a session was imported from: the kept bytes, and later entries. */
 
 import { isBlobRef } from "../blobs/index.js";
+import { collectBytes } from "../internal/bytes.js";
 import type { SessionEntry } from "../session/index.js";
 import { removedType } from "./edited-path.js";
 import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
 import { isFileName } from "./shared/ids.js";
 import { objectOf, textOf, wellFormed } from "./shared/values.js";
-import type { ExportOptions, ImportedSession, WriteSource, WrittenSession } from "./types.js";
+import type { ExportedSession, ExportOptions, ForeignFile, ImportedSession, WriteSource } from "./types.js";
 
-type Files = WrittenSession["files"];
+type Files = ExportedSession["files"];
 
 /** An import that can be returned: its bytes, and its entries made of them again. */
 export interface Original {
@@ -72,7 +73,7 @@ export async function returned(
   source: WriteSource,
   { files, imported }: Original,
   options: ExportOptions & { readonly loaded: readonly LoadedSession[] },
-): Promise<WrittenSession | undefined> {
+): Promise<Omit<ExportedSession, "report"> | undefined> {
   const { loaded } = options;
   if (!sameChildren(imported, loaded)) return undefined;
   for (const each of [imported, ...imported.children]) {
@@ -86,7 +87,7 @@ export async function returned(
   // A change of an original entry cannot be expressed by a later line.
   if (later.some((entry) => isChangeOf(entry, ids))) return undefined;
   const addedIds = new Set(later.map(({ id }) => wellFormed(id)));
-  const added = source.path.filter((entry) => addedIds.has(entry.id) && !isState(entry));
+  const added = source.outline.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
   const resume = to.resume?.(imported.header.id, files) ?? [];
   if (added.length === 0 && from === imported.leafId) return { files, resume };
@@ -94,8 +95,10 @@ export async function returned(
   const find: WriteSource["find"] = (finding) => findings.push(finding);
   const written = await to.append?.({ ...source, find, files, original: imported, from, added });
   // Those of a refused append are made again by the writer.
-  if (written !== undefined) for (const finding of findings) source.find(finding);
-  return written;
+  if (written === undefined) return undefined;
+  const appended = { ...written, files: await collectFiles(written.files) };
+  for (const finding of findings) source.find(finding);
+  return appended;
 }
 
 /** Entries without a counterpart in any format: state of programs, and removed messages. */
@@ -146,6 +149,14 @@ async function isWhole({ tree, entry }: LoadedSession, { entries }: ImportedSess
     }
   }
   return true;
+}
+
+/** The files with their bytes in memory. */
+export async function collectFiles(files: readonly ForeignFile[]): Promise<Files> {
+  const collected: { path: string; bytes: Uint8Array }[] = [];
+  for (const { path, bytes } of files)
+    collected.push({ path, bytes: bytes instanceof Uint8Array ? bytes : await collectBytes(bytes) });
+  return collected;
 }
 
 /** Whether each original file is there, and its file in the result begins with its bytes. */

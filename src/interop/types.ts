@@ -163,6 +163,15 @@ export interface ExportOptions extends Pick<ImportOptions, "decompress" | "sqlit
    * session is then written anew. @default that of the replies
    */
   readonly provider?: string;
+  /**
+   * Writes a file, such as to a disk. It gets the bytes in pieces, which are made as they are read: so a session that
+   * is longer than the memory can be exported. `files` of the result is then empty. If it rejects, so does the export.
+   */
+  readonly write?: (file: {
+    /** Relative to the agent's home. */
+    readonly path: string;
+    readonly bytes: AsyncIterable<Uint8Array>;
+  }) => Promise<void>;
 }
 
 /** A session to export. A `ParsedSession`, an `ImportedSession` and an open session fit. */
@@ -177,7 +186,7 @@ export interface ExportableSession {
 
 /** The result of `exportSession`. */
 export interface ExportedSession {
-  /** Paths are relative to the agent's home. */
+  /** Paths are relative to the agent's home. Empty with the option `write`. */
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
   /** The words of the command that resumes the session, such as `["codex", "resume", "…"]`. */
   readonly resume: readonly string[];
@@ -302,11 +311,18 @@ export type DraftEntry = SessionEntry extends infer E
 export interface WriteSource {
   readonly header: SessionHeader;
   /**
-   * The path from the root to the leaf, oldest first. Updates and edits are carried out. A custom entry
-   * `sessile.removed` replaces each entry that is left out and reported, with its id: messages that an edit
-   * removed, and entries without a counterpart, such as labels, pins, views, observations, usage, reverts.
+   * The path from the root to the leaf, oldest first, to plan with: a session may be longer than the memory, so that
+   * texts of more than 256 characters are cut, and arguments and details may be empty. Updates and edits are
+   * carried out. A custom entry `sessile.removed` replaces each entry that is left out and reported, with its id:
+   * messages that an edit removed, and entries without a counterpart, such as labels, pins, views,
+   * observations, usage, reverts.
    */
-  readonly path: readonly SessionEntry[];
+  readonly outline: readonly SessionEntry[];
+  /**
+   * An entry of the outline, whole. Fast in the order of the path. @throws SessileError ENTRY_NOT_FOUND if it was
+   * erased since
+   */
+  entry(id: string): Promise<SessionEntry>;
   readonly leafId: string | null;
   readonly children: readonly WriteSource[];
   readonly cwd: string;
@@ -329,12 +345,13 @@ export interface AppendSource extends WriteSource {
   readonly original: ImportedSession;
   /** The last entry of the original that stays on the path; null for before the first. */
   readonly from: string | null;
-  /** The entries of the path after it, oldest first. */
+  /** The entries of the outline after it, oldest first. */
   readonly added: readonly SessionEntry[];
 }
 
 /** The files of a session as a format writes it, and the words of the command that resumes it. */
 export interface WrittenSession {
-  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  /** Bytes in pieces are made as they are read: once, and file after file. */
+  readonly files: readonly ForeignFile[];
   readonly resume: readonly string[];
 }

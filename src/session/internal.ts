@@ -18,6 +18,7 @@ export { erasureOfLine } from "./format/tombstone.js";
 export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, withLineFeed } from "./runtime/log-lines.js";
 export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";
+export { readSlice } from "./runtime/session.js";
 export { blobRefsInLine } from "./store/blob-roots.js";
 export {
   checkBatchBytes,

@@ -2,6 +2,7 @@ import type { EntryBuilder, ForeignFormat, WriteSource } from "sessile/interop";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { writeBlocks } from "../../src/interop/shared/write-blocks.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
+import { all } from "./support/written-steps.js";
 
 /** JSON Lines of some values. */
 export function lines(values: readonly unknown[]): Uint8Array {
@@ -58,7 +59,7 @@ export const plain: ForeignFormat = {
   },
   async write(source) {
     const records: unknown[] = [{ kind: "start", id: source.header.id, cwd: source.cwd }];
-    for (const step of stepsOf(source)) {
+    for await (const step of stepsOf(source)) {
       const { entryId: id } = step;
       if (step.kind === "user") records.push(await said(source, step));
       else if (step.kind === "compaction")
@@ -66,7 +67,7 @@ export const plain: ForeignFormat = {
           kind: "compact",
           id,
           text: step.summary,
-          keep: step.kept.map(({ entryId }) => entryId),
+          keep: (await all(step.kept)).map(({ entryId }) => entryId),
         });
       else
         for (const entryId of [
@@ -84,9 +85,9 @@ export const plain: ForeignFormat = {
       (entry) => entry.type === "message" && entry.message.role === "user",
     );
     if (!isOnlyText) return undefined;
-    const steps = stepsOf({ ...source, path: source.added });
+    const steps = stepsOf({ ...source, outline: source.added });
     const records: object[] = [];
-    for (const step of steps) if (step.kind === "user") records.push(await said(source, step));
+    for await (const step of steps) if (step.kind === "user") records.push(await said(source, step));
     if (records.length === 0) records.push({ kind: "rewind" });
     const from = { parent: source.from };
     const added = lines(records.map((record, at) => (at === 0 ? { ...record, ...from } : record)));

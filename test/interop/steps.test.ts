@@ -7,12 +7,13 @@ import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js
 import type { InteropFinding, WriteSource } from "../../src/interop/types.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
+import { all, shownSteps, sourceEntries } from "./support/written-steps.js";
 
 function sourceOf(path: readonly SessionEntry[]): WriteSource & { readonly findings: InteropFinding[] } {
   const findings: InteropFinding[] = [];
   return {
     header: { type: "session", id: "s", timestamp: "", cwd: "/" },
-    path,
+    ...sourceEntries(path),
     leafId: path.at(-1)?.id ?? null,
     children: [],
     cwd: "/",
@@ -46,24 +47,27 @@ const roles: Readonly<Record<string, string>> = {
 };
 
 /** The same of steps: those behind the last compaction, and what it keeps. */
-function written(steps: readonly WriteStep[]): Shown {
-  const at = steps.findLastIndex(({ kind }) => kind === "compaction");
-  const compaction = steps[at];
-  const rest = steps.slice(at + 1);
-  const head = compaction?.kind === "compaction" ? compaction.kept : [];
-  const all = [...head, ...rest].flatMap((step): Shown => {
+async function written(steps: readonly WriteStep[]): Promise<Shown> {
+  const { compaction, shown: last } = await shownSteps(steps);
+  const messages = last.flatMap((step): Shown => {
     if (step.kind === "other" || step.kind === "compaction") return [];
     if (step.kind === "user") return [[step.entryId, "user"] as const];
     const results = step.results.map(({ entryId }) => [entryId, "toolResult"] as const);
     return [[step.entryId, "assistant"] as const, ...results.filter(([id]) => id !== step.entryId)];
   });
-  if (compaction?.kind !== "compaction" || compaction.summary === "") return all;
-  return [[compaction.entryId, "summary"], ...all];
+  if (compaction === undefined || compaction.summary === "") return messages;
+  return [[compaction.entryId, "summary"], ...messages];
 }
 
-function expectOnce({ entries, leafId }: { entries: readonly SessionEntry[]; leafId: string | null }): void {
+async function expectOnce({
+  entries,
+  leafId,
+}: {
+  entries: readonly SessionEntry[];
+  leafId: string | null;
+}): Promise<void> {
   const path = editedPath(pathTo(entries, leafId) as readonly SessionEntry[]).path;
-  const steps = written(stepsOf(sourceOf(path)));
+  const steps = await written(await all(stepsOf(sourceOf(path))));
   const expected = shown(entries, leafId);
   const inOrder = (list: Shown) => list.filter(([, role]) => role !== "toolResult");
   expect(inOrder(steps)).toEqual(inOrder(expected));
@@ -73,14 +77,16 @@ function expectOnce({ entries, leafId }: { entries: readonly SessionEntry[]; lea
 }
 
 describe("stepsOf", () => {
-  it("has each message of a context once, results behind their calls", () => {
-    fc.assert(
-      fc.property(conversation(16), (session) => expectOnce(session as Parameters<typeof expectOnce>[0])),
+  it("has each message of a context once, results behind their calls", async () => {
+    await fc.assert(
+      fc.asyncProperty(conversation(16), (session) =>
+        expectOnce(session as Parameters<typeof expectOnce>[0]),
+      ),
       { numRuns: 300 },
     );
   });
 
-  it("has a result that the path has before its call, and the context behind it", () => {
+  it("has a result that the path has before its call, and the context behind it", async () => {
     const result = {
       role: "toolResult",
       toolCallId: "c",
@@ -99,13 +105,13 @@ describe("stepsOf", () => {
         ...{ firstKeptEntryId: "r", retain: ["a"] },
       },
     ];
-    expectOnce({ entries, leafId: "x" });
+    await expectOnce({ entries, leafId: "x" });
     // Without the compaction the result has no call.
-    const [step] = stepsOf(sourceOf(entries.slice(0, 2)));
+    const [step] = await all(stepsOf(sourceOf(entries.slice(0, 2))));
     expect(step).toMatchObject({ kind: "reply", results: [{ interrupted: true }] });
   });
 
-  it("has every member of a message, and names that the agent accepts", () => {
+  it("has every member of a message, and names that the agent accepts", async () => {
     const place = (id: string, parentId: string | null, second: number) => ({
       ...{ id, parentId, timestamp: new Date(second * 1000).toISOString() },
     });
@@ -136,7 +142,7 @@ describe("stepsOf", () => {
       { type: "branch_summary", ...place("e", "m", 8), summary: "", fromId: "u" },
     ] as unknown as readonly SessionEntry[];
     const source = sourceOf(entries);
-    const [user, picture, branch, note, asked, other, ...more] = stepsOf(source);
+    const [user, picture, branch, note, asked, other, ...more] = await all(stepsOf(source));
     expect(more).toEqual([]);
     expect(user).toEqual({
       kind: "user",
@@ -178,7 +184,7 @@ describe("stepsOf", () => {
     ]);
   });
 
-  it("repeats what many compactions keep for the last ones alone", () => {
+  it("repeats what many compactions keep for the last ones alone", async () => {
     const entries: SessionEntry[] = [];
     for (let at = 0; at < 200; at++) {
       const place = { parentId: entries.at(-1)?.id ?? null, timestamp: new Date(0).toISOString() };
@@ -188,15 +194,16 @@ describe("stepsOf", () => {
       entries.push({ type: "compaction", id: `c${at}`, ...place, parentId: `q${at}`, ...kept });
     }
     const source = sourceOf(entries);
-    const sizes = stepsOf(source).flatMap((step) => (step.kind === "compaction" ? [step.kept.length] : []));
+    const keptBy = async (steps: AsyncIterable<WriteStep>) => {
+      const compactions = (await all(steps)).flatMap((step) => (step.kind === "compaction" ? [step] : []));
+      return Promise.all(compactions.map(async ({ kept }) => (await all(kept)).length));
+    };
+    const sizes = await keptBy(stepsOf(source));
     expect(sizes.slice(-2)).toEqual([199, 200]);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_000);
     expect(source.findings).toMatchObject([{ code: "entry", entryId: "c0" }]);
-    expect(
-      stepsOf(sourceOf(entries.slice(0, 40))).every(
-        (step) => step.kind !== "compaction" || step.kept.length > 0,
-      ),
-    ).toBe(true);
-    expectOnce({ entries, leafId: "c199" });
+    const few = await keptBy(stepsOf(sourceOf(entries.slice(0, 40))));
+    expect(few.every((size) => size > 0)).toBe(true);
+    await expectOnce({ entries, leafId: "c199" });
   });
 });

@@ -7,6 +7,7 @@ import { ReportBuilder } from "../../src/interop/report.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
 import type { WriteSource } from "../../src/interop/types.js";
 import { plain } from "./plain-format.js";
+import { all, shownSteps } from "./support/written-steps.js";
 
 /** A word or the bytes of a medium in the context of a session, and the entry that has it. */
 export interface Token {
@@ -28,15 +29,12 @@ export async function tokensOf(
 ): Promise<readonly Token[]> {
   const options = { to: plain, ...(blobs === undefined ? {} : { blobs: blobs as BlobStore }) };
   const source = writeSource(await loadSession(session), [], options, new ReportBuilder());
-  const steps = stepsOf(source);
-  const at = steps.findLastIndex(({ kind }) => kind === "compaction");
-  const compaction = steps[at];
-  const shown = [...(compaction?.kind === "compaction" ? compaction.kept : []), ...steps.slice(at + 1)];
+  const { compaction, shown } = await shownSteps(await all(stepsOf(source)));
   const tokens: Token[] = [];
   const push = (step: number, found: readonly Found[]) => {
     for (const each of found) tokens.push({ ...each, step });
   };
-  if (compaction?.kind === "compaction") push(-1, wordsIn(compaction.entryId, compaction.summary));
+  if (compaction !== undefined) push(-1, wordsIn(compaction.entryId, compaction.summary));
   for (const [index, step] of shown.entries()) push(index, await stepTokens(source, step));
   return tokens;
 }

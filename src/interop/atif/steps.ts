@@ -57,7 +57,7 @@ export class TrajectorySteps {
 
   constructor(init: StepsInit) {
     this.#init = init;
-    for (const entry of init.source.path) {
+    for (const entry of init.source.outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
       const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
       const [call, session] = [textOf(toolCallId), textOf(sessionId)];
@@ -71,7 +71,7 @@ export class TrajectorySteps {
     const find: WriteSource["find"] = (finding) => {
       if (finding.code !== "interrupted") source.find(finding);
     };
-    for (const step of stepsOf({ ...source, find }, rules)) await this.#add(step, false);
+    for await (const step of stepsOf({ ...source, find }, rules)) await this.#add(step, false);
     // The format has no trajectory without a step.
     if (this.steps.length === 0) this.#push({ source: "system", message: "" });
   }
@@ -197,7 +197,7 @@ export class TrajectorySteps {
       message: summary,
       extra: { sessile: { entry: entryId, compaction } },
     });
-    for (const each of kept) await this.#add(each, true);
+    for await (const each of kept) await this.#add(each, true);
   }
 
   #addOther({ entry }: WriteStep & { readonly kind: "other" }): void {

@@ -3,12 +3,12 @@
  * a conversation that continues at its end, or at an earlier line.
  */
 
-import { concatBytes } from "../../internal/bytes.js";
+import { collectBytes, concatBytes, encodeTexts } from "../../internal/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
 import { readLines } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
 import { millisecondsOf } from "../shared/values.js";
-import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import { stepsOf, type WriteResult, type WriteStep, type WriteSteps } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { blocksOf, type Line, type Unit } from "./lines.js";
 import { transcriptOf } from "./links.js";
@@ -35,29 +35,43 @@ export async function appendClaudeCode(source: AppendSource): Promise<WrittenSes
   };
   const writer = new LineWriter({ ...source, find }, { sessionId, parent, after: latestTime(lines) });
   const steps = stepsOf({ ...source, find });
-  if (changesCalls(steps, addedIds, original.entries)) return undefined;
-  const last = steps.findLast((step) => !addedIds.has(step.entryId));
-  for (const step of steps) {
-    if (addedIds.has(step.entryId)) await writer.write(step);
-    else if (step.kind === "reply") {
-      // An open call of the last reply: the agent would leave out the whole reply.
-      const isOpen = step === last && added.length > 0;
-      const results = step.results.filter((result) =>
-        result.interrupted === true ? isOpen : addedIds.has(result.entryId),
-      );
-      for (const { callId, entryId, interrupted } of results)
-        if (interrupted === true)
-          source.find({ code: "interrupted", entryId, text: `call ${callId} has no result` });
-      await writer.results(step.entryId, results);
-    }
+  if (changesCalls(steps.outlines, addedIds, original.entries)) return undefined;
+  async function* after(): AsyncGenerator<string, void, undefined> {
+    yield* addedLines(steps, writer, source);
+    if (writer.parent === parent && from !== original.leafId) yield writer.mark(source.now());
   }
-  if (writer.parent === parent && from !== original.leafId) writer.mark(source.now());
   const tail = file.bytes.at(-1) === 10 || file.bytes.length === 0 ? [] : [Uint8Array.of(10)];
-  const bytes = concatBytes([file.bytes, ...tail, writer.bytes]);
+  const bytes = concatBytes([file.bytes, ...tail, await collectBytes(encodeTexts(after()))]);
   return {
     files: files.map((each) => (each === file ? { path: file.path, bytes } : each)),
     resume: resumeWords(sessionId),
   };
+}
+
+/** The lines of the steps that were added, and of the results that were added to earlier ones. */
+async function* addedLines(
+  steps: WriteSteps,
+  writer: LineWriter,
+  { added, find }: AppendSource,
+): AsyncGenerator<string, void, undefined> {
+  const addedIds = new Set(added.map(({ id }) => id));
+  const last = steps.outlines.findLast((step) => !addedIds.has(step.entryId));
+  for (const outline of steps.outlines) {
+    if (addedIds.has(outline.entryId)) {
+      yield* writer.write(await steps.whole(outline));
+      continue;
+    }
+    // An open call of the last reply: the agent would leave out the whole reply.
+    const isOpen = outline === last && added.length > 0;
+    const isAdded = ({ entryId, interrupted }: WriteResult) =>
+      interrupted === true ? isOpen : addedIds.has(entryId);
+    if (outline.kind !== "reply" || !outline.results.some(isAdded)) continue;
+    const step = (await steps.whole(outline)) as typeof outline;
+    const results = step.results.filter(isAdded);
+    for (const { callId, entryId, interrupted } of results)
+      if (interrupted === true) find({ code: "interrupted", entryId, text: `call ${callId} has no result` });
+    yield* writer.results(step.entryId, results);
+  }
 }
 
 /** Whether the original has a call whose id or name a writer would change: its line stays as it is. */
@@ -80,7 +94,7 @@ function changesCalls(
 }
 
 /** The lines of the session itself. */
-function linesOf({ path, bytes }: WrittenSession["files"][number]): readonly Line[] {
+function linesOf({ path, bytes }: AppendSource["files"][number]): readonly Line[] {
   const lines = new LineCollection();
   for (const found of readLines(bytes, maxLineBytes)) {
     if (found.kind !== "record" || found.value.isSidechain === true) continue;

@@ -5,7 +5,6 @@
 
 import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../content/index.js";
 import { unreachable } from "../../internal/arguments.js";
-import { encodeTexts } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
 import { parseJson } from "../shared/values.js";
@@ -35,11 +34,13 @@ export interface LineWriterInit {
   readonly agentId?: string;
 }
 
+/** Lines with their line feeds. */
+type Lines = AsyncGenerator<string, void, undefined>;
+
 /** Writes steps as lines. */
 export class LineWriter {
   readonly #source: WriteSource;
   readonly #init: LineWriterInit;
-  readonly #lines: string[] = [];
   #parent: string | null;
   /** Of the last line as it was written, and as its step has it. */
   #written: number;
@@ -63,26 +64,25 @@ export class LineWriter {
     return this.#parent;
   }
 
-  get bytes(): Uint8Array {
-    return encodeTexts(this.#lines.map((line) => `${line}\n`));
-  }
-
-  async write(step: WriteStep): Promise<void> {
+  async *write(step: WriteStep): Lines {
     switch (step.kind) {
       case "user":
-        return this.#user(step);
+        yield* this.#user(step);
+        return;
       case "reply":
-        await this.#reply(step);
-        return this.results(step.entryId, step.results);
+        yield* this.#reply(step);
+        yield* this.results(step.entryId, step.results);
+        return;
       case "compaction":
-        return this.#compaction(step);
+        yield* this.#compaction(step);
+        return;
       case "other":
-        return this.#other(step);
+        yield* this.#other(step);
     }
   }
 
   /** Writes the results of a reply: the agent takes them from one line. */
-  async results(replyId: string, results: readonly WriteResult[]): Promise<void> {
+  async *results(replyId: string, results: readonly WriteResult[]): Lines {
     if (results.length === 0) return;
     const content: unknown[] = [];
     const behind: unknown[] = [];
@@ -99,7 +99,7 @@ export class LineWriter {
       });
     }
     const time = results.reduce((least, result) => Math.min(least, result.time), Number.POSITIVE_INFINITY);
-    this.#add(
+    yield this.#line(
       "user",
       { message: { role: "user", content: [...content, ...behind] } },
       `${replyId} results`,
@@ -108,25 +108,25 @@ export class LineWriter {
   }
 
   /** A line without content, which makes the conversation end in the one before it. */
-  mark(time: number): void {
+  mark(time: number): string {
     const fields = {
       subtype: "informational",
       content: "The conversation goes on from here.",
       isMeta: false,
       level: "info",
     };
-    this.#add("system", fields, `end ${this.#parent} ${time}`, time);
+    return this.#line("system", fields, `end ${this.#parent} ${time}`, time);
   }
 
-  async #user(step: WriteStep & { readonly kind: "user" }): Promise<void> {
+  async *#user(step: WriteStep & { readonly kind: "user" }): Lines {
     const blocks = await this.#blocks(step.entryId, step.content);
     if (blocks.length === 0) return;
     const isNote = step.customType !== undefined && !step.display;
     const message = { role: "user", content: contentOf(blocks) };
-    this.#add("user", { message, ...(isNote ? { isMeta: true } : {}) }, step.entryId, step.time);
+    yield this.#line("user", { message, ...(isNote ? { isMeta: true } : {}) }, step.entryId, step.time);
   }
 
-  async #reply({ entryId, message, time }: WriteStep & { readonly kind: "reply" }): Promise<void> {
+  async *#reply({ entryId, message, time }: WriteStep & { readonly kind: "reply" }): Lines {
     const isClaude = message.provider === "anthropic";
     const filled = isClaude ? await filledReply(this.#source, entryId, message) : message;
     const content = replyBlocks(filled, entryId, this.#source);
@@ -143,10 +143,15 @@ export class LineWriter {
       stop_sequence: null,
       usage: usageOf(usage),
     };
-    this.#add("assistant", { message: fields, requestId: `req_${digest.slice(0, 24)}` }, entryId, time);
+    yield this.#line(
+      "assistant",
+      { message: fields, requestId: `req_${digest.slice(0, 24)}` },
+      entryId,
+      time,
+    );
   }
 
-  async #compaction(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
+  async *#compaction(step: WriteStep & { readonly kind: "compaction" }): Lines {
     const { entryId, entry, summary, kept, time } = step;
     const logicalParentUuid = this.#parent;
     this.#parent = null;
@@ -157,25 +162,23 @@ export class LineWriter {
       isMeta: false,
       level: "info",
     };
-    this.#add("system", { logicalParentUuid, ...boundary, compactMetadata }, entryId, time);
+    yield this.#line("system", { logicalParentUuid, ...boundary, compactMetadata }, entryId, time);
     const flags = { isVisibleInTranscriptOnly: true, isCompactSummary: true };
     // A boundary alone would not end the conversation before it.
     const content = isBlank(summary) ? noSummary : summary;
-    this.#add("user", { message: { role: "user", content }, ...flags }, `${entryId} summary`, time);
+    yield this.#line("user", { message: { role: "user", content }, ...flags }, `${entryId} summary`, time);
     const outer = this.#copyOf;
     this.#copyOf = entryId;
-    for (const each of kept) await this.write(each);
+    for await (const each of kept) yield* this.write(each);
     this.#copyOf = outer;
   }
 
-  #other({ entry, entryId }: WriteStep & { readonly kind: "other" }): void {
+  *#other({ entry, entryId }: WriteStep & { readonly kind: "other" }): Generator<string, void, undefined> {
     const { sessionId } = this.#init;
     if (entry.type === "session_info") {
       const { name, title } = entry;
-      if (name !== undefined)
-        this.#lines.push(JSON.stringify({ type: "custom-title", customTitle: name, sessionId }));
-      if (title !== undefined)
-        this.#lines.push(JSON.stringify({ type: "ai-title", aiTitle: title, sessionId }));
+      if (name !== undefined) yield printed({ type: "custom-title", customTitle: name, sessionId });
+      if (title !== undefined) yield printed({ type: "ai-title", aiTitle: title, sessionId });
     } else if (entry.type !== "custom") {
       this.#source.find({ code: "entry", entryId, text: `a ${entry.type}` });
     }
@@ -208,29 +211,33 @@ export class LineWriter {
     return this.#written;
   }
 
-  #add(type: string, fields: Fields, recordId: string, time: number): void {
+  /** Makes a line that follows the one before. */
+  #line(type: string, fields: Fields, recordId: string, time: number): string {
     const { sessionId, agentId } = this.#init;
     const uuid = uuidOf(sessionId, recordId, this.#copyOf);
-    this.#lines.push(
-      JSON.stringify({
-        parentUuid: this.#parent,
-        isSidechain: agentId !== undefined,
-        ...(agentId === undefined ? {} : { agentId }),
-        userType: "external",
-        cwd: this.#source.cwd,
-        sessionId,
-        version: writtenVersion,
-        gitBranch: "",
-        type,
-        ...fields,
-        uuid,
-        timestamp: new Date(this.#later(time)).toISOString(),
-        ...(this.#isStart ? { sessile: startMark } : {}),
-      }),
-    );
+    const line = printed({
+      parentUuid: this.#parent,
+      isSidechain: agentId !== undefined,
+      ...(agentId === undefined ? {} : { agentId }),
+      userType: "external",
+      cwd: this.#source.cwd,
+      sessionId,
+      version: writtenVersion,
+      gitBranch: "",
+      type,
+      ...fields,
+      uuid,
+      timestamp: new Date(this.#later(time)).toISOString(),
+      ...(this.#isStart ? { sessile: startMark } : {}),
+    });
     this.#isStart = false;
     this.#parent = uuid;
+    return line;
   }
+}
+
+function printed(fields: Fields): string {
+  return `${JSON.stringify(fields)}\n`;
 }
 
 type ShownBlock =

@@ -1,12 +1,12 @@
 /** Writes a session anew: its transcript, and those of its subagents in a folder with their descriptions. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeTexts, encodeUtf8 } from "../../internal/bytes.js";
 import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import { stepsOf } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { isUuid } from "./read.js";
-import { LineWriter } from "./write-lines.js";
+import { LineWriter, type LineWriterInit } from "./write-lines.js";
 
 /** The words that resume a session. */
 export function resumeWords(sessionId: string): readonly string[] {
@@ -14,21 +14,17 @@ export function resumeWords(sessionId: string): readonly string[] {
 }
 
 /** Writes a session and those of its subagents. */
-export async function writeClaudeCode(source: WriteSource): Promise<WrittenSession> {
+export function writeClaudeCode(source: WriteSource): WrittenSession {
   const { id } = source.header;
   const sessionId = isUuid(id) ? id : uuidOf("claude-code", id);
   if (sessionId !== id) source.find({ code: "id", text: `session ${id} has the id ${sessionId}` });
   const folder = `projects/${projectName(source.cwd)}`;
-  const writer = new LineWriter(source, { sessionId, parent: null });
-  await writeAll(source, writer);
   const files: WrittenSession["files"][number][] = [
-    { path: `${folder}/${sessionId}.jsonl`, bytes: writer.bytes },
+    { path: `${folder}/${sessionId}.jsonl`, bytes: encodeTexts(transcriptLines(source, { sessionId })) },
   ];
   const taken = new Set<string>();
   for (const { child, toolUseId, parentAgentId } of subagentsOf(source)) {
     const agentId = agentIdOf(child.header.id, taken);
-    const lines = new LineWriter(child, { sessionId, parent: null, agentId });
-    await writeAll(child, lines);
     const path = `${folder}/${sessionId}/subagents/agent-${agentId}`;
     const meta = {
       agentType: "general-purpose",
@@ -36,16 +32,21 @@ export async function writeClaudeCode(source: WriteSource): Promise<WrittenSessi
       ...(toolUseId === undefined ? {} : { toolUseId }),
       ...(parentAgentId === undefined ? {} : { parentAgentId }),
     };
-    files.push({ path: `${path}.jsonl`, bytes: lines.bytes });
+    const lines = transcriptLines(child, { sessionId, agentId });
+    files.push({ path: `${path}.jsonl`, bytes: encodeTexts(lines) });
     files.push({ path: `${path}.meta.json`, bytes: encodeUtf8(JSON.stringify(meta)) });
   }
   return { files, resume: resumeWords(sessionId) };
 }
 
-/** Writes the steps of a session; without any, a line that says whose file it is. */
-async function writeAll(source: WriteSource, writer: LineWriter): Promise<void> {
-  for (const step of stepsOf(source)) await writer.write(step);
-  if (writer.parent === null) writer.mark(millisecondsOf(source.header.timestamp) ?? source.now());
+/** The lines of a session's steps; without any, a line that says whose file it is. */
+async function* transcriptLines(
+  source: WriteSource,
+  init: Pick<LineWriterInit, "sessionId" | "agentId">,
+): AsyncGenerator<string, void, undefined> {
+  const writer = new LineWriter(source, { ...init, parent: null });
+  for await (const step of stepsOf(source)) yield* writer.write(step);
+  if (writer.parent === null) yield writer.mark(millisecondsOf(source.header.timestamp) ?? source.now());
 }
 
 /**
@@ -66,8 +67,8 @@ interface Subagent {
 /** The children of a session, and theirs. */
 function subagentsOf(source: WriteSource, parentAgentId?: string): readonly Subagent[] {
   const calls = new Map<string, string>();
-  for (const { path } of [source, ...source.children]) {
-    for (const entry of path) {
+  for (const { outline } of [source, ...source.children]) {
+    for (const entry of outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
       const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
       const [call, id] = [textOf(toolCallId), textOf(sessionId)];

@@ -1,6 +1,6 @@
 /** Continues the rollout that a session was imported from. */
 
-import { concatBytes, decodeUtf8 } from "../../internal/bytes.js";
+import { collectBytes, concatBytes, decodeUtf8, encodeTexts } from "../../internal/bytes.js";
 import type { SessionEntry } from "../../session/index.js";
 import { type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
 import type { AppendSource, WrittenSession } from "../types.js";
@@ -26,18 +26,24 @@ export async function appendCodex(source: AppendSource): Promise<WrittenSession 
   const [first] = added;
   const time = first === undefined ? source.now() : Date.parse(first.timestamp);
   if (turns > 0) lines.add("event_msg", { type: "thread_rolled_back", num_turns: turns }, time);
-  const addedIds = new Set(added.map(({ id }) => id));
-  const { steps, items } = codexSteps(source);
-  const writer = new StepWriter(source, items, lines, stateOf(source, addedIds));
-  for (const step of steps) {
-    if (addedIds.has(step.entryId)) await writer.write(step);
-    else if (step.kind === "reply") await writer.results(step, (id) => addedIds.has(id));
+  async function* after(): AsyncGenerator<string, void, undefined> {
+    const addedIds = new Set(added.map(({ id }) => id));
+    const isAdded = (id: string) => addedIds.has(id);
+    const { steps, items } = codexSteps(source);
+    const writer = new StepWriter(source, items, lines, stateOf(source, addedIds));
+    for (const outline of steps.outlines) {
+      if (isAdded(outline.entryId)) yield* writer.write(await steps.whole(outline));
+      else if (outline.kind === "reply" && outline.results.some(({ entryId }) => isAdded(entryId)))
+        yield* writer.results((await steps.whole(outline)) as typeof outline, isAdded);
+    }
+    lines.endTurn(Date.parse(added.at(-1)?.timestamp ?? "") || time);
+    yield* lines.take();
   }
-  lines.endTurn(Date.parse(added.at(-1)?.timestamp ?? "") || time);
+  const written = await collectBytes(encodeTexts(after()));
   const files = source.files.map(({ path, bytes }) => {
     if (path !== head.path) return { path, bytes };
     const isTorn = bytes.length > 0 && bytes[bytes.length - 1] !== 10;
-    const parts = [bytes, isTorn ? Uint8Array.of(10) : new Uint8Array(), lines.bytes()];
+    const parts = [bytes, isTorn ? Uint8Array.of(10) : new Uint8Array(), written];
     return { path, bytes: concatBytes(parts) };
   });
   return { files, resume: resumeCodex(original.header.id) };
@@ -71,9 +77,9 @@ function headOf({ files, original }: AppendSource): Head | undefined {
 }
 
 /** Whether a rollback leaves the path up to `from`, and no more. A thread with numbers has no rollbacks. */
-function canRollBack({ form, minor }: Head, { path, from }: AppendSource): boolean {
+function canRollBack({ form, minor }: Head, { outline, from }: AppendSource): boolean {
   if (form.ordinal !== undefined || minor < rollbackMinor) return false;
-  const kept = path.slice(0, path.findIndex(({ id }) => id === from) + 1);
+  const kept = outline.slice(0, outline.findIndex(({ id }) => id === from) + 1);
   const last = kept.findLast(({ type }) => type === "message" || type === "custom_message");
   return minor <= keepingMinor || last?.type === "message";
 }
@@ -117,10 +123,10 @@ function turnsAfter(
 }
 
 /** The model, the effort and the sums that the original ends with. */
-function stateOf({ path, original }: AppendSource, added: ReadonlySet<string>): WrittenState {
+function stateOf({ outline, original }: AppendSource, added: ReadonlySet<string>): WrittenState {
   const state = emptyState();
   let { input, output, cacheRead, cacheWrite } = state.totals;
-  for (const entry of path) {
+  for (const entry of outline) {
     if (added.has(entry.id)) break;
     if (entry.type === "model_change") state.model = entry.modelId;
     if (entry.type === "thinking_level_change") state.effort = entry.thinkingLevel;

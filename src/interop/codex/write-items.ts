@@ -22,33 +22,41 @@ export function isResponses({ api }: Pick<AssistantMessage, "api">): boolean {
   return api === responsesApi;
 }
 
-/** Writes the items of steps. Finds losses once, though a compaction repeats the steps that it keeps. */
+/**
+ * Writes the items of steps. A compaction repeats the steps that it keeps: they have the same items again, and no
+ * finding a second time.
+ */
 export class ItemWriter {
   readonly #source: WriteSource;
   /** Ids of items in calls, by the entry and index of the block. */
   readonly #itemIds: ReadonlyMap<string, string>;
-  readonly #written = new Map<string, readonly CodexItem[]>();
-  readonly #usedIds = new Set<string>();
+  /** The entries that were written. */
+  readonly #written = new Set<string>();
+  /** The entry and place of the item that has an id. */
+  readonly #owners = new Map<string, string>();
 
   constructor(source: WriteSource, itemIds: ReadonlyMap<string, string>) {
     this.#source = source;
     this.#itemIds = itemIds;
   }
 
+  /** The source of an entry's content. */
+  #once(entryId: string): WriteSource {
+    if (this.#written.has(entryId)) return { ...this.#source, find: () => {} };
+    this.#written.add(entryId);
+    return this.#source;
+  }
+
   /** The items of a message of the user. */
   async user(step: ItemStep & { readonly kind: "user" }): Promise<readonly CodexItem[]> {
-    const known = this.#written.get(step.entryId);
-    if (known !== undefined) return known;
-    const blocks = await writeBlocks(this.#source, step.entryId, step.content, isSentImage);
-    const items = [{ type: "message", role: "user", content: blocks.map(inputPart) }];
-    this.#written.set(step.entryId, items);
-    return items;
+    const { entryId, content } = step;
+    const blocks = await writeBlocks(this.#once(entryId), entryId, content, isSentImage);
+    return [{ type: "message", role: "user", content: blocks.map(inputPart) }];
   }
 
   /** The items of a reply, without its results. */
   async reply({ entryId, message }: ItemStep & { readonly kind: "reply" }): Promise<readonly CodexItem[]> {
-    const known = this.#written.get(entryId);
-    if (known !== undefined) return known;
+    const source = this.#once(entryId);
     const identified = message.content.map((block, at) => {
       if (block.type !== "toolCall") return block;
       const itemId = this.#itemIds.get(`${entryId} ${at}`);
@@ -57,51 +65,48 @@ export class ItemWriter {
     const none = { provider: "none", model: "none" };
     const own = { ...message, content: identified };
     const { items: made, losses } = replyItems(
-      isResponses(message) ? await filledReply(this.#source, entryId, own) : describedReply(own),
+      isResponses(message) ? await filledReply(source, entryId, own) : describedReply(own),
       entryId,
       isResponses(message) ? message : none,
     );
     for (const { code, reason } of losses) {
-      if (code === "reasoning" || code === "opaque") this.#source.find({ code, entryId, text: reason });
+      if (code === "reasoning" || code === "opaque") source.find({ code, entryId, text: reason });
     }
-    const items = made.flatMap((item) => this.#item(item as unknown as ForeignObject, entryId));
-    this.#written.set(entryId, items);
-    return items;
+    return made.flatMap((item, at) =>
+      this.#item(item as unknown as ForeignObject, `${entryId} ${at}`, source, entryId),
+    );
   }
 
   /** The item of a result, in the form that its call asks for. */
   async result(result: WriteResult, replyItems: readonly CodexItem[]): Promise<CodexItem> {
     const { entryId, callId, content } = result;
-    const key = `${entryId} ${callId}`;
-    const [known] = this.#written.get(key) ?? [];
-    if (known !== undefined) return known;
-    const blocks = await writeBlocks(this.#source, entryId, content, isSentImage);
+    const source = this.#once(`${entryId} ${callId}`);
+    const blocks = await writeBlocks(source, entryId, content, isSentImage);
     const call = replyItems.find(({ call_id }) => call_id === callId);
-    const item = resultItem(callId, textOf(call?.type) ?? "function_call", blocks);
-    this.#written.set(key, [item]);
-    return item;
+    return resultItem(callId, textOf(call?.type) ?? "function_call", blocks);
   }
 
-  #item(item: ForeignObject, entryId: string): readonly CodexItem[] {
+  /** @param place the entry and index of the item */
+  #item(item: ForeignObject, place: string, source: WriteSource, entryId: string): readonly CodexItem[] {
     const type = textOf(item.type) ?? "message";
     if (type === "message") {
       const { role: _role, content: given, ...rest } = item;
       const parts = typeof given === "string" ? [{ text: given }] : (given as readonly ForeignObject[]);
       const content = parts.map(({ text, refusal }) => ({ type: "output_text", text: text ?? refusal }));
-      return [{ ...this.#unique(rest), type, role: "assistant", content }];
+      return [{ ...this.#unique(rest, place), type, role: "assistant", content }];
     }
-    if (modelItems.has(type)) return [{ ...this.#unique(item), type }];
-    this.#source.find({ code: "opaque", entryId, text: `Codex has no item ${type}` });
+    if (modelItems.has(type)) return [{ ...this.#unique(item, place), type }];
+    source.find({ code: "opaque", entryId, text: `Codex has no item ${type}` });
     return [];
   }
 
-  /** An item without its id if an earlier one has it, which the API refuses. */
-  #unique(item: ForeignObject): ForeignObject {
+  /** An item without its id if another one has it, which the API refuses. */
+  #unique(item: ForeignObject, place: string): ForeignObject {
     const { id, ...unnamed } = item;
     if (typeof id !== "string") return item;
-    if (this.#usedIds.has(id)) return unnamed;
-    this.#usedIds.add(id);
-    return item;
+    const owner = this.#owners.get(id) ?? place;
+    this.#owners.set(id, owner);
+    return owner === place ? item : unnamed;
   }
 }
 

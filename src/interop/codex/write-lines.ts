@@ -1,6 +1,5 @@
 /** The written lines of a rollout: items, and the events by which Codex lists and shows a session. */
 
-import { encodeTexts } from "../../internal/bytes.js";
 import { uuidOf } from "../shared/ids.js";
 import { type ForeignObject, objectOf } from "../shared/values.js";
 import type { CodexItem } from "./write-items.js";
@@ -15,10 +14,12 @@ export interface LineForm {
   readonly ordinal?: number;
 }
 
-/** Collects the lines of one rollout. */
+/** Makes the lines of one rollout. */
 export class RolloutLines {
   readonly #form: LineForm;
-  readonly #lines: string[] = [];
+  /** Lines that were not taken, in pieces. */
+  #made: string[] = [];
+  #count = 0;
   #turnId: string | undefined;
 
   constructor(form: LineForm) {
@@ -30,12 +31,42 @@ export class RolloutLines {
     const { ordinal } = this.#form;
     const line = {
       timestamp: new Date(time).toISOString(),
-      ...(ordinal === undefined ? {} : { ordinal: ordinal + this.#lines.length }),
+      ...(ordinal === undefined ? {} : { ordinal: ordinal + this.#count++ }),
       type,
       payload,
       ...(annotation === undefined ? {} : { sessile: annotation }),
     };
-    this.#lines.push(`${JSON.stringify(line)}\n`);
+    this.#made.push(`${JSON.stringify(line)}\n`);
+  }
+
+  /** Returns the lines since the last call. */
+  take(): readonly string[] {
+    const made = this.#made;
+    this.#made = [];
+    return made;
+  }
+
+  /** A line whose payload ends with a list of items, in pieces: the list may be as long as the session. */
+  async *addList(
+    type: string,
+    payload: ForeignObject,
+    list: { readonly name: string; readonly items: AsyncIterable<CodexItem> },
+    time: number,
+    annotation: LineAnnotation,
+  ): AsyncGenerator<string, void, undefined> {
+    this.add(type, { ...payload, [list.name]: [] }, time, annotation);
+    yield* this.#made.splice(0, this.#made.length - 1);
+    const [line = ""] = this.take();
+    // In a string of JSON its quotes are escaped.
+    const empty = `${JSON.stringify(list.name)}:[]`;
+    const at = line.indexOf(empty) + empty.length - 1;
+    yield line.slice(0, at);
+    let separator = "";
+    for await (const item of list.items) {
+      yield `${separator}${JSON.stringify(item)}`;
+      separator = ",";
+    }
+    yield line.slice(at);
   }
 
   /** Adds an item of the conversation. */
@@ -101,11 +132,6 @@ export class RolloutLines {
       const id = this.#idOf(entryId, String(at));
       this.#completed({ type: "Reasoning", id, summary_text: texts, raw_content: [] }, time);
     }
-  }
-
-  /** The lines as bytes. */
-  bytes(): Uint8Array {
-    return encodeTexts(this.#lines);
   }
 
   #event(payload: ForeignObject, time: number): void {

@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
 import type { SessionEntry } from "../../session/index.js";
-import { stepsOf, type WriteResult, type WriteStep } from "../shared/write-steps.js";
+import { stepsOf, type WriteResult, type WriteStep, type WriteSteps } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { summaryPrefix } from "./compacted.js";
 import { type CodexItem, type ItemStep, ItemWriter, isResponses } from "./write-items.js";
@@ -10,15 +10,18 @@ import type { LineAnnotation, RolloutLines } from "./write-lines.js";
 
 /** A session as steps, with the writer of their items. */
 export interface CodexSteps {
-  readonly steps: readonly WriteStep[];
+  readonly steps: WriteSteps;
   readonly items: ItemWriter;
 }
 
 /** The steps of a session. Calls have the ids that Codex's items name. */
 export function codexSteps(source: WriteSource): CodexSteps {
   const itemIds = new Map<string, string>();
-  const path = source.path.map((entry) => withCallIds(entry, itemIds));
-  const bare = { ...source, path };
+  const bare: WriteSource = {
+    ...source,
+    outline: source.outline.map((entry) => withCallIds(entry, itemIds)),
+    entry: async (id) => withCallIds(await source.entry(id), itemIds),
+  };
   return { steps: stepsOf(bare), items: new ItemWriter(bare, itemIds) };
 }
 
@@ -60,7 +63,10 @@ export function emptyState(): WrittenState {
   return { totals: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
 }
 
-/** Writes steps to lines. */
+/** Lines in pieces. */
+type Pieces = AsyncGenerator<string, void, undefined>;
+
+/** Writes steps as lines. */
 export class StepWriter {
   readonly #source: WriteSource;
   readonly #items: ItemWriter;
@@ -74,17 +80,12 @@ export class StepWriter {
     this.#state = state;
   }
 
-  async write(step: WriteStep): Promise<void> {
-    switch (step.kind) {
-      case "user":
-        return this.#user(step);
-      case "reply":
-        return this.#reply(step);
-      case "compaction":
-        return this.#compaction(step);
-      default:
-        this.#other(step.entry, step.time);
-    }
+  async *write(step: WriteStep): Pieces {
+    if (step.kind === "user") await this.#user(step);
+    else if (step.kind === "reply") await this.#reply(step);
+    else if (step.kind === "compaction") yield* this.#compaction(step);
+    else this.#other(step.entry, step.time);
+    yield* this.#lines.take();
   }
 
   async #user(step: ItemStep & { readonly kind: "user" }): Promise<void> {
@@ -121,14 +122,12 @@ export class StepWriter {
   }
 
   /** Writes the results of a reply that is written already. */
-  async results(
-    step: ItemStep & { readonly kind: "reply" },
-    isWanted: (id: string) => boolean,
-  ): Promise<void> {
+  async *results(step: ItemStep & { readonly kind: "reply" }, isWanted: (id: string) => boolean): Pieces {
     const wanted = step.results.filter(
       ({ entryId, interrupted }) => interrupted !== true && isWanted(entryId),
     );
     if (wanted.length > 0) await this.#results(wanted, await this.#items.reply(step));
+    yield* this.#lines.take();
   }
 
   async #results(results: readonly WriteResult[], items: readonly CodexItem[]): Promise<void> {
@@ -139,21 +138,25 @@ export class StepWriter {
     }
   }
 
-  async #compaction(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
-    const { entryId, time, summary, kept, entry } = step;
+  #compaction({ entryId, time, summary, kept, entry }: WriteStep & { readonly kind: "compaction" }): Pieces {
     const message = `${summaryPrefix}\n${summary}`;
-    const history: CodexItem[] = [
-      { type: "message", role: "user", content: [{ type: "input_text", text: message }] },
-    ];
-    for (const each of kept) {
-      if (each.kind === "user") for (const item of await this.#items.user(each)) history.push(item);
+    const annotation = { entry: entryId, tokensBefore: entry.tokensBefore };
+    const list = { name: "replacement_history", items: this.#history(message, kept) };
+    return this.#lines.addList("compacted", { message }, list, time, annotation);
+  }
+
+  async *#history(
+    message: string,
+    kept: AsyncIterable<WriteStep>,
+  ): AsyncGenerator<CodexItem, void, undefined> {
+    yield { type: "message", role: "user", content: [{ type: "input_text", text: message }] };
+    for await (const each of kept) {
+      if (each.kind === "user") yield* await this.#items.user(each);
       if (each.kind !== "reply") continue;
       const items = await this.#items.reply(each);
-      for (const item of items) history.push(item);
-      for (const result of each.results) history.push(await this.#items.result(result, items));
+      yield* items;
+      for (const result of each.results) yield this.#items.result(result, items);
     }
-    const annotation = { entry: entryId, tokensBefore: entry.tokensBefore };
-    this.#lines.add("compacted", { message, replacement_history: history }, time, annotation);
   }
 
   #other(entry: SessionEntry, time: number): void {

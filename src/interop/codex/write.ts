@@ -1,5 +1,6 @@
 /** Writes a session anew as a rollout of the form that every version since 0.58 resumes. */
 
+import { encodeTexts } from "../../internal/bytes.js";
 import { uuidOf } from "../shared/ids.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { isResponses } from "./write-items.js";
@@ -14,10 +15,10 @@ export function resumeCodex(sessionId: string): readonly string[] {
 }
 
 /** Writes a session and those of its subagents. */
-export async function writeCodex(source: WriteSource): Promise<WrittenSession> {
+export function writeCodex(source: WriteSource): WrittenSession {
   const threadId = threadIdOf(source);
-  const files = [await rolloutOf(source, threadId, undefined)];
-  for (const child of source.children) files.push(await rolloutOf(child, threadIdOf(child), threadId));
+  const files = [rolloutOf(source, threadId, undefined)];
+  for (const child of source.children) files.push(rolloutOf(child, threadIdOf(child), threadId));
   return { files, resume: resumeCodex(threadId) };
 }
 
@@ -29,11 +30,23 @@ function threadIdOf({ header: { id }, find }: WriteSource): string {
   return made;
 }
 
-async function rolloutOf(source: WriteSource, threadId: string, parentId: string | undefined) {
-  const { header, cwd } = source;
-  const created = Date.parse(header.timestamp);
+function rolloutOf(
+  source: WriteSource,
+  threadId: string,
+  parentId: string | undefined,
+): WrittenSession["files"][number] {
+  const created = Date.parse(source.header.timestamp);
   const time = Number.isNaN(created) ? source.now() : created;
-  const timestamp = new Date(time).toISOString();
+  const lines = rolloutLines(source, { threadId, parentId, time });
+  return { path: pathOf(threadId, new Date(time).toISOString()), bytes: encodeTexts(lines) };
+}
+
+async function* rolloutLines(
+  source: WriteSource,
+  init: { readonly threadId: string; readonly parentId: string | undefined; readonly time: number },
+): AsyncGenerator<string, void, undefined> {
+  const { threadId, parentId, time } = init;
+  const { header, cwd } = source;
   const provider = providerOf(source);
   const lines = new RolloutLines({ threadId });
   const parent = header.parentSession;
@@ -44,7 +57,7 @@ async function rolloutOf(source: WriteSource, threadId: string, parentId: string
     {
       id: threadId,
       ...(isFork ? { forked_from_id: parent } : {}),
-      timestamp,
+      timestamp: new Date(time).toISOString(),
       cwd,
       originator: "sessile",
       // Codex lists no session without a version.
@@ -56,14 +69,14 @@ async function rolloutOf(source: WriteSource, threadId: string, parentId: string
   );
   const { steps, items } = codexSteps(source);
   const writer = new StepWriter(source, items, lines, { ...emptyState(), provider });
-  for (const step of steps) await writer.write(step);
-  return { path: pathOf(threadId, timestamp), bytes: lines.bytes() };
+  yield* lines.take();
+  for await (const step of steps) yield* writer.write(step);
 }
 
 /** The provider that the caller names, else that of the latest reply that Codex could have had. */
-function providerOf({ path, provider }: WriteSource): string {
+function providerOf({ outline, provider }: WriteSource): string {
   if (provider !== undefined) return provider;
-  const last = path.findLast(
+  const last = outline.findLast(
     (entry) => entry.type === "message" && entry.message.role === "assistant" && isResponses(entry.message),
   );
   if (last?.type !== "message" || last.message.role !== "assistant") return "openai";

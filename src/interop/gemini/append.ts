@@ -1,7 +1,8 @@
 /** Continues a chat: lines after the original bytes, and a rewind for a leaf that moved back. */
 
-import { concatBytes } from "../../internal/bytes.js";
+import { collectBytes, concatBytes } from "../../internal/bytes.js";
 import { sourceAgain } from "../shared/read-again.js";
+import type { ForeignObject } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import type { Turn } from "./history.js";
@@ -33,17 +34,21 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
   };
   const made = new ChatRecords({ ...source, find });
   const lines = new ChatLines(made, kept[0]?.id, existing);
-  for (const record of records) lines.records.push(record);
-  for (const step of stepsOf({ ...source, find }, geminiRules)) {
-    if (added.has(step.entryId)) await lines.add(step);
-    else {
-      for (const result of lateResults(step, added))
-        lines.addLate(step.entryId, await made.lateResult(result));
+  async function* after(): AsyncGenerator<ForeignObject, void, undefined> {
+    yield* records;
+    const steps = stepsOf({ ...source, find }, geminiRules);
+    for (const outline of steps.outlines) {
+      if (added.has(outline.entryId)) yield* lines.of(await steps.whole(outline));
+      else if (lateResults(outline, added).length > 0) {
+        for (const result of lateResults(await steps.whole(outline), added))
+          yield* lines.late(outline.entryId, await made.lateResult(result));
+      }
     }
+    yield { $set: { lastUpdated: isoOf(source.now()) } };
   }
-  lines.records.push({ $set: { lastUpdated: isoOf(source.now()) } });
+  const written = await collectBytes(encodeRecords(after()));
   const files = source.files.map((file) =>
-    file.path === path ? { path, bytes: appended(file.bytes, encodeRecords(lines.records)) } : file,
+    file.path === path ? { path, bytes: appended(file.bytes, written) } : file,
   );
   return { files, resume: resumeWords(sessionId) };
 }

@@ -21,17 +21,20 @@ export type MessageRecord = ForeignObject & { readonly id: string };
 const acceptsMedia = (mediaType: string) =>
   /^(?:image|audio|video|text)\/|^application\/pdf$/.test(mediaType);
 
-/** Makes the records of one session. */
+/**
+ * Makes the records of one session. A message that is written again after a compaction has the same ones, and no
+ * finding a second time.
+ */
 export class ChatRecords {
-  readonly #source: WriteSource;
+  #source: WriteSource;
   /** The ids of subagents' sessions by the calls that started them. */
   readonly #subagents = new Map<string, string>();
   readonly #reported = new Set<string>();
-  readonly #byEntry = new Map<string, readonly MessageRecord[]>();
+  readonly #written = new Set<string>();
 
   constructor(source: WriteSource) {
     this.#source = source;
-    for (const entry of source.path) {
+    for (const entry of source.outline) {
       if (entry.type !== "custom" || entry.customType !== "sessile.subagent") continue;
       const { toolCallId, sessionId } = objectOf(entry.data) ?? {};
       const [call, session] = [textOf(toolCallId), textOf(sessionId)];
@@ -39,13 +42,16 @@ export class ChatRecords {
     }
   }
 
-  /** The records of a message; the same ones when it is written again after a compaction. */
+  /** The records of a message. */
   async of(step: WriteStep & { readonly kind: "user" | "reply" }): Promise<readonly MessageRecord[]> {
-    const known = this.#byEntry.get(step.entryId);
-    if (known !== undefined) return known;
-    const made = step.kind === "user" ? [await this.#user(step)] : await this.#reply(step);
-    this.#byEntry.set(step.entryId, made);
-    return made;
+    const source = this.#source;
+    if (this.#written.has(step.entryId)) this.#source = { ...source, find: () => {} };
+    this.#written.add(step.entryId);
+    try {
+      return step.kind === "user" ? [await this.#user(step)] : await this.#reply(step);
+    } finally {
+      this.#source = source;
+    }
   }
 
   /** The summary of a compaction, as a message of the user like those that the agent itself makes. */

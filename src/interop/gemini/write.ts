@@ -17,18 +17,18 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const keptFor = 30 * 24 * 60 * 60 * 1000;
 
 /** Writes a session and those of its subagents. */
-export async function writeGemini(source: WriteSource): Promise<WrittenSession> {
+export function writeGemini(source: WriteSource): WrittenSession {
   const id = idOf(source);
   const folder = `tmp/${slugOf(source.cwd)}/chats`;
   const started = isoOf(millisecondsOf(source.header.timestamp) ?? source.now());
   const minute = started.slice(0, 16).replace(":", "-");
   const path = `${folder}/session-${minute}-${id.slice(0, 8)}.jsonl`;
-  const files = [{ path, bytes: await chatBytes(source, { id, started, kind: "main" }) }];
+  const files = [{ path, bytes: encodeRecords(chatRecords(source, { id, started, kind: "main" })) }];
   for (const child of source.children) {
     const childId = subagentId(child.header.id);
     const begun = isoOf(millisecondsOf(child.header.timestamp) ?? source.now());
-    const bytes = await chatBytes(child, { id: childId, started: begun, kind: "subagent" });
-    files.push({ path: `${folder}/${id}/${childId}.jsonl`, bytes });
+    const records = chatRecords(child, { id: childId, started: begun, kind: "subagent" });
+    files.push({ path: `${folder}/${id}/${childId}.jsonl`, bytes: encodeRecords(records) });
   }
   return { files, resume: resumeWords(id) };
 }
@@ -51,19 +51,19 @@ function slugOf(cwd: string): string {
   return fileNameOf(slug === "" ? "project" : slug, cwd);
 }
 
-async function chatBytes(
+async function* chatRecords(
   source: WriteSource,
   { id, started, kind }: { readonly id: string; readonly started: string; readonly kind: string },
-): Promise<Uint8Array> {
+): Records<ForeignObject> {
   const { cwd } = source;
   const now = source.now();
   const steps = stepsOf(source, geminiRules);
-  const last = steps.reduce((time, step) => Math.max(time, step.time), 0);
-  if (steps.length > 0 && last < now - keptFor) {
+  const last = steps.outlines.reduce((time, step) => Math.max(time, step.time), 0);
+  if (steps.outlines.length > 0 && last < now - keptFor) {
     const text = `the last update, ${isoOf(last)}, is now: the agent deletes what is older than 30 days`;
     source.find({ code: "retimed", text });
   }
-  const head = {
+  yield {
     sessionId: id,
     projectHash: digestOf(cwd),
     startTime: started,
@@ -73,18 +73,21 @@ async function chatBytes(
     sessile: { cwd },
   };
   const lines = new ChatLines(new ChatRecords(source));
-  await lines.addAll(steps);
-  return encodeRecords([head, ...lines.records]);
+  for await (const step of steps) yield* lines.of(step);
 }
 
 /** Records as lines. */
-export function encodeRecords(records: readonly ForeignObject[]): Uint8Array {
-  return encodeTexts(records.map((record) => `${JSON.stringify(record)}\n`));
+export function encodeRecords(records: Records<ForeignObject>): AsyncGenerator<Uint8Array, void, undefined> {
+  async function* texts() {
+    for await (const record of records) yield `${JSON.stringify(record)}\n`;
+  }
+  return encodeTexts(texts());
 }
 
-/** The lines of steps. A compaction drops all messages, and puts those that it keeps after its summary. */
+type Records<T> = AsyncGenerator<T, void, undefined>;
+
+/** The records of steps. A compaction drops all messages, and puts those that it keeps after its summary. */
 export class ChatLines {
-  readonly records: ForeignObject[] = [];
   readonly #made: ChatRecords;
   /** The first message in force. */
   #first: string | undefined;
@@ -104,33 +107,30 @@ export class ChatLines {
     this.#existing = existing;
   }
 
-  /** Adds the record of a result after that of its reply, which is in the file already. */
-  addLate(reply: string, record: MessageRecord): void {
+  /** The record of a result after that of its reply, which is in the file already. */
+  late(reply: string, record: MessageRecord): readonly MessageRecord[] {
     const known = this.#late.get(reply);
     if (known === undefined) this.#late.set(reply, [record]);
     else known.push(record);
-    this.#put([record]);
+    return this.#put([record]);
   }
 
-  async addAll(steps: readonly WriteStep[]): Promise<void> {
-    for (const step of steps) await this.add(step);
+  async *of(step: WriteStep): Records<ForeignObject> {
+    if (step.kind === "compaction") yield* this.#compact(step);
+    else if (step.kind !== "other") yield* this.#put(await this.#recordsOf(step));
+    else {
+      const record = this.#made.other(step);
+      if (typeof record?.id === "string") this.#put([record as MessageRecord]);
+      if (record !== undefined) yield record;
+    }
   }
 
-  async add(step: WriteStep): Promise<void> {
-    if (step.kind === "compaction") return this.#compact(step);
-    if (step.kind !== "other") return this.#put(await this.#recordsOf(step));
-    const record = this.#made.other(step);
-    if (record === undefined) return;
-    if (typeof record.id === "string") this.#put([record as MessageRecord]);
-    else this.records.push(record);
-  }
-
-  async #compact(step: WriteStep & { readonly kind: "compaction" }): Promise<void> {
-    if (this.#first !== undefined) this.records.push({ $rewindTo: this.#first });
+  async *#compact(step: WriteStep & { readonly kind: "compaction" }): Records<ForeignObject> {
+    if (this.#first !== undefined) yield { $rewindTo: this.#first };
     this.#first = undefined;
-    if (step.summary !== "") this.#put([this.#made.summary(step)]);
-    for (const kept of step.kept) {
-      if (kept.kind === "user" || kept.kind === "reply") this.#put(await this.#recordsOf(kept));
+    if (step.summary !== "") yield* this.#put([this.#made.summary(step)]);
+    for await (const kept of step.kept) {
+      if (kept.kind === "user" || kept.kind === "reply") yield* this.#put(await this.#recordsOf(kept));
     }
   }
 
@@ -140,10 +140,8 @@ export class ChatLines {
     return [...existing, ...(this.#late.get(step.entryId) ?? [])];
   }
 
-  #put(records: readonly MessageRecord[]): void {
-    for (const record of records) {
-      this.#first ??= record.id;
-      this.records.push(record);
-    }
+  #put(records: readonly MessageRecord[]): readonly MessageRecord[] {
+    this.#first ??= records[0]?.id;
+    return records;
   }
 }

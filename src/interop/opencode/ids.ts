@@ -24,7 +24,7 @@ export class AscendingIds {
    * @param seed the id of the session
    * @param first the time of the first message, in milliseconds
    * @param last that of the last one
-   * @param count how many ids there will be
+   * @param count how many ids there will be at most
    */
   constructor(
     seed: string,

@@ -27,12 +27,12 @@ export function modelOf(source: WriteSource, provider: string, model: string): M
 export function askedModels(source: WriteSource): ReadonlyMap<string, Model> {
   const asked = new Map<string, Model>();
   let model: Model | undefined;
-  for (const entry of source.path.toReversed()) {
+  for (const entry of source.outline.toReversed()) {
     if (entry.type === "message" && entry.message.role === "assistant")
       model = modelOf(source, entry.message.provider, entry.message.model);
     if (model !== undefined) asked.set(entry.id, model);
   }
-  for (const entry of source.path) {
+  for (const entry of source.outline) {
     if (entry.type === "model_change") model = modelOf(source, entry.provider, entry.modelId);
     else if (entry.type === "message" && entry.message.role === "assistant")
       model = modelOf(source, entry.message.provider, entry.message.model);

@@ -7,11 +7,10 @@ import type { SessionEntry } from "../../session/index.js";
 import { entryRoles } from "../shared/entry-roles.js";
 import { millisecondsOf } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
-import { editedEntries } from "./edits.js";
 import { keptAnnotation, keptEntries } from "./kept-entries.js";
 import { askedModels, type Model, modelOf, unknownModel } from "./models.js";
 import { type DraftPart, PartWriter } from "./write-parts.js";
-import { ToolParts } from "./write-tools.js";
+import { ToolParts, ToolResults } from "./write-tools.js";
 
 export type { DraftPart } from "./write-parts.js";
 
@@ -31,18 +30,30 @@ type MessageEntry = SessionEntry & { readonly type: "message" };
 
 const silentCustomTypes = new Set(["sessile.foreign", "sessile.foreign_line", "sessile.subagent"]);
 
+/** What is known of the messages before they are written. */
+export interface MessagePlan {
+  /** The times of the first and the last message; undefined without one. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+  /** At least as many as there are messages, parts and files of results. */
+  readonly maxIds: number;
+}
+
+/** Makes the messages of a session, one after the other. */
 export class MessageWriter {
+  readonly plan: MessagePlan;
   readonly #source: WriteSource;
   readonly #parts: PartWriter;
   readonly #tools: ToolParts;
-  readonly #messages: DraftMessage[] = [];
+  /** Messages that were not taken. */
+  #messages: DraftMessage[] = [];
   /** The ids of the entries that have a message. */
   readonly #written = new Set<string>();
   /** The model that a question is put to, by its entry. */
   readonly #asked: ReadonlyMap<string, Model>;
   /** The indexes of entries on the path. */
   readonly #indexes: ReadonlyMap<string, number>;
-  #time = 0;
+  #clock: MessageClock;
   #isRetimed = false;
   #lastQuestion: string | undefined;
   /** Distinguishes repeated entries. */
@@ -52,24 +63,48 @@ export class MessageWriter {
   constructor(source: WriteSource, children: ReadonlyMap<string, string>) {
     this.#source = source;
     this.#parts = new PartWriter(source);
-    this.#tools = new ToolParts(source, this.#parts, children);
+    const results = new ToolResults(children);
+    this.#tools = new ToolParts(source, this.#parts, results);
     this.#asked = askedModels(source);
-    this.#indexes = new Map(source.path.map(({ id }, at) => [id, at]));
+    this.#indexes = new Map(source.outline.map(({ id }, at) => [id, at]));
+    this.#clock = new MessageClock(source.now());
+    this.plan = this.#planned(results);
+    this.#clock = new MessageClock(source.now());
   }
 
-  /** The messages of the whole path. The tail that the last compaction keeps is repeated after it. */
-  async write(): Promise<readonly DraftMessage[]> {
-    const entries = editedEntries(this.#source);
-    const last = entries.findLastIndex(({ type }) => type === "compaction");
-    for (const [index, entry] of entries.entries()) {
-      await this.#add(entry, false);
-      if (index !== last) continue;
-      this.#round = entry.id;
-      for (const kept of keptEntries(entries, index)) await this.#add(kept, true);
-      this.#round = "";
+  /** The messages of the whole path. */
+  async *write(): AsyncGenerator<DraftMessage, void, undefined> {
+    for (const { outline, round } of this.#writtenEntries()) {
+      this.#round = round;
+      await this.#add(await this.#source.entry(outline.id), round !== "");
+      yield* this.#messages.splice(0);
     }
-    this.#tools.finish();
-    return this.#messages;
+  }
+
+  /** The entries in the order of their messages. The tail that the last compaction keeps is repeated after it. */
+  *#writtenEntries(): Generator<{ readonly outline: SessionEntry; readonly round: string }, void, undefined> {
+    const entries = this.#source.outline;
+    const last = entries.findLastIndex(({ type }) => type === "compaction");
+    for (const [index, outline] of entries.entries()) {
+      yield { outline, round: "" };
+      if (index !== last) continue;
+      for (const kept of keptEntries(entries, index)) yield { outline: kept, round: outline.id };
+    }
+  }
+
+  #planned(results: ToolResults): MessagePlan {
+    let first: number | undefined;
+    let last: number | undefined;
+    // A reply without a question gets one: two ids.
+    let maxIds = 2;
+    for (const { outline, round } of this.#writtenEntries()) {
+      results.add(outline, round);
+      maxIds += maxIdsOf(outline);
+      if (!isMessage(outline)) continue;
+      last = this.#clock.pass(outline);
+      first ??= last;
+    }
+    return { first, last, maxIds };
   }
 
   async #add(entry: SessionEntry, kept: boolean): Promise<void> {
@@ -93,7 +128,6 @@ export class MessageWriter {
       case "compaction":
         return this.#addCompaction(entry);
       case "custom":
-        if (entry.customType === "sessile.subagent") this.#tools.addChild(entry.data);
         if (!silentCustomTypes.has(entry.customType)) this.#leaveOut(entry, `custom ${entry.customType}`);
         return undefined;
       case "thinking_level_change":
@@ -128,7 +162,7 @@ export class MessageWriter {
       case "assistant":
         return this.#addReply(entry, message, kept);
       case "toolResult":
-        return this.#tools.addResult(entry, message);
+        return this.#tools.report(entry, this.#round);
       case "system":
         return this.#leaveOut(entry, "system message");
       default:
@@ -167,8 +201,8 @@ export class MessageWriter {
         : {};
     const info = { ...this.#replyInfo(entry, message), finish: finishOf(message), ...error };
     const annotated = withAnnotation(parts, annotation, this.#hasAnnotatable(parts));
-    this.#push(entry, info, annotated);
-    this.#tools.open(annotated, this.#time, entry.id);
+    const place = { entryId: entry.id, start: this.#timeOf(entry), round: this.#round };
+    this.#push(entry, info, await this.#tools.answered(annotated, place));
   }
 
   /** A reply of reasoning alone has its annotation there: an added text would be sent. */
@@ -196,7 +230,7 @@ export class MessageWriter {
   }
 
   #keptBy(entry: SessionEntry & { readonly type: "compaction" }) {
-    return keptAnnotation(this.#source.path, this.#indexes, entry, this.#written);
+    return keptAnnotation(this.#source.outline, this.#indexes, entry, this.#written);
   }
 
   #replyInfo(
@@ -229,7 +263,7 @@ export class MessageWriter {
     suffix = "",
   ): void {
     const time = this.#timeOf(entry);
-    this.#time = time;
+    this.#clock.pass(entry);
     const isReply = info.role === "assistant";
     if (isReply && this.#lastQuestion === undefined) this.#addPlaceholder(entry, time);
     this.#written.add(entry.id);
@@ -251,11 +285,9 @@ export class MessageWriter {
     this.#lastQuestion = key;
   }
 
-  /** opencode orders messages by time: one that runs back, or ahead of the clock, is moved. */
   #timeOf(entry: SessionEntry): number {
-    const own = millisecondsOf(entry.timestamp) ?? this.#time;
-    const time = Math.max(this.#time, 0, Math.min(own, this.#source.now()));
-    if (time !== own && this.#round === "" && !this.#isRetimed) {
+    const { time, isMoved } = this.#clock.timeOf(entry);
+    if (isMoved && this.#round === "" && !this.#isRetimed) {
       this.#isRetimed = true;
       const text = "times that run back or ahead of the clock are moved";
       this.#source.find({ code: "retimed", entryId: entry.id, text });
@@ -270,6 +302,43 @@ export class MessageWriter {
   #leaveOut({ id }: SessionEntry, what: string): void {
     this.#source.find({ code: "entry", entryId: id, text: `${what}: opencode has no place for it` });
   }
+}
+
+/** opencode orders messages by time: one that runs back, or ahead of the clock, is moved. */
+class MessageClock {
+  readonly #now: number;
+  #time = 0;
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  /** The time of the next message. */
+  timeOf({ timestamp }: SessionEntry): { readonly time: number; readonly isMoved: boolean } {
+    const own = millisecondsOf(timestamp) ?? this.#time;
+    const time = Math.max(this.#time, 0, Math.min(own, this.#now));
+    return { time, isMoved: time !== own };
+  }
+
+  /** Writes a message. */
+  pass(entry: SessionEntry): number {
+    this.#time = this.timeOf(entry).time;
+    return this.#time;
+  }
+}
+
+/** Whether an entry has a message of its own. */
+function isMessage(entry: SessionEntry): boolean {
+  if (entry.type === "message") return entry.message.role !== "system" && entry.message.role !== "toolResult";
+  return entry.type === "custom_message" || entry.type === "branch_summary" || entry.type === "compaction";
+}
+
+/** The messages, parts and files of an entry, at most. A compaction may repeat a call: its result has files twice. */
+function maxIdsOf(entry: SessionEntry): number {
+  const content = entry.type === "message" && "content" in entry.message ? entry.message.content : "";
+  const blocks = Array.isArray(content) ? content.length : 1;
+  const isResult = entry.type === "message" && entry.message.role === "toolResult";
+  return isResult ? 2 * blocks : isMessage(entry) ? 4 + blocks : 0;
 }
 
 function finishOf({ stopReason, content }: AssistantMessage): string {

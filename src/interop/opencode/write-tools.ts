@@ -1,82 +1,147 @@
 /** Results of tools, which opencode has in the part of their call. */
 
-import type { ToolResultMessage } from "../../content/index.js";
+import { type ToolResultMessage, toolCalls } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry } from "../../session/index.js";
 import { millisecondsOf, textOf } from "../shared/values.js";
 import type { WriteSource } from "../types.js";
-import { prunedAt } from "./edits.js";
 import type { DraftPart, PartWriter } from "./write-parts.js";
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** A call whose result may follow. */
-interface OpenCall {
-  readonly part: Mutable<DraftPart>;
-  readonly input: unknown;
-  readonly start: number;
+/** A call that is written, whose result may follow. */
+interface WrittenCall {
+  readonly key: string;
   hasResult: boolean;
   /** The same call before a compaction that repeats it. */
-  readonly earlier: OpenCall | undefined;
+  readonly earlier: WrittenCall | undefined;
 }
 
-export class ToolParts {
-  readonly #source: WriteSource;
-  readonly #parts: PartWriter;
+type ToolState = Readonly<Record<string, unknown>> & { readonly metadata: object };
+
+/**
+ * The results of calls, found on the outline: a call is written with its result, which follows it anywhere. Takes
+ * the entries in the order in which they are written.
+ */
+export class ToolResults {
   readonly #children: ReadonlyMap<string, string>;
   /** The nearest call of each id. */
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls = new Map<string, WrittenCall>();
   /** By entry and id. */
-  readonly #byEntry = new Map<string, OpenCall>();
+  readonly #byEntry = new Map<string, WrittenCall>();
+  /** The entries of results by the key of the call. */
+  readonly #results = new Map<string, string>();
+  readonly #orphans = new Map<string, string>();
   /** Sessions of subagents by the call that started them. */
   readonly #childOf = new Map<string, string>();
-  readonly #all: OpenCall[] = [];
-  /** Whether the session is of opencode: its tools' details are shown there. */
-  readonly #isOwn: boolean;
 
-  constructor(source: WriteSource, parts: PartWriter, children: ReadonlyMap<string, string>) {
-    this.#source = source;
-    this.#parts = parts;
+  /** @param children ids of the children in opencode by those of their sessions here */
+  constructor(children: ReadonlyMap<string, string>) {
     this.#children = children;
-    this.#isOwn = source.header.id.startsWith("ses_");
   }
 
-  /** Adds the calls of the reply of an entry. A compaction may repeat it. */
-  open(parts: readonly DraftPart[], start: number, entryId: string): void {
-    for (const part of parts) {
-      if (part.type !== "tool") continue;
-      const { input } = part.state as { readonly input: unknown };
-      const key = `${entryId}\0${String(part.callID)}`;
-      const known = this.#byEntry.get(key);
-      const call = { part, input, start, hasResult: false, earlier: known?.hasResult ? undefined : known };
-      this.#byEntry.set(key, call);
-      this.#calls.set(String(part.callID), call);
-      this.#all.push(call);
+  /** @param round distinguishes repeated entries */
+  add(entry: SessionEntry, round: string): void {
+    if (entry.type === "custom" && entry.customType === "sessile.subagent") this.#addChild(entry.data);
+    if (entry.type !== "message") return;
+    const { message } = entry;
+    if (message.role === "toolResult") this.#addResult(entry.id, message.toolCallId, round);
+    if (message.role !== "assistant") return;
+    for (const id of new Set(toolCalls(message).map((call) => call.id))) {
+      const place = `${entry.id}\0${id}`;
+      const known = this.#byEntry.get(place);
+      const earlier = known?.hasResult ? undefined : known;
+      const call = { key: callKey(entry.id, id, round), hasResult: false, earlier };
+      this.#byEntry.set(place, call);
+      this.#calls.set(id, call);
     }
   }
 
+  /** The entry of the result of a call that is written in a round. */
+  resultOf(entryId: string, callId: string, round: string): string | undefined {
+    return this.#results.get(callKey(entryId, callId, round));
+  }
+
+  /** Why no call takes a result; undefined if one does. */
+  orphanReason(entryId: string, round: string): string | undefined {
+    return this.#orphans.get(`${round}\0${entryId}`);
+  }
+
+  childOf(callId: string): string | undefined {
+    return this.#childOf.get(callId);
+  }
+
   /** The custom entry that names the session of a subagent. */
-  addChild(data: unknown): void {
+  #addChild(data: unknown): void {
     const { toolCallId, sessionId } = isRecord(data) ? data : {};
     const id = textOf(sessionId);
     const child = id === undefined ? undefined : this.#children.get(id);
     if (child !== undefined) this.#childOf.set(String(toolCallId), child);
   }
 
-  async addResult(entry: SessionEntry, message: ToolResultMessage): Promise<void> {
-    const call = this.#calls.get(message.toolCallId);
+  #addResult(entryId: string, callId: string, round: string): void {
+    const call = this.#calls.get(callId);
     if (call === undefined || call.hasResult) {
-      const text = `a ${call === undefined ? "result without a call" : "second result of a call"}`;
-      this.#source.find({ code: "entry", entryId: entry.id, text });
+      const reason = `a ${call === undefined ? "result without a call" : "second result of a call"}`;
+      this.#orphans.set(`${round}\0${entryId}`, reason);
       return;
     }
-    for (let each: OpenCall | undefined = call; each !== undefined; each = each.earlier) {
+    for (let each: WrittenCall | undefined = call; each !== undefined; each = each.earlier) {
       each.hasResult = true;
-      await this.#answer(each, entry, message);
+      this.#results.set(each.key, entryId);
     }
   }
+}
 
-  async #answer(call: OpenCall, entry: SessionEntry, message: ToolResultMessage): Promise<void> {
+function callKey(entryId: string, callId: string, round: string): string {
+  return `${round}\0${entryId}\0${callId}`;
+}
+
+/** Writes the parts of calls with their results. */
+export class ToolParts {
+  readonly #source: WriteSource;
+  readonly #parts: PartWriter;
+  readonly #results: ToolResults;
+  /** Whether the session is of opencode: its tools' details are shown there. */
+  readonly #isOwn: boolean;
+
+  constructor(source: WriteSource, parts: PartWriter, results: ToolResults) {
+    this.#source = source;
+    this.#parts = parts;
+    this.#results = results;
+    this.#isOwn = source.header.id.startsWith("ses_");
+  }
+
+  /** The parts of a reply, with the results of its calls. */
+  async answered(
+    parts: readonly DraftPart[],
+    { entryId, start, round }: { readonly entryId: string; readonly start: number; readonly round: string },
+  ): Promise<readonly DraftPart[]> {
+    const answered: DraftPart[] = [];
+    for (const part of parts) {
+      const callId = String(part.callID);
+      const resultId = part.type === "tool" ? this.#results.resultOf(entryId, callId, round) : undefined;
+      const entry = resultId === undefined ? undefined : await this.#source.entry(resultId);
+      if (entry?.type !== "message" || entry.message.role !== "toolResult") answered.push(part);
+      else {
+        const state = await this.#stateOf(part, start, entry, entry.message);
+        answered.push({ ...part, state: this.#withChild(state, callId) });
+      }
+    }
+    return answered;
+  }
+
+  /** Reports a result that no call takes. */
+  report({ id }: SessionEntry, round: string): void {
+    const text = this.#results.orphanReason(id, round);
+    if (text !== undefined) this.#source.find({ code: "entry", entryId: id, text });
+  }
+
+  async #stateOf(
+    part: DraftPart,
+    start: number,
+    entry: SessionEntry,
+    message: ToolResultMessage,
+  ): Promise<ToolState> {
+    const { input } = part.state as { readonly input: unknown };
     const texts: string[] = [];
     const attachments: DraftPart[] = [];
     for (const block of message.content) {
@@ -92,33 +157,25 @@ export class ToolParts {
       ...(texts.length > 1 ? { lengths: texts.map(({ length }) => length) } : {}),
       ...(isKnown || details === undefined ? {} : { details }),
     };
-    const pruned = millisecondsOf(prunedAt.get(entry));
-    const end = Math.max(call.start, millisecondsOf(entry.timestamp) ?? call.start);
-    const time = { start: call.start, end };
+    const end = Math.max(start, millisecondsOf(entry.timestamp) ?? start);
+    const time = { start, end };
     const metadata = { ...(isKnown ? details : {}), sessile: annotation };
     // The state of an error has no files.
-    if (isError && attachments.length === 0 && pruned === undefined) {
-      call.part.state = { status: "error", input: call.input, error: output, metadata, time };
-      return;
-    }
-    call.part.state = {
+    if (isError && attachments.length === 0) return { status: "error", input, error: output, metadata, time };
+    return {
       status: "completed",
-      input: call.input,
+      input,
       output,
       title: "",
       metadata: isError ? { ...metadata, sessile: { ...annotation, isError } } : metadata,
-      time: pruned === undefined ? time : { ...time, compacted: Math.max(1, pruned) },
+      time,
       ...(attachments.length === 0 ? {} : { attachments }),
     };
   }
 
-  /** Names the sessions of subagents, whose entries are after the results. */
-  finish(): void {
-    for (const { part, hasResult } of this.#all) {
-      const child = this.#childOf.get(String(part.callID));
-      const state = part.state as { readonly metadata?: object };
-      if (child === undefined || !hasResult) continue;
-      part.state = { ...state, metadata: { ...state.metadata, sessionId: child } };
-    }
+  /** Names the session of the subagent that a call started. */
+  #withChild(state: ToolState, callId: string): ToolState {
+    const child = this.#results.childOf(callId);
+    return child === undefined ? state : { ...state, metadata: { ...state.metadata, sessionId: child } };
   }
 }

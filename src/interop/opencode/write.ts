@@ -14,52 +14,64 @@ const writtenVersion = "1.18.33";
  * Writes a session and its children as one exchange file each. The ids are new, since an import of opencode
  * never changes a message that it has; the ids of this library are in the metadata.
  */
-export async function writeOpencode(source: WriteSource): Promise<WrittenSession> {
+export function writeOpencode(source: WriteSource): WrittenSession {
   const files: WrittenSession["files"][number][] = [];
-  const id = await writeInto(files, source, undefined);
+  const id = writeInto(files, source, undefined);
   return { files, resume: ["opencode", "import", `${id}.json`] };
 }
 
-async function writeInto(
+function writeInto(
   files: WrittenSession["files"][number][],
   source: WriteSource,
   parentID: string | undefined,
-): Promise<string> {
+): string {
   const { header, leafId } = source;
   const id = sessionIdFor(header.id, leafId ?? "");
   source.find({ code: "id", text: `session ${header.id} is ${id}` });
   const children = new Map<string, string>();
-  for (const child of source.children) children.set(child.header.id, await writeInto(files, child, id));
-  const drafts = await new MessageWriter(source, children).write();
-  const messages = numbered(drafts, { id, session: header.id, now: source.now() });
-  const info = infoOf(source, id, parentID, messages);
-  files.unshift({ path: `${id}.json`, bytes: encodeFile(info, messages) });
+  for (const child of source.children) children.set(child.header.id, writeInto(files, child, id));
+  files.unshift({ path: `${id}.json`, bytes: encodeTexts(fileTexts(source, { id, parentID, children })) });
   return id;
 }
 
-/** The JSON of a file, indented by two, message by message: the whole may be longer than a string can be. */
-function encodeFile(info: object, messages: readonly object[]): Uint8Array {
+/** The JSON of a file, indented by two, message by message. */
+async function* fileTexts(
+  source: WriteSource,
+  init: {
+    readonly id: string;
+    readonly parentID: string | undefined;
+    readonly children: ReadonlyMap<string, string>;
+  },
+): AsyncGenerator<string, void, undefined> {
+  const { id, parentID, children } = init;
   const indented = (value: object, by: string) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${by}`);
-  const texts = [`{\n  "info": ${indented(info, "  ")},\n  "messages": [`];
-  for (const [at, message] of messages.entries())
-    texts.push(`${at === 0 ? "" : ","}\n    ${indented(message, "    ")}`);
-  texts.push(messages.length === 0 ? "]\n}\n" : "\n  ]\n}\n");
-  return encodeTexts(texts);
+  const writer = new MessageWriter(source, children);
+  const info = await infoOf(source, id, parentID, writer.plan.last);
+  yield `{\n  "info": ${indented(info, "  ")},\n  "messages": [`;
+  let separator = "";
+  const place = { id, session: source.header.id, now: source.now() };
+  for await (const message of numbered(writer, place)) {
+    yield `${separator}\n    ${indented(message, "    ")}`;
+    separator = ",";
+  }
+  yield separator === "" ? "]\n}\n" : "\n  ]\n}\n";
 }
 
 /** The members that the schema requires, and those that the session_info of the path has. */
-function infoOf(
-  { header, path, cwd, now }: WriteSource,
+async function infoOf(
+  source: WriteSource,
   id: string,
   parentID: string | undefined,
-  messages: readonly { readonly info: { readonly time: { readonly created: number } } }[],
-): object {
-  const found = path.findLast((entry) => entry.type === "session_info");
+  lastTime: number | undefined,
+): Promise<object> {
+  const { header, outline, cwd, now } = source;
+  const last = outline.findLast((entry) => entry.type === "session_info");
+  const found = last && (await source.entry(last.id));
   const { title, name, slug, permission, stats, archivedAt } = { ...found } as Partial<
     SessionEntry & { readonly type: "session_info" }
   >;
   const created = Math.max(0, millisecondsOf(header.timestamp) ?? now());
-  const updated = Math.max(created, messages.at(-1)?.info.time.created ?? created);
+  const updated = Math.max(created, lastTime ?? created);
   const archived = millisecondsOf(archivedAt);
   return {
     id,
@@ -68,7 +80,7 @@ function infoOf(
     directory: cwd,
     path: "",
     ...(parentID === undefined ? {} : { parentID }),
-    title: title ?? name ?? titleOf(path) ?? "Imported session",
+    title: title ?? name ?? (await titleOf(source)) ?? "Imported session",
     version: writtenVersion,
     metadata: { sessile: { session: header.id, of: id } },
     time: { created, updated, ...(archived === undefined ? {} : { archived }) },
@@ -80,8 +92,10 @@ function infoOf(
 }
 
 /** The first line of the first question. */
-function titleOf(path: WriteSource["path"]): string | undefined {
-  for (const entry of path) {
+async function titleOf(source: WriteSource): Promise<string | undefined> {
+  for (const outline of source.outline) {
+    if (outline.type !== "message" || outline.message.role !== "user") continue;
+    const entry = await source.entry(outline.id);
     if (entry.type !== "message" || entry.message.role !== "user") continue;
     const { content } = entry.message;
     const text = typeof content === "string" ? content : content.find(({ type }) => type === "text");
@@ -93,29 +107,22 @@ function titleOf(path: WriteSource["path"]): string | undefined {
 }
 
 interface NumberedMessage {
-  readonly info: { readonly time: { readonly created: number } };
+  readonly info: object;
   readonly parts: readonly object[];
 }
 
 /** Gives the ids, in the order of the file. */
-function numbered(
-  drafts: readonly DraftMessage[],
+async function* numbered(
+  writer: MessageWriter,
   { id: sessionID, session, now }: { readonly id: string; readonly session: string; readonly now: number },
-): readonly NumberedMessage[] {
-  const count = drafts.reduce((sum, { parts }) => {
-    const files = parts.reduce((all, { state }) => all + (attachmentsOf(state)?.length ?? 0), 0);
-    return sum + 1 + parts.length + files;
-  }, 0);
-  const ids = new AscendingIds(sessionID, {
-    first: drafts[0]?.time ?? now,
-    last: drafts.at(-1)?.time ?? now,
-    now,
-    count,
-  });
+): AsyncGenerator<NumberedMessage, void, undefined> {
+  const { first = now, last = now, maxIds } = writer.plan;
+  const ids = new AscendingIds(sessionID, { first, last, now, count: maxIds });
   const byKey = new Map<string, string>();
-  return drafts.map(({ key, time, info, asked, parts }, index) => {
+  let isFirst = true;
+  for await (const { key, time, info, asked, parts } of writer.write()) {
     const id = ids.next("msg", time, key);
-    byKey.set(key, id);
+    if (info.role === "user") byKey.set(key, id);
     const place = (part: number | string) => ({
       id: ids.next("prt", time, `${key} ${part}`),
       sessionID,
@@ -123,7 +130,7 @@ function numbered(
     });
     const placed = parts.map((part, at) => {
       // 1.2 drops the metadata of the session.
-      const annotated = index === 0 ? withSession(part, { session, of: sessionID }) : part;
+      const annotated = isFirst ? withSession(part, { session, of: sessionID }) : part;
       const own = { ...annotated, ...place(at) };
       const files = attachmentsOf(part.state);
       if (files === undefined) return own;
@@ -131,8 +138,9 @@ function numbered(
       return { ...own, state: { ...(part.state as object), attachments } };
     });
     const parentID = asked === undefined ? {} : { parentID: byKey.get(asked) ?? id };
-    return { info: { ...info, time: { ...info.time }, ...parentID, id, sessionID }, parts: placed };
-  });
+    isFirst = false;
+    yield { info: { ...info, time: { ...info.time }, ...parentID, id, sessionID }, parts: placed };
+  }
 }
 
 function attachmentsOf(state: unknown): readonly object[] | undefined {

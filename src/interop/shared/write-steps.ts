@@ -1,6 +1,6 @@
 /**
  * A path as the steps that a writer writes: messages of three roles, each reply with all of its results, and
- * compactions with the messages that they keep.
+ * compactions with the messages that they keep. They are planned on outlines, and made one by one.
  */
 
 import {
@@ -65,7 +65,7 @@ export type WriteStep = Step &
          * The messages that stay in context after the summary, in the order of display. Empty for earlier
          * compactions if many keep much.
          */
-        readonly kept: readonly WriteStep[];
+        readonly kept: AsyncIterable<WriteStep>;
       }
     /** A change of model, of the level of thinking, of the title; state of a program. */
     | { readonly kind: "other"; readonly entry: SessionEntry }
@@ -83,14 +83,22 @@ export interface WriteResult extends Step {
   readonly interrupted?: true;
 }
 
+/** The steps of a path, each made when the loop comes to it. */
+export interface WriteSteps extends AsyncIterable<WriteStep> {
+  /** The steps of the outline: with ids, times, calls and results, and with texts that are cut. */
+  readonly outlines: readonly WriteStep[];
+  /** The step of an outline. */
+  whole(outline: WriteStep): Promise<WriteStep>;
+}
+
 /**
  * The steps of a path. Results follow their calls, a call without a result gets a made-up one
  * (`interrupted`), results without a call are left out (`entry`), call ids and tool names are changed if the
  * agent would refuse them (`callId`, `toolName`). Commands, summaries of branches and custom messages are
  * messages of the user.
  */
-export function stepsOf(source: WriteSource, rules: WriteRules = {}): readonly WriteStep[] {
-  return new Steps(source, rules).all();
+export function stepsOf(source: WriteSource, rules: WriteRules = {}): WriteSteps {
+  return new Steps(source, rules);
 }
 
 type MessageEntry = SessionEntry & { readonly type: "message" };
@@ -103,37 +111,55 @@ function isMessage(entry: SessionEntry): entry is MessageEntry {
 
 const defaultName = { character: /[A-Za-z0-9_-]/, maxLength: 64 };
 
-class Steps {
+class Steps implements WriteSteps {
+  readonly outlines: readonly WriteStep[];
   readonly #source: WriteSource;
   readonly #rules: WriteRules;
   readonly #callIds: CallIds;
   readonly #kept: KeptEntries;
-  /** Steps by the id of their entry, as far as they were made. */
-  readonly #byEntry = new Map<string, WriteStep>();
+  /** Indexes on the path of the entries that are read whole. */
+  readonly #indexes = new Map<string, number>();
+  readonly #outlines = new Map<string, WriteStep>();
+  readonly #stored: ReadonlyMap<string, StoredResults>;
+  /** Each finding is reported once, by the outline. */
+  #find: WriteSource["find"];
 
   constructor(source: WriteSource, rules: WriteRules) {
     this.#source = source;
     this.#rules = rules;
+    this.#find = source.find;
     this.#callIds = new CallIds(rules.callId);
-    this.#kept = new KeptEntries(source.path);
-  }
-
-  all(): readonly WriteStep[] {
-    const { path } = this.#source;
-    const results = this.#results();
+    this.#kept = new KeptEntries(source.outline);
+    this.#stored = this.#results();
     const [first] = this.#kept.left;
     if (first !== undefined) {
       const text = `${this.#kept.left.length} earlier compactions have the summary alone`;
-      this.#source.find({ code: "entry", entryId: first.id, text });
+      this.#find({ code: "entry", entryId: first.id, text });
     }
     const steps: WriteStep[] = [];
-    for (const [at, entry] of path.entries()) {
-      const step = this.#step(entry, at, results.get(entry.id) ?? []);
+    for (const [at, entry] of source.outline.entries()) {
+      const step = this.#step(entry, at, this.#stored.get(entry.id) ?? []);
       if (step === undefined) continue;
-      this.#byEntry.set(entry.id, step);
+      this.#outlines.set(entry.id, step);
+      this.#indexes.set(entry.id, at);
       steps.push(step);
     }
-    return steps;
+    this.outlines = steps;
+    this.#find = () => {};
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<WriteStep, void, undefined> {
+    for (const outline of this.outlines) yield await this.whole(outline);
+  }
+
+  async whole(outline: WriteStep): Promise<WriteStep> {
+    const { entryId } = outline;
+    const entry = await this.#source.entry(entryId);
+    const results: (MessageEntry | undefined)[] = [];
+    for (const stored of this.#stored.get(entryId) ?? [])
+      results.push(stored && ((await this.#source.entry(stored.id)) as MessageEntry));
+    const callIds = outline.kind === "reply" ? outline.results.map(({ callId }) => callId) : [];
+    return this.#step(entry, this.#indexes.get(entryId) ?? 0, results, callIds) ?? outline;
   }
 
   /**
@@ -141,12 +167,12 @@ class Steps {
    * compaction may show a call before a result that precedes it on the path. Others as the path has them.
    */
   #results(): ReadonlyMap<string, StoredResults> {
-    const messages = this.#source.path.filter(isMessage);
+    const { outline } = this.#source;
+    const messages = outline.filter(isMessage);
     const results = new Map<string, StoredResults>();
     const paired = new Set<MessageEntry>();
-    const last = this.#source.path.findLastIndex(({ type }) => type === "compaction");
-    const shown =
-      last < 0 ? [] : [...this.#kept.of(last), ...this.#source.path.slice(last)].filter(isMessage);
+    const last = outline.findLastIndex(({ type }) => type === "compaction");
+    const shown = last < 0 ? [] : [...this.#kept.of(last), ...outline.slice(last)].filter(isMessage);
     for (const list of [shown, messages]) {
       let first = 0;
       const { pairs } = toolPairs(list.map(({ message }) => message));
@@ -163,16 +189,22 @@ class Steps {
     }
     for (const entry of messages) {
       if (entry.message.role === "toolResult" && !paired.has(entry))
-        this.#source.find({ code: "entry", entryId: entry.id, text: "a result without a call" });
+        this.#find({ code: "entry", entryId: entry.id, text: "a result without a call" });
     }
     return results;
   }
 
-  #step(entry: SessionEntry, at: number, results: StoredResults): WriteStep | undefined {
+  /** @param callIds the ids of the calls of a reply, if they have some already */
+  #step(
+    entry: SessionEntry,
+    at: number,
+    results: StoredResults,
+    callIds: readonly string[] = [],
+  ): WriteStep | undefined {
     const base = { entryId: entry.id, time: timeOf(entry) };
     switch (entry.type) {
       case "message":
-        return this.#message(entry.message, base, results);
+        return this.#message(entry.message, base, results, callIds);
       case "custom_message": {
         const { customType, content, display } = entry;
         return { kind: "user", ...base, content: blocksOf(content), customType, display };
@@ -196,7 +228,12 @@ class Steps {
     }
   }
 
-  #message(message: Message, base: Step, results: StoredResults): WriteStep | undefined {
+  #message(
+    message: Message,
+    base: Step,
+    results: StoredResults,
+    callIds: readonly string[],
+  ): WriteStep | undefined {
     switch (message.role) {
       case "user": {
         const content = named(blocksOf(message.content), message.name);
@@ -206,11 +243,7 @@ class Steps {
         return { kind: "user", ...base, ...customOf(message) };
       case "bashExecution": {
         if (message.excludeFromContext === true) {
-          this.#source.find({
-            code: "entry",
-            entryId: base.entryId,
-            text: "a command that models do not see",
-          });
+          this.#find({ code: "entry", entryId: base.entryId, text: "a command that models do not see" });
           return undefined;
         }
         return {
@@ -222,9 +255,9 @@ class Steps {
         };
       }
       case "assistant":
-        return this.#reply(message, base, results);
+        return this.#reply(message, base, results, callIds);
       case "system":
-        this.#source.find({ code: "entry", entryId: base.entryId, text: "instructions of this harness" });
+        this.#find({ code: "entry", entryId: base.entryId, text: "instructions of this harness" });
         return undefined;
       default:
         // A result is written with its reply.
@@ -232,25 +265,30 @@ class Steps {
     }
   }
 
-  #reply(message: AssistantMessage, base: Step, stored: StoredResults): WriteStep {
+  #reply(
+    message: AssistantMessage,
+    base: Step,
+    stored: StoredResults,
+    callIds: readonly string[],
+  ): WriteStep {
     const results: WriteResult[] = [];
     const content = message.content.map((block) => {
       if (block.type !== "toolCall") return block;
-      const call = this.#call(block, base.entryId);
+      const call = this.#call(block, base.entryId, callIds[results.length]);
       results.push(this.#result(call, stored[results.length], base));
       return call;
     });
     return { kind: "reply", ...base, message: { ...message, content }, results };
   }
 
-  #call(call: ToolCall, entryId: string): ToolCall {
-    const id = this.#callIds.idFor(call.id);
+  #call(call: ToolCall, entryId: string, given: string | undefined): ToolCall {
+    const id = given ?? this.#callIds.idFor(call.id);
     if (id !== call.id) {
-      this.#source.find({ code: "callId", entryId, text: `call ${call.id} has the id ${id}` });
+      this.#find({ code: "callId", entryId, text: `call ${call.id} has the id ${id}` });
     }
     const name = this.#toolName(call.name);
     if (name !== call.name) {
-      this.#source.find({ code: "toolName", entryId, text: `tool ${call.name} has the name ${name}` });
+      this.#find({ code: "toolName", entryId, text: `tool ${call.name} has the name ${name}` });
     }
     return id === call.id && name === call.name ? call : { ...call, id, name };
   }
@@ -268,7 +306,7 @@ class Steps {
   ): WriteResult {
     const message = entry?.message as ToolResultMessage | undefined;
     if (entry === undefined || message === undefined) {
-      this.#source.find({ code: "interrupted", entryId, text: `call ${callId} has no result` });
+      this.#find({ code: "interrupted", entryId, text: `call ${callId} has no result` });
       const content = blocksOf(interruptedText);
       return { entryId, time, callId, toolName, content, isError: true, interrupted: true };
     }
@@ -285,11 +323,15 @@ class Steps {
   }
 
   /** The steps of the entries that a compaction keeps. */
-  #keptSteps(at: number): readonly WriteStep[] {
-    return this.#kept.of(at).flatMap(({ id }) => {
-      const step = this.#byEntry.get(id);
-      return step === undefined || step.kind === "compaction" || step.kind === "other" ? [] : [step];
-    });
+  #keptSteps(at: number): AsyncIterable<WriteStep> {
+    return {
+      [Symbol.asyncIterator]: async function* (this: Steps) {
+        for (const { id } of this.#kept.of(at)) {
+          const step = this.#outlines.get(id);
+          if (step?.kind === "user" || step?.kind === "reply") yield await this.whole(step);
+        }
+      }.bind(this),
+    };
   }
 }
 

@@ -21,6 +21,14 @@ interface Slice {
   readonly end: number;
 }
 
+/** Bodies of consecutive entries of a list. */
+export interface EntrySlice {
+  /** undefined for a damaged body. */
+  readonly entries: readonly (Entry | undefined)[];
+  /** The start of the next slice. */
+  readonly end: number;
+}
+
 /** Maximum number of bodies that appends add after a context before all are evicted. */
 const maxUnread = 4096;
 /** The maximum before the first context, as in a session that is only written. */
@@ -122,6 +130,21 @@ export class EntryCache {
       const entry = bytes === undefined ? undefined : this.#decode(row, bytes);
       if (entry !== undefined || !this.#reader.useRepeat(row)) return entry;
     }
+  }
+
+  /** Reads the bodies of the first rows, at least one and about a MiB of lines, without keeping them. */
+  async slice(rows: readonly number[]): Promise<EntrySlice> {
+    const read = this.#readSlice(rows, 0);
+    if (read === undefined) return { entries: [], end: rows.length };
+    const lines = await read.lines;
+    const byRow = new Map(read.rows.map((row, index) => [row, lines[index]]));
+    const entries: (Entry | undefined)[] = [];
+    for (const row of rows.slice(0, read.end)) {
+      const bytes = byRow.get(row);
+      const entry = this.#pinned.get(row) ?? (bytes === undefined ? undefined : this.#decode(row, bytes));
+      entries.push(entry ?? (await this.read(row)));
+    }
+    return { entries, end: read.end };
   }
 
   /** Reads damaged rows from later lines with their ids, if there are any. */

@@ -27,7 +27,7 @@ import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
 import { AppendQueue } from "./append-queue.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
-import { entrySteps } from "./entry-cache.js";
+import { type EntrySlice, entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
 import { checkEvent } from "./materialize-drafts.js";
@@ -49,6 +49,18 @@ export type Extract = (
   leafId: string,
   options: { readonly cwd?: string; readonly id?: string },
 ) => Promise<Session>;
+
+/** Entries of a slice: its lines may be short. */
+const maxSliceRows = 4096;
+
+/**
+ * The entries of a session with these ids, from an index on: as many as have about a MiB of lines. So a walk over a
+ * long session has few of its entries in memory.
+ */
+export async function readSlice(session: Session, ids: readonly string[], from: number): Promise<EntrySlice> {
+  if (session instanceof LiveSession) return session.slice(ids, from);
+  return { entries: [await session.entry(ids[from] as string)], end: from + 1 };
+}
 
 // As a method, `[Symbol.asyncDispose]` would be in a declaration that ES2022 libraries do not compile.
 export interface LiveSession extends IfAsyncDisposable {}
@@ -207,6 +219,17 @@ export class LiveSession implements Session {
       this.#state.log,
       ids.map((id) => rows.row(id)),
     );
+  }
+
+  /** Bodies of entries from an index on: at least one, about a MiB of lines. The session keeps none of them. */
+  async slice(ids: readonly string[], from: number): Promise<EntrySlice> {
+    const table = entryTableOf(this.tree);
+    const rows = ids.slice(from, from + maxSliceRows).map((id) => table.row(id));
+    // An erasure may have replaced the log since.
+    const known = rows.includes(noRow) ? rows.slice(0, rows.indexOf(noRow)) : rows;
+    if (known.length === 0) return { entries: [undefined], end: from + 1 };
+    const { entries, end } = await this.#state.cache.slice(known);
+    return { entries, end: from + end };
   }
 
   /** Runs a computation over bodies of entries. */

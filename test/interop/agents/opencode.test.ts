@@ -2,6 +2,7 @@ import { memoryBlobStore } from "sessile/blobs";
 import { opencode } from "sessile/interop/opencode";
 import { expect } from "vitest";
 import { decodeUtf8 } from "../../../src/internal/bytes.js";
+import { collectFiles } from "../../../src/interop/original.js";
 import { adopted, chatOf, comparable, png, richSession, writeSource } from "../opencode/sessions.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 import { judge, keepSample } from "./judge.js";
@@ -105,7 +106,7 @@ judge("opencode", "export: it resumes with our context, and gives our ids back",
   const session = await richSession(ours);
   const source = await writeSource(session, ours, { modelFor: () => "scripted/m1" });
   const written = await opencode.write(source);
-  const [file] = written.files;
+  const [file] = await collectFiles(written.files);
   const path = file?.path ?? "";
   const id = path.replace(/\.json$/, "");
   const { requests, results, ...rest } = await run({
@@ -126,6 +127,6 @@ judge("opencode", "export: it resumes with our context, and gives our ids back",
   const idsOf = (entries: readonly { readonly id: string; readonly type: string }[]) =>
     entries.filter(({ type }) => kinds.slice(0, 3).includes(type)).map((entry) => entry.id);
   expect(back.imported.header.id).toBe(session.header?.id);
-  expect(idsOf(back.imported.entries)).toEqual(idsOf(source.path));
+  expect(idsOf(back.imported.entries)).toEqual(idsOf(source.outline));
   expect(comparable(await chatOf(back.session, back.blobs))).toEqual(comparable(await chatOf(session, ours)));
 });

@@ -9,6 +9,7 @@ import { stepsOf, type WriteStep } from "../../../src/interop/shared/write-steps
 import { conversation } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";
+import { all, shownSteps, sourceEntries } from "../support/written-steps.js";
 import {
   bytesOf,
   call,
@@ -521,13 +522,11 @@ describe("a session that goes back", () => {
 });
 
 /** What a model sees at the end of steps, in one form: without what the report of an export names. */
-function seen(steps: readonly WriteStep[], withState = false): readonly unknown[] {
-  const at = steps.findLastIndex(({ kind }) => kind === "compaction");
-  const last = steps[at];
-  const kept = last?.kind === "compaction" ? last.kept : [];
-  const summary = last?.kind === "compaction" ? [{ summary: summaryOf(last) }] : [];
+async function seen(steps: readonly WriteStep[], withState = false): Promise<readonly unknown[]> {
+  const { compaction, shown: last } = await shownSteps(steps);
+  const summary = compaction === undefined ? [] : [{ summary: summaryOf(compaction) }];
   const ids = new Map<string, string>();
-  return [...summary, ...[...kept, ...steps.slice(at + 1)].flatMap((step) => seenStep(step, ids, withState))];
+  return [...summary, ...last.flatMap((step) => seenStep(step, ids, withState))];
 }
 
 function summaryOf({ summary }: WriteStep & { readonly kind: "compaction" }): string {
@@ -575,11 +574,14 @@ function seenContent(content: (WriteStep & { readonly kind: "user" })["content"]
   });
 }
 
-function stepsAt({ entries, leafId }: Pick<ImportedSession, "entries" | "leafId">): readonly WriteStep[] {
+function stepsAt({
+  entries,
+  leafId,
+}: Pick<ImportedSession, "entries" | "leafId">): Promise<readonly WriteStep[]> {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const path: SessionEntry[] = [];
   for (let at = byId.get(leafId ?? ""); at !== undefined; at = byId.get(at.parentId ?? "")) path.unshift(at);
-  return stepsOf({ path, find: () => undefined } as never);
+  return all(stepsOf({ ...sourceEntries(path), find: () => undefined } as never));
 }
 
 it("shows a reader of its files the conversation that was written, for any session", async () => {
@@ -589,8 +591,8 @@ it("shows a reader of its files the conversation that was written, for any sessi
       const steps: (readonly WriteStep[])[] = [];
       const spy = {
         ...claudeCode,
-        write: (source: Parameters<typeof claudeCode.write>[0]) => {
-          steps.push(stepsOf({ ...source, find: () => undefined }));
+        write: async (source: Parameters<typeof claudeCode.write>[0]) => {
+          steps.push(await all(stepsOf({ ...source, find: () => undefined })));
           return claudeCode.write(source);
         },
       };
@@ -598,7 +600,7 @@ it("shows a reader of its files the conversation that was written, for any sessi
       const again = await importSession(files, { from: claudeCode });
       // Without a finding about reasoning and blocks of a provider all of them are there too.
       const isWhole = !report.findings.some(({ code }) => code === "reasoning" || code === "opaque");
-      expect(seen(stepsAt(again), isWhole)).toEqual(seen(steps[0] ?? [], isWhole));
+      expect(await seen(await stepsAt(again), isWhole)).toEqual(await seen(steps[0] ?? [], isWhole));
     }),
     { numRuns: rounds(100, 3000) },
   );

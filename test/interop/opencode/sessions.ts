@@ -8,9 +8,11 @@ import { project } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
 import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
 import { decodeBase64 } from "../../../src/internal/base64.js";
+import { editedPath } from "../../../src/interop/edited-path.js";
 import type { WriteSource } from "../../../src/interop/types.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 import { sqlite } from "../support/sqlite.js";
+import { sourceEntries } from "../support/written-steps.js";
 
 export const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -138,7 +140,7 @@ export async function richSession(blobs: BlobStore): Promise<Session> {
   return session;
 }
 
-/** The source of a writer, without the driver of exports. */
+/** The source of a writer, and its media. */
 export async function writeSource(
   session: Session,
   blobs: BlobStore,
@@ -148,7 +150,7 @@ export async function writeSource(
   if (header === undefined) throw new Error("the session has no header");
   return {
     header,
-    path: (await session.path()).filter((entry) => entry.type !== "unknown"),
+    ...sourceEntries(editedPath(await session.path()).path),
     leafId: session.leafId,
     children: [],
     cwd: "/srv/work",

@@ -1,23 +1,30 @@
 import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
 import type { Context } from "sessile/content";
-import { type ForeignFile, importSession } from "sessile/interop";
+import { importSession } from "sessile/interop";
 import { opencode } from "sessile/interop/opencode";
 import { project } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
 import { buildSessionContext, type EntryDraft, memorySessionStore, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../../src/interop/edited-path.js";
-import type { InteropFinding } from "../../../src/interop/types.js";
+import { collectFiles } from "../../../src/interop/original.js";
+import type { InteropFinding, WriteSource } from "../../../src/interop/types.js";
 import { conversation, pathTo } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { contextAt, hazardousSession } from "../../arbitraries/hazards.js";
 import { rounds } from "../../support/rounds.js";
 import { reduceRequest } from "../support/reduced.js";
+import { sourceEntries } from "../support/written-steps.js";
 import { type ExchangeFile, readExchange } from "./schema.js";
 import { adopted, chatOf, comparable, richSession, writeSource } from "./sessions.js";
 
 const maker = { provider: "anthropic", model: "claude-x", api: "anthropic-messages", signed: () => "c2ln" };
+
+async function filesOf(source: WriteSource) {
+  const { files, resume } = await opencode.write(source);
+  return { files: await collectFiles(files), resume };
+}
 
 async function written(drafts: readonly object[], more: object = {}) {
   const blobs = memoryBlobStore();
@@ -31,9 +38,9 @@ async function written(drafts: readonly object[], more: object = {}) {
     find: (found: InteropFinding) => findings.push(found),
     ...more,
   });
-  const { files, resume } = await opencode.write(source);
+  const { files, resume } = await filesOf(source);
   const value = readExchange(files[0]?.bytes ?? new Uint8Array());
-  return { files: files as readonly ForeignFile[], resume, value, findings, session, blobs };
+  return { files, resume, value, findings, session, blobs };
 }
 
 const say = (content: unknown) => ({ role: "user", content });
@@ -69,7 +76,7 @@ describe("opencode", () => {
     const blobs = memoryBlobStore();
     const session = await richSession(blobs);
     const source = await writeSource(session, blobs);
-    const { files, resume } = await opencode.write(source);
+    const { files, resume } = await filesOf(source);
     expect(resume).toEqual(["opencode", "import", files[0]?.path]);
     readExchange(files[0]?.bytes ?? new Uint8Array());
     const back = await adopted(files);
@@ -78,7 +85,7 @@ describe("opencode", () => {
       entries
         .filter(({ type }) => ["message", "custom_message", "compaction"].includes(type))
         .map(({ id }) => id);
-    expect(kept(back.imported.entries)).toEqual(kept(source.path));
+    expect(kept(back.imported.entries)).toEqual(kept(source.outline));
     expect(comparable(await chatOf(back.session, back.blobs))).toEqual(
       comparable(await chatOf(session, blobs)),
     );
@@ -97,36 +104,6 @@ describe("opencode", () => {
         .map((part) => (part && "text" in part ? part.text : part?.type)),
     ).toEqual(["old", "kept", "compaction", "sum", "kept", "new"]);
     expect(value.messages[3]?.info).toMatchObject({ summary: true, finish: "stop" });
-  });
-
-  it("keeps a pruned output, which it does not send, and carries other edits out", async () => {
-    const edit = (targetId: string, content: unknown) => ({
-      type: "context_edit",
-      targetId,
-      replacement: content === null ? null : { content },
-    });
-    const entry = (id: string, message: object) => ({
-      type: "message",
-      id,
-      message: { timestamp: 5, ...message },
-    });
-    const { value, findings } = await written([
-      entry("a", say("one")),
-      entry("b", reply([call("c1", {}), call("c2", {})])),
-      entry("c", result("c1", [text("long")])),
-      entry("d", result("c2", [text("secret")])),
-      entry("e", say("gone")),
-      edit("c", [text("[Old tool result content cleared]")]),
-      edit("d", "changed"),
-      edit("e", null),
-    ]);
-    const tools = partsOf(value).flatMap((part) => (part.type === "tool" ? [part.state] : []));
-    expect(tools).toMatchObject([
-      { output: "long", time: { compacted: expect.any(Number) } },
-      { output: "changed", time: expect.not.objectContaining({ compacted: expect.anything() }) },
-    ]);
-    expect(JSON.stringify(value)).not.toMatch(/secret|gone/);
-    expect(codes(findings)).toEqual(["edited", "edited"]);
   });
 
   it("gives signatures back the form of the AI SDK, and reports others", async () => {
@@ -315,8 +292,8 @@ describe("opencode", () => {
     expect(again.files[0]?.path).toBe(`${value.info.id}.json`);
     const other = await opencode.write({
       ...source,
-      leafId: source.path[0]?.id ?? null,
-      path: source.path.slice(0, 1),
+      leafId: source.outline[0]?.id ?? null,
+      outline: source.outline.slice(0, 1),
     });
     expect(other.files[0]?.path).not.toBe(`${value.info.id}.json`);
   });
@@ -328,10 +305,10 @@ describe("opencode", () => {
         const blobs = memoryBlobStore();
         const session = await memorySessionStore({ blobs }).create({ cwd: "/w" });
         const source = await writeSource(session, blobs, {
-          path: editedPath(path).path,
+          ...sourceEntries(editedPath(path).path),
           media: async () => undefined,
         });
-        const { files } = await opencode.write(source);
+        const { files } = await filesOf(source);
         readExchange(files[0]?.bytes ?? new Uint8Array());
         await importSession(files, { from: opencode });
       }),
@@ -346,10 +323,10 @@ describe("opencode", () => {
         const session = await memorySessionStore({ blobs: store }).create({ cwd: "/w" });
         const last = entries.at(-1)?.id ?? null;
         const source = await writeSource(session, store, {
-          path: pathTo(entries, last),
+          ...sourceEntries(editedPath(pathTo(entries, last)).path),
           media: async () => undefined,
         });
-        const { files } = await opencode.write(source);
+        const { files } = await filesOf(source);
         readExchange(files[0]?.bytes ?? new Uint8Array());
         const back = await importSession(files, { from: opencode, keep: "none" });
         const { text } = sessionOf(back.entries);
