@@ -2,6 +2,7 @@
 
 import { chmod, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { UsageError } from "./command.js";
 
 /** The bytes of a new file. */
@@ -44,7 +45,7 @@ async function write(
   const file = await open(temporary, "wx", 0o600);
   try {
     try {
-      await writeFile(file, content, { signal });
+      await writeFile(file, isStream(content) ? inBlocks(content) : content, { signal });
       signal.throwIfAborted();
       await file.sync();
     } finally {
@@ -54,4 +55,28 @@ async function write(
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+function isStream(content: FileContent): content is AsyncIterable<Uint8Array | string> {
+  return typeof content === "object" && Symbol.asyncIterator in content;
+}
+
+const blockBytes = 64 * 1024;
+
+/** The bytes of short chunks together: each block is a system call. */
+async function* inBlocks(
+  chunks: AsyncIterable<Uint8Array | string>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let pending: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    const bytes = typeof chunk === "string" ? encodeUtf8(chunk) : chunk;
+    pending.push(bytes);
+    size += bytes.length;
+    if (size < blockBytes) continue;
+    yield pending.length === 1 ? bytes : concatBytes(pending, size);
+    pending = [];
+    size = 0;
+  }
+  if (size > 0) yield concatBytes(pending, size);
 }

@@ -2,8 +2,9 @@
 
 import { describe, oneOfOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import type { SessionEntry, SessionHeader, UnknownEntry } from "../session/index.js";
+import type { SessionEntry, SessionHeader } from "../session/index.js";
 import { entryProblem } from "../session/internal.js";
+import type { AnyEntry } from "./edited-path.js";
 import { redactedValue } from "./shared/redact.js";
 import type { ExportableSession, Redaction } from "./types.js";
 
@@ -47,9 +48,25 @@ export function redactSession(
     throw new TypeError(`redact: expected a function, got ${describe(redact)}`);
   const { header } = source;
   if (header === undefined) throw new TypeError("source: expected a session with a header, got one without");
-  const attachments = oneOfOption("attachments", options.attachments ?? "drop", ["drop", "keep"]);
   const ids = new Set(source.entries.map(({ id }) => id));
-  const drops = attachments === "drop";
+  const redactor = sessionRedactor(ids, redact, options);
+  const entries = source.entries.map((entry) => redactor.entry(entry as AnyEntry));
+  return { header: redactor.header(header), entries, leafId: source.leafId };
+}
+
+/** Redacts a session entry by entry, in the order of its file. */
+export interface SessionRedactor {
+  header(header: SessionHeader): SessionHeader;
+  entry(entry: AnyEntry): SessionEntry;
+}
+
+/** @param ids of all entries of the session, which stay */
+export function sessionRedactor(
+  ids: ReadonlySet<string>,
+  redact: Redaction,
+  options: RedactSessionOptions = {},
+): SessionRedactor {
+  const drops = oneOfOption("attachments", options.attachments ?? "drop", ["drop", "keep"]) === "drop";
 
   const replace = (value: unknown): unknown => {
     if (typeof value === "string") return ids.has(value) ? value : undefined;
@@ -60,8 +77,7 @@ export function redactSession(
   const copy = (value: unknown) => redactedValue(value, { redact, replace });
 
   const placed = new Set<string>();
-  const entries = source.entries.map((each): SessionEntry => {
-    const entry = each as SessionEntry | UnknownEntry;
+  const redactEntry = (entry: AnyEntry): SessionEntry => {
     const { type, id, timestamp } = entry;
     const parentId = entry.parentId !== null && placed.has(entry.parentId) ? entry.parentId : null;
     placed.add(id);
@@ -83,12 +99,13 @@ export function redactSession(
     if (problem === undefined) return redacted;
     const text = `${type}: ${problem.path}: expected ${problem.expected}`;
     return { type: "custom", ...place, customType: "sessile.unreadable", data: { text } };
-  });
-  const { type, id, timestamp } = header;
+  };
   return {
-    header: { ...(copy(header) as SessionHeader), type, id, timestamp },
-    entries,
-    leafId: source.leafId,
+    header(header) {
+      const { type, id, timestamp } = header;
+      return { ...(copy(header) as SessionHeader), type, id, timestamp };
+    },
+    entry: redactEntry,
   };
 }
 

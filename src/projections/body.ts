@@ -37,29 +37,14 @@ export function toBody(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): RequestBody {
-  // If the value was never read, it is unchanged, and its large strings are not needed.
-  const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
-  const { value, placeholders } = outlined[outlineOf]?.() ?? {
-    value: projection.value,
-    placeholders: new Base64Placeholders(),
-  };
-  const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
   const parts: BodyPart[] = [];
   let size = 0;
-  for (const text of jsonTexts(whole, payloadsOf(projection.request), placeholders)) {
-    const { texts, spliced } = placeholders.cut(text);
-    for (const [at, each] of texts.entries()) {
-      const json = encodeUtf8(each);
-      const base64Of = spliced[at];
-      parts.push(base64Of === undefined ? { json } : { json, base64Of });
-      size += json.length + (base64Of === undefined ? 0 : base64Length(base64Of.length));
-    }
+  for (const part of bodyParts(projection, extra)) {
+    parts.push(part);
+    size += lengthOf(part);
   }
   function* pieces(): Generator<Uint8Array, void, undefined> {
-    for (const { json, base64Of } of parts) {
-      yield json;
-      if (base64Of !== undefined) yield* base64Pieces(base64Of);
-    }
+    for (const part of parts) yield* piecesOf(part);
   }
   return {
     size,
@@ -77,10 +62,48 @@ export function toBody(
   };
 }
 
+/** The pieces of {@link toBody}, none of which is kept: for a body that is written to a disk. */
+export function* bodyPieces(
+  projection: Pick<Projection<object>, "value" | "request">,
+  extra: Readonly<Record<string, unknown>> = {},
+): Generator<Uint8Array, void, undefined> {
+  for (const part of bodyParts(projection, extra)) yield* piecesOf(part);
+}
+
 /** A part of the JSON, and bytes whose base64 follows it. */
 interface BodyPart {
   readonly json: Uint8Array;
   readonly base64Of?: Uint8Array;
+}
+
+function lengthOf({ json, base64Of }: BodyPart): number {
+  return json.length + (base64Of === undefined ? 0 : base64Length(base64Of.length));
+}
+
+function* piecesOf({ json, base64Of }: BodyPart): Generator<Uint8Array, void, undefined> {
+  yield json;
+  if (base64Of !== undefined) yield* base64Pieces(base64Of);
+}
+
+function* bodyParts(
+  projection: Pick<Projection<object>, "value" | "request">,
+  extra: Readonly<Record<string, unknown>>,
+): Generator<BodyPart, void, undefined> {
+  // If the value was never read, it is unchanged, and its large strings are not needed.
+  const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
+  const { value, placeholders } = outlined[outlineOf]?.() ?? {
+    value: projection.value,
+    placeholders: new Base64Placeholders(),
+  };
+  const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
+  for (const text of jsonTexts(whole, payloadsOf(projection.request), placeholders)) {
+    const { texts, spliced } = placeholders.cut(text);
+    for (const [at, each] of texts.entries()) {
+      const json = encodeUtf8(each);
+      const base64Of = spliced[at];
+      yield base64Of === undefined ? { json } : { json, base64Of };
+    }
+  }
 }
 
 /** The suffix of a string in base64. */

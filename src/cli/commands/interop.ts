@@ -124,8 +124,14 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
     const { session, children, blobs, damaged } = opened;
     const at = textOption(parsed, "at");
     const project = textOption(parsed, "cwd");
-    const { files, resume, report } = await exportSession(session, {
+    const paths: string[] = [];
+    const { resume, report } = await exportSession(session, {
       to,
+      async write({ path, bytes }) {
+        const place = join(dir, ...path.split("/"));
+        await writeNewFile(place, bytes, signal);
+        paths.push(place);
+      },
       children,
       now: () => context.now(),
       ...(blobs && { blobs }),
@@ -133,18 +139,10 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
       ...(model === undefined ? {} : { modelFor: () => model }),
       ...(provider === undefined ? {} : { provider }),
-    });
-    const paths = files.map(({ path }) => join(dir, ...path.split("/")));
-    const written: string[] = [];
-    try {
-      for (const [at, path] of paths.entries()) {
-        await writeNewFile(path, files[at]?.bytes ?? "", signal);
-        written.push(path);
-      }
-    } catch (error) {
-      for (const path of written) await rm(path, { force: true });
+    }).catch(async (error: unknown) => {
+      for (const path of paths) await rm(path, { force: true });
       throw error;
-    }
+    });
     if (out.json) await out.value({ files: paths, resume, report, ...(damaged > 0 && { damaged }) });
     else {
       await out.line(...paths.map((path) => out.clean(path)));

@@ -2,7 +2,8 @@
 
 import { resolve } from "node:path";
 import type { LimitProfile } from "../../limits/index.js";
-import { type Projection, project as projected, toBody } from "../../projections/index.js";
+import { type Projection, project as projected } from "../../projections/index.js";
+import { bodyPieces } from "../../projections/internal.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, sourceOptions, textOption, UsageError } from "../command.js";
 import { writeNewFile } from "../new-file.js";
@@ -52,10 +53,18 @@ export const project: CommandBody = {
       if (model === undefined)
         throw new UsageError(`--model is needed: the session has no model of ${target.provider}`);
       const projection = await projectAt(opened, at, target.make(model), context.signal);
-      const body = toBody(projection, { model });
       const file = textOption(parsed, "output");
-      if (file !== undefined) await writeNewFile(resolve(context.cwd, file), body.stream(), context.signal);
-      const limits = target.profile === undefined ? [] : headroomOf(projection, target.profile, body.size);
+      let bodyBytes = 0;
+      // Async, so that an abort is seen between the pieces.
+      async function* pieces() {
+        for (const piece of bodyPieces(projection, { model })) {
+          bodyBytes += piece.length;
+          yield piece;
+        }
+      }
+      if (file !== undefined) await writeNewFile(resolve(context.cwd, file), pieces(), context.signal);
+      else for (const piece of bodyPieces(projection, { model })) bodyBytes += piece.length;
+      const limits = target.profile === undefined ? [] : headroomOf(projection, target.profile, bodyBytes);
       const isFine = projection.losses.length === 0 && limits.every(({ limit, actual }) => actual <= limit);
       const result = {
         target: projection.target,
@@ -65,7 +74,7 @@ export const project: CommandBody = {
         warnings: projection.warnings,
         attachments: projection.attachments,
         usage: projection.usage,
-        bodyBytes: body.size,
+        bodyBytes,
         limits,
         ...(opened.damaged > 0 && { damaged: opened.damaged }),
         ...(file === undefined ? {} : { file: resolve(context.cwd, file) }),

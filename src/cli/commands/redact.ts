@@ -2,14 +2,17 @@
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { crc32 } from "node:zlib";
 import { memoryBlobStore } from "../../blobs/index.js";
 import {
   commonSecrets,
-  type RedactedSession,
-  redactSession,
+  type ImportedSession,
   type SecretRedaction,
   secretRedaction,
 } from "../../interop/index.js";
+import { sessionRedactor } from "../../interop/internal.js";
+import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { encodeValidLine, entryTableOf, readSlice } from "../../session/internal.js";
 import { fileSessionStore } from "../../session/node/index.js";
 import {
   type CommandBody,
@@ -19,7 +22,7 @@ import {
   textOptions,
   UsageError,
 } from "../command.js";
-import { damagedRecords, readOwn } from "../damage.js";
+import { damagedRecords } from "../damage.js";
 import { hintOf } from "../help.js";
 import { writeNewFile } from "../new-file.js";
 import { chunksOfFile } from "../regular-file.js";
@@ -57,15 +60,16 @@ export const redact: CommandBody = {
     const { out, cwd } = context;
     const to = resolve(cwd, requiredOption(parsed, "to"));
     const rules = secretRedaction(rulesOf(parsed));
-    const { path, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
-    const source =
-      read === undefined
-        ? await readOwn(path, context)
-        : await read({ blobs: memoryBlobStore(), keep: "none" });
-    const copy = redactSession(source, rules);
-    await writeCopy(copy, to, context.signal);
+    const { open, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
+    const source = read === undefined ? await open() : await read({ blobs: memoryBlobStore(), keep: "none" });
+    try {
+      const whole = "session" in source ? storedSession(source.session) : importedSession(source);
+      await writeCopy(whole, rules, to, context.signal);
+    } finally {
+      if ("session" in source) await source.close();
+    }
     const counts = countsOf(rules);
-    const damaged = "damaged" in source ? source.damaged : damagedRecords(source.report);
+    const damaged = "session" in source ? source.damaged : damagedRecords(source.report);
     if (out.json) await out.value({ file: to, replaced: counts, ...(damaged > 0 && { damaged }) });
     else {
       await out.line(out.clean(to));
@@ -102,13 +106,66 @@ function rulesOf(parsed: Parsed): readonly (RegExp | string | (typeof commonSecr
   return given.some((rule) => typeof rule === "string") ? given : [...commonSecrets, home, ...given];
 }
 
-/** Writes the file of a session that is made in a store of its own. */
-async function writeCopy(copy: RedactedSession, to: string, signal: AbortSignal): Promise<void> {
+/** A session whose entries are read one after the other. */
+interface SourceSession extends Pick<Session, "header" | "leafId"> {
+  readonly ids: readonly string[];
+  /** In the order of the file. */
+  entries(): AsyncIterable<SessionEntry | UnknownEntry> | Iterable<SessionEntry>;
+}
+
+function importedSession({ header, leafId, entries }: ImportedSession): SourceSession {
+  return { header, leafId, ids: entries.map(({ id }) => id), entries: () => entries };
+}
+
+/** A session that may be longer than the memory. */
+function storedSession(session: Session): SourceSession {
+  const table = entryTableOf(session.tree);
+  const ids = Array.from({ length: table.size }, (_, row) => table.id(row));
+  async function* entries() {
+    for (let at = 0; at < ids.length; ) {
+      const slice = await readSlice(session, ids, at);
+      for (const entry of slice.entries) if (entry !== undefined) yield entry;
+      at = slice.end;
+    }
+  }
+  const { header, leafId } = session;
+  return { header, leafId, ids, entries };
+}
+
+/** Writes the redacted lines. A store of its own makes the header. */
+async function writeCopy(
+  source: SourceSession,
+  rules: SecretRedaction,
+  to: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const redactor = sessionRedactor(new Set(source.ids), rules);
   const dir = await mkdtemp(join(dirname(to), `.${basename(to)}-`));
   try {
-    const session = await fileSessionStore({ dir }).adopt(copy);
-    await session.close();
-    await writeNewFile(to, chunksOfFile(session.location ?? "", signal), signal);
+    const header = redactor.header(source.header);
+    const empty = await fileSessionStore({ dir }).adopt({ header, entries: [], leafId: null });
+    await empty.close();
+    async function* lines() {
+      yield* chunksOfFile(empty.location ?? "", signal);
+      let leaf: string | null = null;
+      for await (const stored of source.entries()) {
+        const entry = redactor.entry(stored);
+        leaf = entry.type === "leaf" ? entry.targetId : entry.id;
+        yield encodeValidLine(entry, true, crc32);
+      }
+      const { leafId: targetId } = source;
+      if (leaf === targetId) return;
+      const timestamp = new Date().toISOString();
+      const entry = {
+        type: "leaf",
+        id: crypto.randomUUID(),
+        parentId: targetId,
+        timestamp,
+        targetId,
+      } as const;
+      yield encodeValidLine(entry, true, crc32);
+    }
+    await writeNewFile(to, lines(), signal);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

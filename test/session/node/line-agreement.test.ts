@@ -21,6 +21,7 @@ import {
 } from "sessile/session/node";
 import { copySessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
+import { readSlice } from "../../../src/session/internal.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** Every reader of a session file takes its lines from one decoder: what is an entry to one is an entry to all. */
@@ -84,13 +85,18 @@ class Fixture {
 
   async opened(): Promise<readonly (SessionEntry | UnknownEntry)[]> {
     const session = await this.store.open(this.id, { mode: "read" });
+    const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
     const found = [];
-    for (const { node } of session.tree.walk()) {
-      const entry = await session.entry(node.id);
-      if (entry !== undefined) found.push(entry);
+    for (const id of ids) found.push(await session.entry(id));
+    const slices = [];
+    for (let at = 0; at < ids.length; ) {
+      const { entries, end } = await readSlice(session, ids, at);
+      slices.push(...entries);
+      at = end;
     }
     await session.close();
-    return found;
+    expect(slices).toEqual(found);
+    return found.filter((entry) => entry !== undefined);
   }
 
   async pages(): Promise<readonly (SessionEntry | UnknownEntry)[]> {
