@@ -8,7 +8,13 @@ import { claudeCode } from "sessile/interop/claude-code";
 import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { opencode } from "sessile/interop/opencode";
-import { memorySessionStore, parseSession, type Session, type SessionEntry } from "sessile/session";
+import {
+  memorySessionStore,
+  type ParsedSession,
+  parseSession,
+  type Session,
+  type SessionEntry,
+} from "sessile/session";
 import { describe, expect, it, test } from "vitest";
 import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { outlineOf } from "../../src/interop/outline.js";
@@ -37,7 +43,7 @@ function lengthened<T>(value: T, key = ""): T {
 }
 
 /** A session as a store opens it, of which all is in memory here. */
-function opened(source: ReturnType<typeof parseSession>, read: (id: string) => void = () => {}): Session {
+function opened(source: ParsedSession, read: (id: string) => void = () => {}): Session {
   const { header, tree, leafId } = source;
   const entry = async (id: string) => {
     read(id);
