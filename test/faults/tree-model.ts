@@ -81,6 +81,17 @@ function labelsOf(entries: readonly Entry[]): ReadonlyMap<string, string | undef
   return new Map(entries.flatMap((entry) => (entry.type === "label" ? [[entry.targetId, entry.label]] : [])));
 }
 
+/** Staged entries as the log gets them: each names the entry before it, if that is not its parent. */
+function placed(staged: readonly Entry[], log: LogModel): readonly Entry[] {
+  let last = log.entries.at(-1)?.id;
+  return staged.map((entry) => {
+    const { prior: _, ...fields } = entry as Entry & { readonly prior?: string };
+    const prior = last === entry.parentId ? undefined : last;
+    last = entry.id;
+    return { ...fields, ...(prior !== undefined && { prior }) } as Entry;
+  });
+}
+
 /** Ids that a handle can branch from, and null. */
 function placesOf({ log, seen, staged }: HandleModel): readonly (string | null)[] {
   return [null, ...log.entries.slice(0, seen).map(({ id }) => id), ...staged.map(({ id }) => id)];
@@ -103,7 +114,7 @@ async function write(
   entries.forEach((entry, index) => {
     expect(entry.parentId).toBe(index === 0 ? parentId : entries[index - 1]?.id);
   });
-  log.entries.push(...handle.staged, ...entries);
+  log.entries.push(...placed(handle.staged, log), ...entries);
   handle.staged = [];
   handle.seen = log.entries.length;
   log.lasting = log.entries.length;
@@ -192,8 +203,9 @@ const close = number.map((which) =>
     const [session] = real.sessions.splice(index, 1) as [Session];
     await session.close();
     const more = entriesOn(real.disk, handle.log.id).slice(handle.log.entries.length);
+    const staged = placed(handle.staged, handle.log);
     for (const entry of more) {
-      if (!ofItsOwn.has(entry.type)) expect(handle.staged).toContainEqual(entry);
+      if (!ofItsOwn.has(entry.type)) expect(staged).toContainEqual(entry);
     }
     handle.log.entries.push(...more);
     if (more.length > 0) handle.log.lasting = handle.log.entries.length;

@@ -114,7 +114,8 @@ export interface Session extends IfAsyncDisposable {
   ): Promise<SessionEntry & { readonly type: "message" }>;
   /**
    * Adds entries after the leaf in memory. They are written with the next append, and lost without one. For
-   * entries that do not justify a file, such as the choice of a model before the first message.
+   * entries that do not justify a file, such as the choice of a model before the first message. The log names
+   * another `prior` in them if a second writer appends meanwhile.
    */
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[];
   /** Writes staged entries and a moved leaf. */
