@@ -20,7 +20,7 @@ const harnesses = [
   "test/viewer/page/*.test.ts",
   "test/cli/{completion,process}.test.ts",
 ];
-/** Tests of files, processes and clocks. */
+/** Tests of files, processes and clocks, and of a main thread's stack, which is smaller than a worker thread's. */
 const system = [
   "test/internal/node/**",
   "test/session/node/**",
@@ -28,7 +28,8 @@ const system = [
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
   "test/interop/node/**",
-  "test/adapters/shared/node/**",
+  "test/adapters/shared",
+  "test/adapters/shared/node",
 ].map((directory) => `${directory}/*.test.ts`);
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
 const properties = [

@@ -32,7 +32,7 @@ const callOf = (id: string): ToolCall => ({ type: "toolCall", id, name: "read", 
 const ask = (id: string, ...calls: readonly string[]): EntryDraft => ({
   type: "message",
   id,
-  message: assistantMessage({ provider: "anthropic", model: "m" }, ...calls.map(callOf)),
+  message: { ...assistantMessage({ provider: "anthropic", model: "m" }), content: calls.map(callOf) },
 });
 const answer = (id: string, call: string, isError = false): EntryDraft => ({
   type: "message",

@@ -52,8 +52,8 @@ export interface PackedValue {
 
 /** Nesting from which on a value is stored as text. Stores accept 256 by default. */
 const maxInlineDepth = 100;
-/** Nesting that is refused: recursive readers, JSON.stringify among them, would overflow the stack. */
-const maxDepth = 1500;
+/** Nesting that is refused: at 1,500 the copy overflowed the stack of a main thread, which has 984 kB. */
+const maxDepth = 500;
 /** Characters from which on any text is a blob. */
 const minTextLength = 65_536;
 const maxConcurrentBlobs = 8;
