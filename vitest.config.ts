@@ -33,14 +33,16 @@ const system = [
 ].map((directory) => `${directory}/*.test.ts`);
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
 const properties = [
-  "test/blobs/shared-quotas.test.ts",
+  "test/blobs/{conformance,shared-quotas}.test.ts",
   "test/compaction/sequences.test.ts",
-  "test/databases/search-property.test.ts",
+  "test/databases/{conformance,search-property}.test.ts",
   "test/interop/{growth,import-own,pairs,soup}.test.ts",
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
-  "test/projections/every-stream.test.ts",
+  "test/projections/{every-stream,every-target,malformed-replies,recovery}.test.ts",
+  "test/session/{conformance,properties}.test.ts",
+  "test/session/node/{line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
 ];
 

@@ -21,6 +21,7 @@ import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
+import { subjects } from "../support/rounds.js";
 
 // On a machine whose disk has other work to do.
 
@@ -67,13 +68,13 @@ function fileFixture(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceFix
 const fixtures: Readonly<Record<string, () => BlobConformanceFixture>> = {
   "a store in memory": () => fixtureOn(losing()),
   "a store in files": () => fileFixture({}),
-  "a store in files that are durable in the operating system": () => fileFixture({ durability: "os" }),
-  "a flat store in files": () => fileFixture({ layout: "flat" }),
   "a flat store in files, by BLAKE3": () =>
     fileFixture({ layout: "flat", digest: "blake3", durability: "os" }),
+  "a store in files that are durable in the operating system": () => fileFixture({ durability: "os" }),
+  "a flat store in files": () => fileFixture({ layout: "flat" }),
 };
 
-describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
+describe.each(subjects(3, fixtures))("%s", (_, fixture) => {
   for (const { name, run } of blobStoreConformance) {
     // @covers R2 › bytes of any size come back to another handle
     // @covers R61 › the same bytes are stored once

@@ -30,7 +30,7 @@ test("a set of refs does what a Set of strings does", () => {
       expect(set.unfound).toBe(left.size);
       expect([...set.allUnfound()]).toEqual([...left]);
     }),
-    { numRuns: rounds(300, 3000) },
+    { numRuns: rounds(100, 3000) },
   );
 });
 

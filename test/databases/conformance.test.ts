@@ -3,6 +3,7 @@ import { type ConformanceFixture, sessionStoreConformance } from "sessile/sessio
 import { afterEach, beforeAll, describe, test } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";
+import { rounds } from "../support/rounds.js";
 import { type Engine, engines } from "./subjects.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
@@ -45,7 +46,9 @@ describe.each(engines)("a store in $name, as over a network", (engine) => {
   }
 });
 
-describe.each(engines)("a store in $name with an index of words", (engine) => {
+const indexed = rounds(0, 1) === 0 ? [] : engines;
+
+describe.each(indexed)("a store in $name with an index of words", (engine) => {
   for (const { name, run } of sessionStoreConformance) {
     // The others write with these statements too; those of copies, erasures and migrations are in these.
     if (!/^search|eras|fork up to|whose answer|older version/.test(name)) continue;

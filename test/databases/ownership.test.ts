@@ -258,7 +258,7 @@ async function* linesOf(store: SessionStore): AsyncGenerator<Uint8Array> {
 const subjects: readonly { readonly name: string; readonly few: number; start(): Promise<Subject> }[] = [
   {
     name: "memory",
-    few: 60,
+    few: 20,
     async start() {
       const store = memorySessionStore();
       return { store, hits: () => hitsIn(linesOf(store)) };
@@ -266,7 +266,7 @@ const subjects: readonly { readonly name: string; readonly few: number; start():
   },
   {
     name: "files",
-    few: 30,
+    few: 10,
     async start() {
       const dir = temporaryDirectory();
       return {
@@ -277,7 +277,7 @@ const subjects: readonly { readonly name: string; readonly few: number; start():
   },
   ...engines.map(({ name, start }) => ({
     name,
-    few: 8,
+    few: 4,
     async start() {
       const tables = await start({ search: true });
       return { store: storeOf(tables.direct({ search: true })), hits: () => hitsIn(tables.contents()) };

@@ -80,7 +80,7 @@ describe.each(engines)("an index of words in $name", ({ start }) => {
               expect(both[0], query).toEqual(both[1]);
             }
       }),
-      { numRuns: rounds(3, 60) },
+      { numRuns: rounds(2, 20) },
     );
   });
 });

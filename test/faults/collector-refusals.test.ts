@@ -66,7 +66,11 @@ describe("row 15: the collector with a corrupt or newer log", () => {
     ["with a line that was changed", (whole) => whole.replace(/sha256:./, "sha256:0"), /MODIFIED in line 2/],
     ["with a line that is no JSON", (whole) => whole.replace('"data":', '"data"'), /INVALID_JSON in line 2/],
     ["with a torn end", (whole) => whole.slice(0, -9), /TORN_TAIL in line 3/],
-    ["with NULs", (whole) => whole.replace(/sha256:.{9}/, "\0".repeat(16)), /(?:NUL_BYTES|MODIFIED) in line 2/],
+    [
+      "with NULs",
+      (whole) => whole.replace(/sha256:.{9}/, "\0".repeat(16)),
+      /(?:NUL_BYTES|MODIFIED) in line 2/,
+    ],
     ["without its header", (whole) => whole.slice(whole.indexOf("\n") + 1), /NO_HEADER/],
     ["that is empty", () => "", /EMPTY/],
   ])("a log %s: it refuses, and nothing is touched", async (_, change, reason) => {

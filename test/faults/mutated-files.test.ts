@@ -12,7 +12,7 @@ import { recover } from "./recover.js";
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const corpus = readdirSync(here("corpus")).sort();
 /** Seconds of changed files: a minute and more by SESSILE_FUZZ_SECONDS, half an hour by hand before a release. */
-const seconds = Number(process.env.SESSILE_FUZZ_SECONDS ?? 10);
+const seconds = Number(process.env.SESSILE_FUZZ_SECONDS ?? 5);
 /** The same files each time; SESSILE_FUZZ_SEED=$RANDOM for others. */
 const seed = Number(process.env.SESSILE_FUZZ_SEED ?? 1);
 const heapMb = 192;

@@ -9,7 +9,7 @@ import { soakSessions } from "./soak-worker.js";
 import { type Child, useChildren } from "./start-child.js";
 
 /** By hand two minutes and more. */
-const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 8);
+const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 5);
 const workers = 4;
 
 const startChild = useChildren();

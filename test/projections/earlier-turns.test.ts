@@ -18,6 +18,7 @@ import { describe, expect, test } from "vitest";
 import { bytesOf, image, pdf, png } from "../attachments/samples.js";
 import { checkedTargets } from "../support/checked-targets.js";
 import { written } from "../support/projection-oracle.js";
+import { rounds } from "../support/rounds.js";
 
 const blobs = memoryBlobStore();
 const bytesOfBlob = new Map<BlobRef, Uint8Array>();
@@ -144,7 +145,7 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, name }) => {
           );
         },
       ),
-      { numRuns: 30 },
+      { numRuns: rounds(8, 30) },
     );
   });
 

@@ -6,9 +6,10 @@ import { describe, expect, test } from "vitest";
 import { contextAt, type HazardousSession, hazardousSession } from "../arbitraries/hazards.js";
 import { checkedTargets } from "../support/checked-targets.js";
 import { falseLosses, goesOn, silentlyAbsent, written } from "../support/projection-oracle.js";
+import { rounds } from "../support/rounds.js";
 
 /** Sessions of each target, of which so many are tried. */
-const numRuns = 12;
+const numRuns = rounds(4, 24);
 
 async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();

@@ -24,6 +24,7 @@ import {
 import { callingReply as bedrockCalls } from "../support/providers/bedrock/replies.js";
 import { callingReply as geminiCalls } from "../support/providers/gemini/replies.js";
 import { chatCallsReply, responsesCallsReply } from "../support/providers/openai/replies.js";
+import { rounds } from "../support/rounds.js";
 
 interface Reader {
   readonly replies: readonly unknown[];
@@ -227,7 +228,7 @@ describe.each(Object.entries(readers))("%s", (name, { replies, read, wrong }) =>
         }
         expect(await isTaken(message)).toBe(true);
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds(400, 2000) },
     );
   });
 

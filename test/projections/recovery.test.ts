@@ -16,6 +16,7 @@ import { memorySessionStore, type Session } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, describe, expect, test } from "vitest";
 import { base64 } from "../attachments/samples.js";
+import { rounds } from "../support/rounds.js";
 import { pngOf, stored, storeOf } from "./samples.js";
 
 const bytes = [0, 1, 2].map((number) => pngOf({ width: 2, height: 3 }, number));
@@ -191,7 +192,7 @@ describe("a search for what is refused", () => {
           expect(JSON.parse(JSON.stringify(same(after)))).toEqual(same(JSON.parse(before)));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: rounds(15, 60) },
     );
   });
 
@@ -262,7 +263,7 @@ describe("a search for what is refused", () => {
           });
         },
       ),
-      { numRuns: 60 },
+      { numRuns: rounds(15, 60) },
     );
   });
 

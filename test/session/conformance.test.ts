@@ -33,6 +33,7 @@ import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { fileSystemByProcessClock } from "../support/file-clock.js";
+import { subjects } from "../support/rounds.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -98,7 +99,7 @@ const fixtures: Readonly<Record<string, () => ConformanceFixture>> = {
   "a store in files that are durable in the operating system": () => fileFixture("os"),
 };
 
-describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
+describe.each(subjects(2, fixtures))("%s", (_, fixture) => {
   for (const { name, run } of sessionStoreConformance) {
     // @covers R89 › raw gives the line as it is stored
     // @covers R121 › branchWithSummary begins the new branch with what the old one came to

@@ -9,6 +9,7 @@ import { conversation } from "../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, header, plainHeader, sessionOf } from "../arbitraries/entries.js";
 import { text } from "../arbitraries/values.js";
 import { fixture } from "../support/fixtures.js";
+import { rounds } from "../support/rounds.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 import { naiveTree, naiveWalk } from "./tree/naive-tree.js";
 
@@ -83,7 +84,7 @@ describe("a session file", () => {
         expect(session.entries.map((entry) => encodeEntry(entry, { checksum }))).toEqual(lines.slice(1));
         expect(session.info).toEqual(infoOf(entries));
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(50, 200) },
     );
   });
 
@@ -96,14 +97,14 @@ describe("a session file", () => {
     );
     fc.assert(
       fc.property(anything, (bytes) => void checked(bytes)),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
   test("is read without an exception, whatever became of it, and says in which line", () => {
     fc.assert(
       fc.property(file, damage, (bytes, changes) => void checked(damaged(bytes, changes))),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -129,7 +130,7 @@ describe("a session file", () => {
         const lost = others.filter(({ id }) => !found.has(id));
         expect(lost).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: rounds(75, 300) },
     );
   });
 
@@ -152,7 +153,7 @@ describe("a session file", () => {
           ]);
         }
       }),
-      { numRuns: 20 },
+      { numRuns: rounds(5, 20) },
     );
   });
 
@@ -162,7 +163,7 @@ describe("a session file", () => {
         const source = changes === null ? bytes : damaged(bytes, changes);
         expect(contents(parseSession(piecesOf(source, parts)))).toEqual(contents(parseSession(source)));
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(50, 200) },
     );
   });
 
@@ -184,7 +185,7 @@ describe("a session file", () => {
         }
         expect(contents(await parseSession(stream()))).toEqual(expected);
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(50, 200) },
     );
   });
 
@@ -231,7 +232,7 @@ describe("an open session", () => {
         expect(await session.diagnose()).toEqual(parsed.diagnostics);
         await session.close();
       }),
-      { numRuns: 150 },
+      { numRuns: rounds(38, 150) },
     );
   });
 });
@@ -261,7 +262,7 @@ describe(`a real file${real.absent === undefined ? "" : ` (${real.absent})`}`, (
         // Without its header nothing says that the lines are of version 1, which have no ids.
         if (header !== undefined && !isCut) expect(entries.length).toBeGreaterThan(1000);
       }),
-      { numRuns: 30 },
+      { numRuns: rounds(8, 30) },
     );
   });
 });

@@ -115,15 +115,15 @@ export function explaining(client: PostgresQuery, prepared = false): ExplainingD
 }
 
 /**
- * The statements over many lines of a session of 10,000 that made or compared more rows than so many for each
+ * The statements over many lines of a session of `count` that made or compared more rows than so many for each
  * line: a join that compares all pairs makes millions.
  */
 export async function costlyStatements(
   client: PostgresQuery,
   { prepared, analyzed }: { readonly prepared: boolean; readonly analyzed: boolean },
+  count: number,
   rowsOfLine = 12,
 ): Promise<readonly string[]> {
-  const count = 10_000;
   await client.query("drop schema if exists sessile cascade");
   const plain = postgresSessionStore({ db: client });
   await plain.migrate();
@@ -141,7 +141,7 @@ export async function costlyStatements(
   await store.migrate();
   const session = await store.open("long", { mode: "write" });
   await session.context();
-  const made = Array.from({ length: 2000 }, (_, at) => ({
+  const made = Array.from({ length: count / 5 }, (_, at) => ({
     type: "message" as const,
     message: userMessage(`word${at} of a long batch`),
   }));

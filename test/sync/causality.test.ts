@@ -245,7 +245,7 @@ describe("what a writer knew, it supersedes, whatever the clocks say", () => {
             await play(acts, skews, steps);
           },
         ),
-        { numRuns: rounds(40, 4000) },
+        { numRuns: rounds(30, 600) },
       );
     },
   );

@@ -8,6 +8,7 @@ import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame, tetherImages } from "../arbitraries/tether-frames.js";
 import { jsonValue } from "../arbitraries/values.js";
 import { bytesOf, gif, gifFrame, jpeg, png, pngSignature, sof, vp8, webp } from "../support/media-files.js";
+import { rounds } from "../support/rounds.js";
 import { messageOf, pngOf, refusal, said, smallImage, withImages } from "../support/tether.js";
 
 /** Bytes as text: comparing them one by one takes long. */
@@ -51,7 +52,7 @@ describe("checkFrame", () => {
           expect(JSON.parse(JSON.stringify(error))).toHaveProperty("details");
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(250, 1000) },
     );
   });
 
@@ -204,7 +205,7 @@ describe("readFrame", () => {
           }
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(250, 1000) },
     );
   });
 
@@ -447,7 +448,7 @@ describe("limits", () => {
           expect(violations).toEqual(expect.arrayContaining(expected));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: rounds(10, 40) },
     );
   });
 

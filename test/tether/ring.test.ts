@@ -8,6 +8,7 @@ import { FrameColumns } from "../../src/tether/frame-columns.js";
 import { payloadBytes } from "../../src/tether/payload-bytes.js";
 import { Waiters } from "../../src/tether/ring.js";
 import { text } from "../arbitraries/values.js";
+import { rounds } from "../support/rounds.js";
 import { amount, anyFrame, budgets, filter, frameOf, frameTypes, numbered, sessions } from "./frames.js";
 import { isWanted, NaiveRing, naiveBytes } from "./naive-ring.js";
 
@@ -98,7 +99,7 @@ describe("FrameRing beside one that keeps everything", () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: rounds(75, 300) },
     );
   });
 });
@@ -547,7 +548,7 @@ describe("FrameRing.wait", () => {
           expect(getEventListeners(controller.signal, "abort")).toEqual([]);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: rounds(38, 150) },
     );
   });
 

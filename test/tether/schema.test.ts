@@ -16,10 +16,11 @@ import { frameProblem } from "../../src/tether/shape.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame } from "../arbitraries/tether-frames.js";
 import { jsonValue } from "../arbitraries/values.js";
+import { rounds } from "../support/rounds.js";
 
 const session = { channel: "mcp", id: "default" };
 const envelope = { v: 1, ts: "2026-01-31T12:00:00Z", session };
-const runs = { numRuns: 1500 };
+const runs = { numRuns: rounds(300, 1500) };
 
 /** What the check by hand accepts: a type that no frame takes is a limit to it, and told as one. */
 function accepts(value: unknown): boolean {

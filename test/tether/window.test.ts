@@ -15,6 +15,7 @@ import { contextAt, hazardousSession } from "../arbitraries/hazards.js";
 import { message } from "../arbitraries/messages.js";
 import { checkedPlain } from "../support/plain-target.js";
 import { checkedAnthropic } from "../support/providers/anthropic/checked.js";
+import { rounds } from "../support/rounds.js";
 
 const user = (text: string): ContextMessage => ({ role: "user", content: text, timestamp: 0 });
 const said = (text: string, ...calls: readonly string[]): ContextMessage => ({
@@ -148,7 +149,7 @@ describe("windowContext", () => {
         const expected = context.items.filter((_, at) => at >= from || at === asked);
         expect(windowContext(context, max).items).toEqual(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -174,7 +175,7 @@ describe("windowContext", () => {
           expect(window.items).toEqual(windowContext(context, 0).items);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -184,7 +185,7 @@ describe("windowContext", () => {
         const least = sizeOf(windowContext(context, 0));
         expect(sizeOf(windowContext(context, max))).toBeLessThanOrEqual(Math.max(least, max));
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -197,7 +198,7 @@ describe("windowContext", () => {
           windowContext(context, Number.MAX_SAFE_INTEGER).items.length,
         );
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -237,7 +238,7 @@ describe("windowContext", () => {
           })),
         );
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(125, 500) },
     );
   });
 
@@ -254,7 +255,7 @@ describe("windowContext", () => {
           const whole = await project(context, target, { blobs: session.blobs });
           expect(strays(losses)).toBeLessThanOrEqual(strays(whole.losses));
         }),
-        { numRuns: 200 },
+        { numRuns: rounds(50, 200) },
       );
     },
   );

@@ -16,6 +16,7 @@ import { noRow } from "../../../src/session/tree/entry-table.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
+import { rounds } from "../../support/rounds.js";
 import { naiveContext } from "./naive-context.js";
 
 describe("building", () => {
@@ -110,7 +111,7 @@ describe("building", () => {
           expect(session.entries).toEqual(entries);
           expect(buildSessionContext(session, leafId)).toEqual(naiveContext(entries, leafId));
         }),
-        { numRuns: 600 },
+        { numRuns: rounds(150, 600) },
       );
     });
 
@@ -779,7 +780,7 @@ describe("extending", () => {
             last = built;
           }
         }),
-        { numRuns: 300 },
+        { numRuns: rounds(75, 300) },
       );
     });
 

@@ -22,6 +22,7 @@ import {
 import { copySessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { readSlice } from "../../../src/session/internal.js";
+import { rounds } from "../../support/rounds.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** Every reader of a session file takes its lines from one decoder: what is an entry to one is an entry to all. */
@@ -363,7 +364,7 @@ describe("open, parse, list, pages, fork, diagnose, salvage and blob roots", () 
         }
         expect(row?.name).toBe(parsed.info.name);
       }),
-      { numRuns: 150 },
+      { numRuns: rounds(38, 150) },
     );
     expect(damaged).toBeGreaterThan(50);
   });
@@ -519,7 +520,7 @@ describe("whole lines that were joined, padded or that lost their parent", () =>
         expect(again.leafId).toBe(next.id);
         expect(again.tree.node(next.id)?.parentId ?? null).toBe(parsed.leafId);
       }),
-      { numRuns: 100 },
+      { numRuns: rounds(25, 100) },
     );
     expect(joined).toBeGreaterThan(20);
   });

@@ -34,6 +34,7 @@ import { salvageSession, salvageSessionOn } from "../../../src/session/node/repa
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
+import { rounds } from "../../support/rounds.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -723,7 +724,7 @@ describe("salvageSession of any damage", () => {
             lines.length + 1 - standIns(report) - (report.header === "made" ? 1 : 0),
           );
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
 
@@ -744,7 +745,7 @@ describe("salvageSession of any damage", () => {
           await session.close();
           expect((await diagnoseSession(bench.to)).verdict).not.toBe("damaged");
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
 
@@ -762,7 +763,7 @@ describe("salvageSession of any damage", () => {
             expect(path.filter((id) => !missing.has(id))).toEqual(then);
           }
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
 
@@ -788,7 +789,7 @@ describe("salvageSession of any damage", () => {
           expect(after.info).toEqual(before.info);
           expect([...after.tree.labels()]).toEqual([...before.tree.labels()]);
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
 
@@ -802,7 +803,7 @@ describe("salvageSession of any damage", () => {
           expect(again?.bytes).toEqual(salvaged.bytes);
           expect(again?.report).toMatchObject({ lost: { lines: 0, bytes: 0 }, losses: [], placed: 0 });
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
 
@@ -823,7 +824,7 @@ describe("salvageSession of any damage", () => {
           expect(found.verdict === "sound").toBe(found.findings.every(({ severity }) => severity === "info"));
           expect(readFileSync(bench.from)).toEqual(Buffer.from(source));
         }),
-        { numRuns: 30 },
+        { numRuns: rounds(8, 30) },
       );
     });
   });

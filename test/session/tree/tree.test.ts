@@ -6,6 +6,7 @@ import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/f
 import { EntryTable, KeyIndex, noRow } from "../../../src/session/tree/entry-table.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
+import { rounds } from "../../support/rounds.js";
 import { naiveChildren, naivePath, naiveTree, naiveWalk } from "./naive-tree.js";
 
 describe("the tree", () => {
@@ -54,7 +55,7 @@ describe("the tree", () => {
           }
           expect(Array.from(tree.walk(), ({ node, depth }) => [node.id, depth])).toEqual(naiveWalk(naive));
         }),
-        { numRuns: 500 },
+        { numRuns: rounds(125, 500) },
       );
     });
 
@@ -67,7 +68,7 @@ describe("the tree", () => {
           const walked = Array.from(new SessionTree(entries).walk(), ({ node }) => node.id);
           expect(walked.toSorted()).toEqual(idsOf(entries).toSorted());
         }),
-        { numRuns: 500 },
+        { numRuns: rounds(125, 500) },
       );
     });
 
@@ -239,7 +240,7 @@ describe("the table", () => {
           }
           expect(rows.linkLateParents()).toEqual({ orphans: [], cycles: [] });
         }),
-        { numRuns: 500 },
+        { numRuns: rounds(125, 500) },
       );
     });
 
