@@ -51,7 +51,7 @@ describe("tetherFrameSchema", () => {
       }),
       runs,
     );
-    expect(refused).toBeGreaterThan(300);
+    expect(refused).toBeGreaterThan(runs.numRuns / 5);
   });
 
   it("agrees with it about any JSON", () => {
