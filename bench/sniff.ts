@@ -33,13 +33,24 @@ const samples: readonly Sample[] = [
   {
     what: "PNG, a screenshot of 106 kB",
     real: "screenshot.png",
-    made: () => png(screen, [pngChunk("iCCP", new Uint8Array(328))], [new Uint8Array(105_000)]),
+    made: () =>
+      png(screen, [pngChunk("iCCP", new Uint8Array(328))], [pngChunk("IDAT", new Uint8Array(105_000))]),
   },
-  { what: "PNG, 3 kB", real: "red-circle.png", made: () => png(screen, [], [new Uint8Array(2_500)]) },
+  {
+    what: "PNG, 3 kB",
+    real: "red-circle.png",
+    made: () => png(screen, [], [pngChunk("IDAT", new Uint8Array(2_500))]),
+  },
   {
     what: "JPEG, a photo of 85 kB",
     real: "parrot.jpg",
-    made: () => jpeg(...many(2, jpegSegment(0xdb, new Uint8Array(65))), sof(screen), new Uint8Array(84_000)),
+    made: () =>
+      jpeg(
+        ...many(2, jpegSegment(0xdb, new Uint8Array(65))),
+        sof(screen),
+        jpegSegment(0xda, [1, 1, 0, 0, 63, 0]),
+        new Uint8Array(84_000),
+      ),
   },
   {
     what: "JPEG with 350 kB before its size",

@@ -12,9 +12,8 @@ import type {
 import { type OpaqueMedium, opaqueMedia, withReferences } from "../content/internal.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { essenceOf } from "../internal/media-types.js";
-import { sniff } from "../media/index.js";
 import { resourcesIn } from "./resources.js";
-import { identify } from "./store-resource.js";
+import { identify, recordedFacts } from "./store-resource.js";
 
 /** An image, or a medium of a provider's block, that is inline in its message. */
 export interface InlineImage {
@@ -109,10 +108,10 @@ function mediumResource(
   resourceId: string,
   needsDigest: boolean,
 ): StoredResource {
-  const { kind, mediaType, ...size } = identify(bytes, {}, "file");
-  const { width, height } = size as { readonly width?: number; readonly height?: number };
-  const sides = width === undefined || height === undefined ? {} : { width, height };
-  return { resourceId, kind, source: "model", mediaType, ...named(bytes, needsDigest), ...sides };
+  const identity = identify(bytes, {}, "file");
+  const { kind, mediaType } = identity;
+  const facts = recordedFacts(identity);
+  return { resourceId, kind, source: "model", mediaType, ...named(bytes, needsDigest), ...facts };
 }
 
 function named(
@@ -142,15 +141,14 @@ function resourceFor(
   resourceId: string,
   needsDigest: boolean,
 ): StoredResource {
-  const media = sniff(bytes);
-  const size = media?.kind === "image" ? { width: media.width, height: media.height } : {};
+  const identity = identify(bytes, {}, "file");
   return {
     resourceId,
     kind: "image",
     source: "import",
-    mediaType: media?.kind === "image" ? media.mediaType : declared,
+    mediaType: identity.kind === "image" ? identity.mediaType : declared,
     ...named(bytes, needsDigest),
-    ...size,
+    ...recordedFacts(identity),
   };
 }
 

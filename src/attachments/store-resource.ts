@@ -5,7 +5,8 @@ import type { StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { randomHex8 } from "../internal/ids.js";
-import { type ImageMedia, mediaTypeOfName, sniff } from "../media/index.js";
+import { essenceOf, isSniffedImage } from "../internal/media-types.js";
+import { type ImageMedia, type Media, mediaTypeOfName, sniff } from "../media/index.js";
 import type { SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */
@@ -33,7 +34,7 @@ export function newResourceId(): string {
   return `res_${randomHex8()}${randomHex8()}`;
 }
 
-/** The kind and media type of bytes; for an image its dimensions too. */
+/** The kind and media type of bytes, and the facts that limits are about. */
 export type Identity =
   | Pick<ImageMedia, "kind" | "mediaType" | "width" | "height" | "animated">
   | { readonly kind: "file"; readonly mediaType: string };
@@ -57,8 +58,8 @@ export function identify(
 ): Identity {
   const media = sniff(bytes);
   if (media?.kind === "image") {
-    const { kind, mediaType: actual, width, height, animated } = media;
-    return { kind, mediaType: actual, width, height, animated };
+    const { frames, orientation, ...identity } = media;
+    return identity;
   }
   if (media?.kind === "invalid") {
     if (mismatch === "file") return { kind: "file", mediaType: unknownMediaType };
@@ -68,7 +69,7 @@ export function identify(
     });
   }
   const actual = media?.mediaType ?? unknownMediaType;
-  const claim = [mediaType, mediaTypeOfName(name)].find(isRecognisable);
+  const claim = [mediaType, mediaTypeOfName(name)].find((claimed) => contradicts(media, claimed));
   if (claim === undefined || mismatch === "file") return { kind: "file", mediaType: actual };
   const found = bytes.length === 0 ? "empty" : actual;
   throw new SessileError("MEDIA_TYPE_MISMATCH", `declared as ${claim}, but is ${found}`, {
@@ -77,10 +78,13 @@ export function identify(
 }
 
 /**
- * Image types that `sniff` recognises. Bytes can contradict only a claim of one of these, not of SVG or HEIC.
+ * Whether bytes that are not an image contradict a claim. Unknown bytes may be a rare kind of a type that few
+ * providers take, such as a TIFF of more than 4 GB, but not a PNG.
  */
-function isRecognisable(mediaType: string | undefined): mediaType is string {
-  return mediaType !== undefined && /^image\/(?:png|jpe?g|gif|webp)$/.test(mediaType);
+function contradicts(media: Media | undefined, claimed: string | undefined): boolean {
+  const type = essenceOf(claimed ?? "");
+  if (/^image\/(?:png|jpeg|gif|webp)$/.test(type)) return true;
+  return media !== undefined && isSniffedImage(type);
 }
 
 /** Bytes of a source, with their identity. */
@@ -117,9 +121,15 @@ export async function storeResource(
     size: bytes.length,
     contentSha256: sha256.slice("sha256:".length),
     blob: ref,
-    ...(identity.kind === "image" ? { width: identity.width, height: identity.height } : {}),
+    ...recordedFacts(identity),
     source: options.source ?? "upload",
     ...(uri === undefined ? {} : { uri }),
     ...(declared === undefined ? {} : { declared }),
   };
+}
+
+/** The facts of bytes that their resource records. */
+export function recordedFacts(identity: Identity): Pick<StoredResource, "width" | "height"> {
+  if (identity.kind !== "image" || identity.width === undefined || identity.height === undefined) return {};
+  return { width: identity.width, height: identity.height };
 }

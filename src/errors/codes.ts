@@ -122,7 +122,7 @@ export interface ErrorDetails {
   BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
   /** Garbage collection cannot determine all references; nothing was collected. */
   COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
-  /** Bytes with the signature of an image and an invalid header; `reason` names the fault. */
+  /** Bytes with the signature of an image that is cut or damaged; `reason` names the fault. */
   MEDIA_INVALID: { readonly mediaType: string; readonly reason: string };
   /** A name or a sender claims an image, and the bytes are something else. */
   MEDIA_TYPE_MISMATCH: { readonly declared: string; readonly actual: string };

@@ -40,6 +40,7 @@ export const knownMediaTypes: readonly MediaTypeInfo[] = [
   { mediaType: "image/tiff", extensions: ["tiff", "tif"] },
   { mediaType: "image/avif", extensions: ["avif"] },
   { mediaType: "image/heic", extensions: ["heic"] },
+  { mediaType: "image/heif", extensions: ["heif", "hif"] },
   { mediaType: "application/zip", extensions: ["zip"] },
   { mediaType: "audio/mpeg", extensions: ["mp3"] },
   { mediaType: "audio/wav", extensions: ["wav"] },
@@ -52,6 +53,11 @@ const byMediaType: ReadonlyMap<string, MediaTypeInfo> = /* @__PURE__ */ new Map(
 const byExtension: ReadonlyMap<string, MediaTypeInfo> = /* @__PURE__ */ new Map(
   knownMediaTypes.flatMap((type) => type.extensions.map((extension) => [extension, type])),
 );
+
+/** Whether `sniff` recognises images of a type, given without parameters, by their bytes. */
+export function isSniffedImage(mediaType: string): boolean {
+  return /^image\/(?:png|jpeg|gif|webp|hei[cf]|avif|bmp|tiff)$/.test(mediaType);
+}
 
 /** The row of a media type, in any case and with any parameters. */
 export function mediaTypeInfo(mediaType: string): MediaTypeInfo | undefined {

@@ -1,4 +1,4 @@
-/** Reads the size and the frames of a GIF. */
+/** Reads the blocks of a GIF: its size, its frames, and whether it is whole. */
 
 import { u16le, u32be } from "./byte-reader.js";
 import type { ImageMedia, InvalidMedia } from "./types.js";
@@ -13,46 +13,41 @@ export function isGif(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a GIF to its end, because its header has no count of frames.
+ * Reads the blocks of a GIF to its trailer. Skips zeros between blocks, as decoders do.
  *
  * @see https://256stuff.com/gray/docs/gifspecs/data.html GIF89a, sections 15 and 16 (read 2026-11-21)
  */
 export function readGif(bytes: Uint8Array): ImageMedia | InvalidMedia {
-  if (bytes.length < 10) return invalid(mediaType, "truncated");
-  const frames = countFrames(bytes);
-  const extras = frames > 1 ? { animated: true, frames } : {};
-  return image(mediaType, u16le(bytes, 6), u16le(bytes, 8), extras);
-}
-
-/** Each step consumes at least one byte. An unknown block ends the file, as in browsers. */
-function countFrames(bytes: Uint8Array): number {
+  if (bytes.length < 13) return invalid(mediaType, "truncated");
   let frames = 0;
   let at = 13 + colorTableLength(bytes[10]);
-  while (at < bytes.length) {
+  // Each step consumes at least one byte.
+  for (;;) {
     const block = bytes[at];
-    if (block === 0x21) {
-      at = afterSubBlocks(bytes, at + 2);
-    } else if (block === 0x2c && at + 10 <= bytes.length) {
+    if (block === 0x21) at = afterSubBlocks(bytes, at + 2);
+    else if (block === 0x2c) {
       frames++;
       // The descriptor, its color table, and the byte with the minimum code size.
       at = afterSubBlocks(bytes, at + 11 + colorTableLength(bytes[at + 9]));
-    } else {
-      break;
-    }
+    } else if (block === 0 && frames > 0) at++;
+    else if (block === 0x3b && frames > 0) break;
+    else return invalid(mediaType, block === undefined ? "truncated" : "malformed");
   }
-  return frames;
+  const extras = frames > 1 ? { animated: true, frames } : {};
+  return image(mediaType, u16le(bytes, 6), u16le(bytes, 8), extras);
 }
 
 function colorTableLength(packed = 0): number {
   return packed & 0x80 ? 3 << ((packed & 7) + 1) : 0;
 }
 
+/** Offset after the block that ends a list of sub-blocks, or past the end of the bytes. */
 function afterSubBlocks(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length) {
     const length = bytes[at] as number;
     at += length + 1;
-    if (length === 0) break;
+    if (length === 0) return at;
   }
   return at;
 }

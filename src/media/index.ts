@@ -11,6 +11,7 @@ export type {
   ImageMediaType,
   InvalidMedia,
   InvalidReason,
+  KnownImageType,
   Media,
   Orientation,
   PdfMedia,

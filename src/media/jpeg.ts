@@ -1,4 +1,4 @@
-/** Reads the size and orientation of a JPEG. */
+/** Reads the segments of a JPEG: its size, orientation, and whether it is whole. */
 
 import { u16be } from "./byte-reader.js";
 import { exifOrientation, hasExifPrefix } from "./exif.js";
@@ -12,34 +12,46 @@ export function isJpeg(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a JPEG up to its frame header, which can be hundreds of kilobytes after the start. Skips bytes
- * between segments that are not a marker, as decoders do.
+ * Reads the segments and scans of a JPEG to its end. Skips bytes between segments that are not a marker, as
+ * decoders do. Ignores bytes after the end, such as the further images of a phone.
  *
  * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf table B.1 (read 2026-11-21)
  */
 export function readJpeg(bytes: Uint8Array): ImageMedia | InvalidMedia {
   let orientation: Orientation | undefined;
+  let size: { readonly width: number; readonly height: number } | undefined;
+  let hasScan = false;
   let at = 2;
-  for (let parts = 0; parts < maxParts; parts++) {
+  for (let parts = 0; parts < maxParts; ) {
     at = markerFrom(bytes, at);
     const marker = bytes[at];
     if (marker === undefined) return invalid(mediaType, "truncated");
     const segment = at + 1;
     at = segment;
+    // A scan has any number of restart markers.
+    if (!(hasScan && standsAlone(marker))) parts++;
     if (standsAlone(marker)) continue;
-    if (marker === startOfScan || marker === endOfImage) return invalid(mediaType, "malformed");
+    if (marker === endOfImage) {
+      if (size === undefined || !hasScan) return invalid(mediaType, "malformed");
+      return image(mediaType, size.width, size.height, { orientation });
+    }
     if (segment + 2 > bytes.length) return invalid(mediaType, "truncated");
     const length = u16be(bytes, segment);
     if (length < 2) return invalid(mediaType, "malformed");
-    if (isFrameHeader(marker)) {
+    at = segment + length;
+    if (marker === startOfScan) {
+      if (size === undefined) return invalid(mediaType, "malformed");
+      hasScan = true;
+    } else if (isFrameHeader(marker) && size === undefined) {
       // Too short for the fields of a frame header.
       if (length < 8) return invalid(mediaType, "malformed");
       if (segment + 7 > bytes.length) return invalid(mediaType, "truncated");
-      return image(mediaType, u16be(bytes, segment + 5), u16be(bytes, segment + 3), { orientation });
-    }
-    at = segment + length;
-    if (marker === app1 && orientation === undefined && hasExifPrefix(bytes, segment + 2)) {
-      orientation = exifOrientation(bytes, segment + 2, Math.min(at, bytes.length));
+      size = { width: u16be(bytes, segment + 5), height: u16be(bytes, segment + 3) };
+      if (size.width === 0 || size.height === 0) return invalid(mediaType, "zero-size");
+    } else if (marker === app1 && size === undefined && orientation === undefined) {
+      if (hasExifPrefix(bytes, segment + 2)) {
+        orientation = exifOrientation(bytes, segment + 2, Math.min(at, bytes.length));
+      }
     }
   }
   return invalid(mediaType, "too-many-parts");

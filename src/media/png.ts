@@ -1,5 +1,6 @@
-/** Reads the size and orientation of a PNG, and whether it is animated. */
+/** Reads the chunks of a PNG: its size, orientation, animation, and whether it is whole. */
 
+import { crc32 } from "../internal/crc32.js";
 import { fourCC, u32be } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
 import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";
@@ -9,6 +10,8 @@ const mediaType = "image/png";
 const ihdr = /* @__PURE__ */ fourCC("IHDR");
 const idat = /* @__PURE__ */ fourCC("IDAT");
 const iend = /* @__PURE__ */ fourCC("IEND");
+const fcTL = /* @__PURE__ */ fourCC("fcTL");
+const fdAT = /* @__PURE__ */ fourCC("fdAT");
 const acTL = /* @__PURE__ */ fourCC("acTL");
 const eXIf = /* @__PURE__ */ fourCC("eXIf");
 
@@ -17,7 +20,9 @@ export function isPng(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a PNG up to its image data: the standard requires animation control and EXIF before it.
+ * Reads the chunks of a PNG to its end. Compares the checksums of the critical chunks, without which no
+ * decoder shows the image. Animation control and EXIF count only before the image data, as the standard
+ * requires. Bytes after the end are ignored.
  *
  * @see https://www.w3.org/TR/png-3/#5ChunkOrdering and https://www.w3.org/TR/png-3/#acTL-chunk (read
  *   2026-11-21)
@@ -32,20 +37,35 @@ export function readPng(bytes: Uint8Array): ImageMedia | InvalidMedia {
 
   let frames: number | undefined;
   let orientation: Orientation | undefined;
-  let at = 33;
-  for (let parts = 0; at + 8 <= bytes.length; parts++) {
-    if (parts === maxParts) return invalid(mediaType, "too-many-parts");
+  let hasData = false;
+  let at = 8;
+  for (let parts = 0; at + 12 <= bytes.length; ) {
     const length = u32be(bytes, at);
     const name = u32be(bytes, at + 4);
     const data = at + 8;
-    if (name === idat || name === iend) break;
-    if (name === acTL && length === 8 && data + 8 <= bytes.length) {
+    const end = data + length;
+    if (end + 4 > bytes.length) return invalid(mediaType, "truncated");
+    if (isCritical(name) && crc32(bytes, at + 4, end) !== u32be(bytes, end)) {
+      return invalid(mediaType, "malformed");
+    }
+    if (name === iend) {
+      if (!hasData) return invalid(mediaType, "malformed");
+      return image(mediaType, width, height, { animated: frames !== undefined, frames, orientation });
+    }
+    if (name === idat) hasData = true;
+    // Writers cut the data into any number of chunks.
+    else if (name !== fdAT && name !== fcTL && parts++ >= maxParts)
+      return invalid(mediaType, "too-many-parts");
+    if (!hasData && name === acTL && length === 8) {
       // An animation with 0 frames is an error; decoders show the still image.
       frames ??= u32be(bytes, data) || undefined;
-    } else if (name === eXIf) {
-      orientation ??= exifOrientation(bytes, data, Math.min(data + length, bytes.length));
-    }
-    at = data + length + 4;
+    } else if (!hasData && name === eXIf) orientation ??= exifOrientation(bytes, data, end);
+    at = end + 4;
   }
-  return image(mediaType, width, height, { animated: frames !== undefined, frames, orientation });
+  return invalid(mediaType, "truncated");
+}
+
+/** A chunk whose name begins with a capital letter. */
+function isCritical(name: number): boolean {
+  return (name & 0x20000000) === 0;
 }

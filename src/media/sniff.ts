@@ -1,8 +1,10 @@
 /** Identifies bytes by their content: images, PDF, text. */
 
 import { describe } from "../internal/arguments.js";
+import { isBmp, isTiff, readBmp, readTiff } from "./bitmap.js";
 import { u32be } from "./byte-reader.js";
 import { isGif, readGif } from "./gif.js";
+import { heifType, readHeif } from "./heif.js";
 import { isJpeg, readJpeg } from "./jpeg.js";
 import { isPng, readPng } from "./png.js";
 import type { Media } from "./types.js";
@@ -10,12 +12,12 @@ import { isWebp, readWebp } from "./webp.js";
 
 /**
  * Identifies bytes by their content: an image with its size, a PDF or text; undefined for anything else. An
- * image with an invalid header has the kind `invalid` and a reason, so that a caller can refuse it instead of
- * keeping it as unknown.
+ * image that is cut or damaged has the kind `invalid` and a reason, so that a caller can refuse it instead of
+ * keeping it as unknown: a provider refuses every later request with it.
  *
  * Takes the whole file, and neither changes nor keeps it. Never throws on any bytes. Runs in linear time: it
- * reads image headers without the pixels, a GIF to its end to count frames, and text whole. The first bytes
- * decide: a polyglot file counts as the image or PDF.
+ * reads the parts of an image to the end and decodes no pixels. The first bytes decide: a polyglot file
+ * counts as the image or PDF. Bytes after the end of an image are ignored, as decoders do.
  *
  * @throws TypeError if `bytes` is not a Uint8Array.
  * @example
@@ -35,6 +37,10 @@ export function sniff(bytes: Uint8Array): Media | undefined {
   if (isJpeg(bytes)) return readJpeg(bytes);
   if (isGif(bytes)) return readGif(bytes);
   if (isWebp(bytes)) return readWebp(bytes);
+  if (isTiff(bytes)) return readTiff(bytes);
+  if (isBmp(bytes)) return readBmp(bytes);
+  const heif = heifType(bytes);
+  if (heif !== undefined) return readHeif(bytes, heif);
   if (isPdf(bytes)) return { kind: "pdf", mediaType: "application/pdf" };
   return isText(bytes) ? { kind: "text", mediaType: "text/plain" } : undefined;
 }

@@ -1,5 +1,14 @@
-/** The media types of images that {@link sniff} recognises: every model provider accepts them. */
+/** The media types of images that every model provider accepts. */
 export type ImageMediaType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+
+/** Any media type of an image that {@link sniff} recognises. Most providers take the others converted only. */
+export type KnownImageType =
+  | ImageMediaType
+  | "image/heic"
+  | "image/heif"
+  | "image/avif"
+  | "image/bmp"
+  | "image/tiff";
 
 /**
  * The EXIF orientation. 1 leaves the pixels unchanged; 2, 4, 5 and 7 mirror them. From 5 to 8 width and
@@ -7,16 +16,20 @@ export type ImageMediaType = "image/png" | "image/jpeg" | "image/gif" | "image/w
  */
 export type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
-/** An image with a valid header. The pixels after it are not checked. */
+/** An image whose parts are complete, from its header to its end. The pixels are not decoded. */
 export interface ImageMedia {
   readonly kind: "image";
-  readonly mediaType: ImageMediaType;
-  /** Pixels as stored, at least 1, before any {@link ImageMedia.orientation}. */
-  readonly width: number;
-  /** Pixels as stored, at least 1. */
-  readonly height: number;
+  readonly mediaType: KnownImageType;
   /**
-   * A PNG with animation control before its image data, a GIF with a second frame, a WebP whose flag says so.
+   * Pixels as stored, at least 1, before any {@link ImageMedia.orientation}. Undefined only for a HEIF, AVIF
+   * or TIFF file that does not state it.
+   */
+  readonly width?: number;
+  /** Pixels as stored, at least 1. */
+  readonly height?: number;
+  /**
+   * A PNG with animation control before its image data, a GIF with a second frame, a WebP whose flag says so, a
+   * HEIF or AVIF sequence.
    */
   readonly animated: boolean;
   /** Frames of an animation, if known: the PNG's own claim, unchecked; counted in a GIF or a WebP. */
@@ -38,17 +51,17 @@ export interface TextMedia {
 }
 
 /**
- * The reason why the header of an image is invalid. `truncated`: the bytes end before the width and height.
- * `zero-size`: one of them is 0. `too-large`: they exceed the format's maximum. `too-many-parts`: more
- * than 4096 segments or chunks come before the size. `malformed`: any other violation of the format.
+ * The reason why an image is invalid. `truncated`: the bytes end before the image does. `zero-size`: its
+ * width or height is 0. `too-large`: they exceed the format's maximum. `too-many-parts`: it has more than
+ * 4096 segments or chunks beside its data. `malformed`: any other violation of the format.
  */
 export type InvalidReason = "truncated" | "zero-size" | "too-large" | "too-many-parts" | "malformed";
 
-/** Bytes with the signature of an image and an invalid header: a decoder refuses them. */
+/** Bytes with the signature of an image that is not whole: decoders and providers refuse them. */
 export interface InvalidMedia {
   readonly kind: "invalid";
   /** The type of the signature. */
-  readonly mediaType: ImageMediaType;
+  readonly mediaType: KnownImageType;
   readonly reason: InvalidReason;
 }
 
@@ -62,8 +75,8 @@ export type Media = ImageMedia | PdfMedia | TextMedia | InvalidMedia;
  */
 export const maxParts = 4096;
 
-/** The result for an invalid header. */
-export function invalid(mediaType: ImageMediaType, reason: InvalidReason): InvalidMedia {
+/** The result for an invalid image. */
+export function invalid(mediaType: KnownImageType, reason: InvalidReason): InvalidMedia {
   return { kind: "invalid", mediaType, reason };
 }
 
@@ -76,13 +89,14 @@ interface Extras {
 
 /** The result for an image of this size. */
 export function image(
-  mediaType: ImageMediaType,
-  width: number,
-  height: number,
+  mediaType: KnownImageType,
+  width: number | undefined,
+  height: number | undefined,
   { animated = false, frames, orientation }: Extras = {},
 ): ImageMedia | InvalidMedia {
   if (width === 0 || height === 0) return invalid(mediaType, "zero-size");
-  const media = { kind: "image", mediaType, width, height, animated } as const;
+  const sides = width === undefined || height === undefined ? {} : { width, height };
+  const media = { kind: "image", mediaType, ...sides, animated } as const;
   if (frames === undefined && orientation === undefined) return media;
   return {
     ...media,

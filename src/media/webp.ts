@@ -1,4 +1,4 @@
-/** Reads the size and orientation of a WebP, and whether it is animated. */
+/** Reads the chunks of a WebP: its size, orientation, frames, and whether it is whole. */
 
 import { fourCC, u16le, u24le, u32be, u32le } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
@@ -22,31 +22,33 @@ export function isWebp(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads the first chunk of a WebP. Reads the chunk list of an extended WebP only if its flags announce
- * animation or EXIF.
+ * Reads the first chunk of a WebP, and of an extended WebP the chunk list. The header has the length of the
+ * whole, so that a missing end is found without it. Ignores bytes after that length.
  *
  * @see https://github.com/webmproject/libwebp doc/webp-container-spec.txt and
  *   doc/webp-lossless-bitstream-spec.txt (read 2026-11-21)
  */
 export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 20) return invalid(mediaType, "truncated");
+  const end = 8 + u32le(bytes, 4);
+  // Some writers leave out the padding of the last chunk.
+  if (end > bytes.length + 1) return invalid(mediaType, "truncated");
   const length = u32le(bytes, 16);
   switch (u32be(bytes, 12)) {
     case lossy:
-      return sized(bytes, length, 10) ?? readLossy(bytes);
+      return sized(length, 10, end) ?? readLossy(bytes);
     case lossless:
-      return sized(bytes, length, 5) ?? readLossless(bytes);
+      return sized(length, 5, end) ?? readLossless(bytes);
     case extended:
-      return sized(bytes, length, 10) ?? readExtended(bytes, length);
+      return sized(length, 10, end) ?? readExtended(bytes, length, Math.min(end, bytes.length));
     default:
       return invalid(mediaType, "malformed");
   }
 }
 
-/** The error if the first chunk is too short for its fields, by its length field or by the bytes. */
-function sized(bytes: Uint8Array, length: number, least: number): InvalidMedia | undefined {
-  if (length < least) return invalid(mediaType, "malformed");
-  return bytes.length < 20 + least ? invalid(mediaType, "truncated") : undefined;
+/** The error if the first chunk is too short for its fields, or longer than the whole. */
+function sized(length: number, least: number, end: number): InvalidMedia | undefined {
+  return length < least || 20 + length > end ? invalid(mediaType, "malformed") : undefined;
 }
 
 function readLossy(bytes: Uint8Array): ImageMedia | InvalidMedia {
@@ -61,29 +63,34 @@ function readLossless(bytes: Uint8Array): ImageMedia | InvalidMedia {
   return image(mediaType, (bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1);
 }
 
-function readExtended(bytes: Uint8Array, length: number): ImageMedia | InvalidMedia {
+function readExtended(bytes: Uint8Array, length: number, end: number): ImageMedia | InvalidMedia {
   const width = u24le(bytes, 24) + 1;
   const height = u24le(bytes, 27) + 1;
   if (width * height > 0xffffffff) return invalid(mediaType, "too-large");
   const flags = bytes[20] as number;
   const animated = (flags & animatedFlag) !== 0;
   const hasExif = (flags & exifFlag) !== 0;
-  if (!animated && !hasExif) return image(mediaType, width, height);
 
   let frames = 0;
+  let stills = 0;
   let orientation: Orientation | undefined;
   let at = 20 + length + (length & 1);
   let parts = 0;
-  for (; parts < maxParts && at + 8 <= bytes.length; parts++) {
+  for (; parts < maxParts && at + 8 <= end; parts++) {
     const name = u32be(bytes, at);
     const size = u32le(bytes, at + 4);
     const data = at + 8;
-    if (name === anmf) frames++;
+    if (name === anmf || name === lossy || name === lossless) {
+      if (data + size > end) return invalid(mediaType, "malformed");
+      if (name === anmf) frames++;
+      else stills++;
+    }
     if (name === exif && hasExif) {
-      orientation ??= exifOrientation(bytes, data, Math.min(data + size, bytes.length));
+      orientation ??= exifOrientation(bytes, data, Math.min(data + size, end));
     }
     at = data + size + (size & 1);
   }
+  if (frames + stills === 0) return invalid(mediaType, "malformed");
   const counted = animated && frames > 0 && parts < maxParts;
   return image(mediaType, width, height, { animated, frames: counted ? frames : undefined, orientation });
 }

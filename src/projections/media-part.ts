@@ -208,17 +208,17 @@ export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts |
   }
   if (media?.kind === "invalid") return `its bytes are no sound ${media.mediaType}: ${media.reason}`;
   if (media?.kind === "image") {
-    const { width, height, animated } = media;
-    return { kind: "image", mediaType: media.mediaType, width, height, animated };
+    const { frames, orientation, ...facts } = media;
+    return facts;
   }
   if (mediaType.startsWith("image/")) return otherImage(mediaType, media);
   if (mediaType === "application/pdf" && media?.kind !== "pdf") return "its bytes are no PDF";
   return { kind: "document", mediaType: media?.kind === "pdf" ? media.mediaType : mediaType };
 }
 
-/** Checks an image type without a known signature, such as HEIC: the bytes must not be of a known type. */
+/** Checks an image of a rare type, whose bytes are unknown: they must not be of a known type. */
 function otherImage(mediaType: string, media: Media | undefined): MediaFacts | string {
-  const known = ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(mediaType);
-  if (known || media !== undefined) return "its bytes are no image";
+  const common = ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(mediaType);
+  if (common || media !== undefined) return "its bytes are no image";
   return { kind: "image", mediaType };
 }

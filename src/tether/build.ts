@@ -16,7 +16,7 @@ import type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-import { imageTooLarge, invalidImage, limitExceeded, unsupportedType } from "./frame-limits.js";
+import { imageTooLarge, invalidImage, isImageType, limitExceeded, unsupportedType } from "./frame-limits.js";
 import { sessionArgument } from "./session-id.js";
 
 /** Options of the builders of frames. */
@@ -83,7 +83,7 @@ export function assistantDone(
 /**
  * Encodes an image for the wire: the sniffed type, and base64.
  *
- * @throws SessileError MEDIA_INVALID for an invalid header; LIMIT_EXCEEDED for more than 10 MiB, or other
+ * @throws SessileError MEDIA_INVALID for a damaged image; LIMIT_EXCEEDED for more than 10 MiB, or other
  *   bytes than PNG, JPEG, GIF or WebP
  */
 export function tetherImage(bytes: Uint8Array): TetherImage {
@@ -92,7 +92,7 @@ export function tetherImage(bytes: Uint8Array): TetherImage {
     throw limitExceeded(imageTooLarge(bytes.length, 0, "image"));
   }
   if (media?.kind === "invalid") throw invalidImage(media);
-  if (media?.kind !== "image") {
+  if (media?.kind !== "image" || !isImageType(media.mediaType)) {
     throw limitExceeded(unsupportedType(media?.mediaType ?? "application/octet-stream", 0, "image"));
   }
   return { media_type: media.mediaType, data: encodeBase64(bytes) };

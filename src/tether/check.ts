@@ -21,6 +21,7 @@ import {
   imagesTooLarge,
   imageTooLarge,
   invalidImage,
+  isImageType,
   limitExceeded,
   tooManyImages,
   unsupportedType,
@@ -220,11 +221,6 @@ function assertWithinLimits(images: readonly TetherImage[]): void {
   if (exceeded.length > 0) throw limitExceeded(...exceeded);
 }
 
-/** Case-sensitive: readers of frames compare the exact string. */
-function isImageType(mediaType: string): boolean {
-  return tetherLimits.imageTypes.some((type) => type === mediaType);
-}
-
 function readImage({ media_type, data }: TetherImage, path: string): FrameImage {
   const bytes = decodeBase64(padBase64(data));
   if (bytes === undefined) {
@@ -233,14 +229,18 @@ function readImage({ media_type, data }: TetherImage, path: string): FrameImage 
   }
   const media = sniff(bytes);
   if (media?.kind === "invalid") throw invalidImage(media, `${path}: `);
-  if (media?.kind === "image" && media.mediaType === media_type) return frameImage(media, bytes);
+  if (media?.kind === "image" && media.mediaType === media_type) return frameImage(media, media_type, bytes);
   const actual = media?.mediaType ?? "application/octet-stream";
   throw new SessileError("MEDIA_TYPE_MISMATCH", `${path}: declared as ${media_type}, but is ${actual}`, {
     details: { declared: media_type, actual },
   });
 }
 
-function frameImage({ mediaType, width, height }: ImageMedia, bytes: Uint8Array): FrameImage {
+function frameImage(
+  { width = 0, height = 0 }: ImageMedia,
+  mediaType: ImageMediaType,
+  bytes: Uint8Array,
+): FrameImage {
   return { mediaType, bytes, width, height };
 }
 

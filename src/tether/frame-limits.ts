@@ -3,6 +3,7 @@
 import { type ErrorDetails, SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { tetherLimits } from "../limits/index.js";
+import type { ImageMediaType } from "../media/index.js";
 import type { TetherFrame } from "./frame.js";
 
 const { maxImageBytes, maxFrameBytes, maxImages, maxWireBytes, imageTypes } = tetherLimits;
@@ -18,6 +19,11 @@ export interface ExceededLimit {
  * logged.
  */
 const maxIndexes = 100;
+
+/** Whether frames take images of a type. Case-sensitive: readers of frames compare the exact string. */
+export function isImageType(mediaType: string): mediaType is ImageMediaType {
+  return imageTypes.some((type) => type === mediaType);
+}
 
 /** More images than a frame takes. */
 export function tooManyImages(count: number): ExceededLimit {
@@ -95,7 +101,7 @@ function firstIndexes(count: number): readonly number[] {
   return Array.from({ length: Math.min(count, maxIndexes) }, (_, index) => index);
 }
 
-/** The error of bytes with the signature of an image and an invalid header. */
+/** The error of bytes with the signature of an image that is cut or damaged. */
 export function invalidImage(
   { mediaType, reason }: { readonly mediaType: string; readonly reason: string },
   prefix = "",

@@ -18,7 +18,7 @@ import { tetherLimits } from "../limits/index.js";
 import { type ImageMediaType, sniff } from "../media/index.js";
 import { assistantDone, type FrameOptions } from "./build.js";
 import type { AssistantDoneFrame, TetherImage, TetherSession } from "./frame.js";
-import { wireBytes } from "./frame-limits.js";
+import { isImageType, wireBytes } from "./frame-limits.js";
 
 /** An image that can be sent: a resource, or an inline image of a message. */
 export type OutgoingImage = Resource | ImageBlock;
@@ -133,7 +133,7 @@ async function readImage(
     : await readPayload(blobs, image.blob, signal);
   if (typeof bytes === "string") return bytes;
   const media = sniff(bytes);
-  if (media?.kind !== "image") return "mediaType";
+  if (media?.kind !== "image" || !isImageType(media.mediaType)) return "mediaType";
   return exceededLimit(bytes.length, capacity) ?? { mediaType: media.mediaType, bytes };
 }
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ImageMedia } from "sessile/media";
+import type { ImageMedia, ImageMediaType } from "sessile/media";
 import {
   acTL,
   bytesOf,
@@ -28,7 +28,7 @@ import {
 /** An image and what it is known to be. */
 export interface MadeImage {
   readonly bytes: Uint8Array;
-  readonly media: ImageMedia;
+  readonly media: ImageMedia & { readonly mediaType: ImageMediaType } & Size;
 }
 
 /** Sizes up to the largest of a format; small ones and the largest come up more often. */

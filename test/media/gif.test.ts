@@ -12,7 +12,6 @@ const frame = gifFrame(300);
 
 describe("readGif", () => {
   test.each<[string, Uint8Array, object]>([
-    ["no frame", gif(size, []), still],
     ["one frame", gif(size, [frame]), still],
     ["two frames", gif(size, [frame, frame]), moving(2)],
     [
@@ -26,12 +25,23 @@ describe("readGif", () => {
       moving(3),
     ],
     ["nothing behind the end", bytesOf(gif(size, [frame]), frame, frame), still],
-    ["nothing behind what is no block", gif(size, [frame, [0], frame]), still],
-    ["a frame that is cut off", gif(size, [frame, frame]).subarray(0, 13 + frame.length + 10), moving(2)],
-    ["a descriptor that is cut off", gif(size, [frame, frame]).subarray(0, 13 + frame.length + 9), still],
-    ["the size and no more", gif(size, []).subarray(0, 10), still],
   ])("reads %s", (_, bytes, expected) => {
     expect(readGif(bytes)).toEqual(expected);
+  });
+
+  test.each<[string, Uint8Array, string]>([
+    ["no frame", gif(size, []), "malformed"],
+    ["what is no block", gif(size, [frame, [0x2b], frame]), "malformed"],
+    ["a frame that is cut off", gif(size, [frame, frame]).subarray(0, 13 + frame.length + 10), "truncated"],
+    [
+      "a descriptor that is cut off",
+      gif(size, [frame, frame]).subarray(0, 13 + frame.length + 9),
+      "truncated",
+    ],
+    ["a missing trailer", gif(size, [frame]).subarray(0, -1), "truncated"],
+    ["the size and no more", gif(size, []).subarray(0, 10), "truncated"],
+  ])("refuses %s", (_, bytes, reason) => {
+    expect(readGif(bytes)).toEqual(invalid(reason));
   });
 
   it("counts frames however many there are", () => {

@@ -130,3 +130,58 @@ export const webpExif = 0x08;
 export function vp8x({ width, height }: Size, flags = 0): Uint8Array {
   return webpChunk("VP8X", [flags, 0, 0, 0, ...le24(width - 1), ...le24(height - 1)]);
 }
+
+/** A BMP of 24 bits a pixel. */
+export function bmp({ width, height }: Size): Uint8Array {
+  const pixels = new Uint8Array(Math.ceil((width * 24) / 32) * 4 * height);
+  const header = bytesOf(le32(40), le32(width), le32(height), le16(1), le16(24), new Uint8Array(24));
+  return bytesOf("BM", le32(54 + pixels.length), le32(0), le32(54), header, pixels);
+}
+
+/** A TIFF with its pixels in strips of these lengths, behind its directory. */
+export function tiffImage(
+  { width, height }: Size,
+  strips: readonly number[],
+  order: "II" | "MM" = "MM",
+): Uint8Array {
+  const [u16, u32] = order === "MM" ? [be16, be32] : [le16, le32];
+  const lists = 10 + 12 * 4 + 4;
+  const list = 4 * strips.length;
+  const inline = strips.length === 1;
+  const data = lists + (inline ? 0 : 2 * list);
+  const offsets = strips.map((_, at) => data + strips.slice(0, at).reduce((sum, length) => sum + length, 0));
+  const entry = (tag: number, values: readonly number[], at: number) =>
+    bytesOf(u16(tag), u16(4), u32(values.length), u32(inline || values.length === 1 ? (values[0] ?? 0) : at));
+  return bytesOf(
+    ...[order, u16(42), u32(8), u16(4)],
+    ...[entry(256, [width], 0), entry(257, [height], 0), entry(273, offsets, lists)],
+    ...[entry(279, strips, lists + list), u32(0)],
+    ...(inline ? [] : [...offsets, ...strips].map((value) => u32(value))),
+    ...strips.map((length) => new Uint8Array(length).fill(7)),
+  );
+}
+
+/** A box of an ISO container. */
+export function box(name: string, ...content: readonly Part[]): Uint8Array {
+  const body = bytesOf(...content);
+  return bytesOf(be32(body.length + 8), name, body);
+}
+
+/** A HEIF container: the first size is that of its primary image, the others are of its tiles or previews. */
+export function heif(brands: readonly string[], ...sizes: readonly Size[]): Uint8Array {
+  const [major = "heic"] = brands;
+  const properties = sizes.map(({ width, height }) => box("ispe", be32(0), be32(width), be32(height)));
+  // The primary item has the last property, and another item the first ones.
+  const items = sizes.map((_, at) => bytesOf(be16(at + 1), [2, 1, sizes.length - at + 1]));
+  const index = box(
+    "meta",
+    be32(0),
+    box("pitm", be32(0), be16(1)),
+    box(
+      "iprp",
+      box("ipco", box("colr", "nclx"), ...properties.toReversed()),
+      box("ipma", be32(0), be32(items.length), ...items),
+    ),
+  );
+  return bytesOf(box("ftyp", major, be32(0), ...brands), index, box("mdat", new Uint8Array(40)));
+}

@@ -102,7 +102,7 @@ function checkPhoto(bytes: Uint8Array): void {
     throw badRequest(facts);
   }
   if (media?.kind !== "image") throw badRequest("IMAGE_PROCESS_FAILED");
-  const { width, height } = media;
+  const { width = 0, height = 0 } = media;
   const ratio = Math.max(width / height, height / width);
   if (width + height > 10_000 || ratio > 20) throw badRequest("PHOTO_INVALID_DIMENSIONS");
 }

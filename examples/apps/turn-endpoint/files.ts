@@ -92,7 +92,7 @@ function factsOf(bytes: Uint8Array): Omit<UploadedFile, "path" | "name"> {
   const media = sniff(bytes) as Media;
   const { mediaType } = media;
   if (media.kind !== "image") return { mediaType, kind: "file", size: bytes.length };
-  const { width, height } = media;
+  const { width = 0, height = 0 } = media;
   return { mediaType, kind: "image", size: bytes.length, width, height };
 }
 

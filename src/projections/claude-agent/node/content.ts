@@ -26,7 +26,9 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
   if (!agreesWith(media, claimed)) return mismatch(claimed, media.mediaType);
   switch (media.kind) {
     case "image": {
-      const source = { type: "base64", media_type: media.mediaType, data: encodeBase64(bytes) } as const;
+      // The type agrees with an extension that is accepted, so it is one of these.
+      const media_type = media.mediaType as ImageMediaType;
+      const source = { type: "base64", media_type, data: encodeBase64(bytes) } as const;
       return { block: { type: "image", source }, image: media, size };
     }
     case "pdf": {

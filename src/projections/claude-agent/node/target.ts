@@ -50,8 +50,7 @@ function itemOfText({ text }: AttachmentTextBlock): LimitItem {
 
 function itemOf({ block, image, size }: FileContent): LimitItem {
   if (image === undefined) return { mediaType: block.source.media_type, size };
-  const { mediaType, width, height, animated } = image;
-  return { mediaType, size, width, height, animated };
+  return { ...image, size };
 }
 
 function refused({ name }: LimitProfile, { rule, unit, limit, actual }: LimitViolation): Refusal {

@@ -191,7 +191,7 @@ describe("resolveAttachmentsToContentBlocks, the budget of a turn", () => {
       "CONTENT_MISMATCH",
       "CONTENT_MISMATCH",
     ]);
-    const large = folder.write("large.png", png(small, [], [new Uint8Array(8e6)]));
+    const large = folder.write("large.png", bytesOf(png(small), new Uint8Array(8e6)));
     expect(codes((await resolve([large, nine, nine])).errors)).toEqual(["TARGET_LIMIT"]);
   });
 
@@ -264,10 +264,10 @@ describe("resolveAttachmentsToContentBlocks, the order of the rules", () => {
     expect(await behind(folder.text("eleven.txt", 11 * MiB))).toEqual(["FILE_TOO_LARGE"]);
     expect(await behind(folder.text("nine.png", 9 * MiB))).toEqual(["TURN_BUDGET_EXCEEDED"]);
     expect(await behind(folder.write("zero.txt", new Uint8Array(10 * MiB + 1)))).toEqual(["FILE_TOO_LARGE"]);
-    const large = png({ width: 9000, height: 9000 }, [], [new Uint8Array(7.6e6)]);
+    const large = bytesOf(png({ width: 9000, height: 9000 }), new Uint8Array(7.6e6));
     expect(await behind(folder.write("large.jpg", large))).toEqual(["CONTENT_MISMATCH"]);
     expect(await behind(folder.write("large.png", large))).toEqual(["TARGET_LIMIT"]);
-    const larger = png(small, [], [new Uint8Array(9 * MiB)]);
+    const larger = bytesOf(png(small), new Uint8Array(9 * MiB));
     expect(await behind(folder.write("larger.png", larger))).toEqual(["TURN_BUDGET_EXCEEDED"]);
   });
 });

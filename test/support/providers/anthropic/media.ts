@@ -162,7 +162,7 @@ function tooWide({ blocks }: AnthropicRequest): readonly Fault[] {
   const many = blocks.filter(isImage).length > manyImages;
   const most = many ? maxSideOfMany : maxSide;
   return blocks.flatMap(readInline).flatMap(({ path, media }) => {
-    if (media?.kind !== "image" || Math.max(media.width, media.height) <= most) return [];
+    if (media?.kind !== "image" || Math.max(media.width ?? 0, media.height ?? 0) <= most) return [];
     const problem = `At least one of the image dimensions exceed max allowed size${many ? " for many-image requests" : ""}: ${most} pixels`;
     return [{ path: `${path}.data`, problem }];
   });

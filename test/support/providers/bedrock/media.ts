@@ -103,8 +103,8 @@ const imageSizes: Rule = {
   check: (request) =>
     mediaOf(request, "image")
       .filter(({ decoded }) => {
-        const side =
-          decoded?.media?.kind === "image" ? Math.max(decoded.media.width, decoded.media.height) : 0;
+        const { width = 0, height = 0 } = decoded?.media?.kind === "image" ? decoded.media : {};
+        const side = Math.max(width, height);
         return side > maxSide || (decoded?.bytes.length ?? 0) > maxImageBytes;
       })
       .map(({ path }) => ({

@@ -21,7 +21,7 @@ export const samples = {
   pdf: encoded(bytesOf("%PDF-1.7\n")),
   csv: encoded(bytesOf("name,age\nAda,36\n")),
   widePng: encoded(png({ width: 8001, height: 1 })),
-  largePng: encoded(png(size, [], [new Uint8Array(3_750_001)])),
+  largePng: encoded(bytesOf(png(size), new Uint8Array(3_750_001))),
   largeText: encoded(new Uint8Array(4_500_001).fill(0x61)),
 };
 

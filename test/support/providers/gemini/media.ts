@@ -73,7 +73,7 @@ const sides: Rule = {
   check: (request) =>
     blobsOf(request).flatMap(({ path, blob }) => {
       const media = decodedMedia(blob.data)?.media;
-      return media?.kind === "image" && Math.max(media.width, media.height) > maxSide
+      return media?.kind === "image" && Math.max(media.width ?? 0, media.height ?? 0) > maxSide
         ? [{ path, problem: "Provided image is not valid." }]
         : [];
     }),

@@ -1,0 +1,145 @@
+/** From intake to request: what an attachment is, is known at intake and counts in each request. */
+import { ingest, replayAlways } from "sessile/attachments";
+import { memoryBlobStore } from "sessile/blobs";
+import { contextOf, userMessage } from "sessile/content";
+import { type ProjectOptions, project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { bedrockConverse } from "sessile/projections/bedrock";
+import { geminiContents } from "sessile/projections/gemini";
+import { openaiResponses } from "sessile/projections/openai";
+import { describe, expect, test } from "vitest";
+import {
+  bmp,
+  bytesOf,
+  gif,
+  gifFrame,
+  heif,
+  jpeg,
+  png,
+  sof,
+  tiffImage,
+  vp8,
+  webp,
+} from "../support/media-files.js";
+
+const size = { width: 40, height: 30 };
+const targets = {
+  anthropic: anthropicMessages({ model: "claude-opus-4-5" }),
+  openai: openaiResponses({ model: "gpt-5.5" }),
+  gemini: geminiContents({ model: "gemini-3-pro-preview" }),
+  bedrock: bedrockConverse({ model: "anthropic.claude-opus-4-5-20251101-v1:0" }),
+};
+type TargetName = keyof typeof targets;
+const names = Object.keys(targets) as TargetName[];
+
+/** Takes bytes in, and gives what each target is sent of them. */
+async function sent(
+  bytes: Uint8Array,
+  name: string,
+  options: Partial<ProjectOptions> & { readonly mismatch?: "file" } = {},
+): Promise<Partial<Record<TargetName, string>>> {
+  const blobs = memoryBlobStore();
+  const { mismatch = "refuse", ...rest } = options;
+  const resource = await ingest({ bytes, name }, { blobs, mismatch });
+  const context = contextOf([userMessage("look", resource)]);
+  const found: Partial<Record<TargetName, string>> = {};
+  for (const target of names) {
+    const { attachments } = await project<unknown>(context, targets[target], {
+      blobs,
+      replay: replayAlways,
+      ...rest,
+    });
+    found[target] = `${attachments[0]?.sent}: ${attachments[0]?.reason}`;
+  }
+  return found;
+}
+
+const toAll = (outcome: string) => Object.fromEntries(names.map((name) => [name, outcome]));
+
+describe("a cut image", () => {
+  const images = [
+    ["a.png", png(size)],
+    ["a.jpg", jpeg(sof(size))],
+    ["a.gif", gif(size, [gifFrame(300)])],
+    ["a.webp", webp(vp8(size))],
+    ["a.heic", heif(["heic"], size)],
+    ["a.bmp", bmp(size)],
+    ["a.tif", tiffImage(size, [100])],
+  ] as const;
+
+  test.each(images)("is refused at intake: %s", async (name, bytes) => {
+    const cut = bytes.subarray(0, Math.floor(bytes.length * 0.9));
+    const taken = ingest({ bytes: cut, name }, { blobs: memoryBlobStore() });
+    await expect(taken).rejects.toMatchObject({ code: "MEDIA_INVALID", details: { reason: "truncated" } });
+    await expect(ingest({ bytes, name }, { blobs: memoryBlobStore() })).resolves.toMatchObject({
+      kind: "image",
+    });
+  });
+
+  test("is described if it is stored as a file", async () => {
+    const cut = png(size).subarray(0, 50);
+    expect(await sent(cut, "a.png", { mismatch: "file" })).toEqual(toAll("descriptor: unknownType"));
+  });
+
+  test("is described if it is inline", async () => {
+    const data = Buffer.from(png(size)).toString("base64").slice(0, 60);
+    const message = {
+      role: "user" as const,
+      timestamp: 1,
+      content: [{ type: "image" as const, mimeType: "image/png", data }],
+    };
+    for (const name of names) {
+      const { attachments } = await project<unknown>(contextOf([message]), targets[name]);
+      expect(attachments[0]).toMatchObject({ sent: "descriptor", reason: "invalid" });
+    }
+  });
+});
+
+describe("an image of a type that few providers take", () => {
+  test("keeps its type and size", async () => {
+    const blobs = memoryBlobStore();
+    expect(await ingest({ bytes: heif(["heic"], size), name: "a.HEIC" }, { blobs })).toMatchObject({
+      kind: "image",
+      mediaType: "image/heic",
+      ...size,
+    });
+  });
+
+  test("goes to who takes it", async () => {
+    const outcome = { ...toAll("descriptor: unsupported"), gemini: "bytes: currentTurn" };
+    const replayed = { ...outcome, gemini: "bytes: replayed" };
+    expect([outcome, replayed]).toContainEqual(await sent(heif(["heic"], size), "IMG_0001.HEIC"));
+    expect([outcome, replayed]).toContainEqual(await sent(heif(["mif1", "heic"], size), "a.heif"));
+  });
+
+  test.each([
+    ["a.heic", heif(["heic"], size), "image/heic", ["anthropic", "openai", "bedrock"]],
+    ["a.avif", heif(["avif"], size), "image/avif", names],
+    ["a.bmp", bmp(size), "image/bmp", names],
+    ["a.tiff", tiffImage(size, [100]), "image/tiff", names],
+    ["no name", tiffImage(size, [100]), "image/tiff", names],
+  ] as const)("can be converted by the caller: %s", async (name, bytes, mediaType, asking) => {
+    const asked: string[] = [];
+    const resize = (image: { readonly mediaType: string; readonly width?: number }) => {
+      asked.push(`${image.mediaType} ${image.width}`);
+      return png({ width: 8, height: 8 });
+    };
+    const outcomes = await sent(bytes, name, { resize });
+    for (const outcome of Object.values(outcomes)) expect(outcome).toMatch(/^bytes: /);
+    expect(asked).toEqual(asking.map(() => `${mediaType} ${size.width}`));
+  });
+
+  test("is refused if its bytes are of another kind, and kept if they are unknown", async () => {
+    const blobs = memoryBlobStore();
+    const html = bytesOf("<html>not found</html>");
+    await expect(ingest({ bytes: html, name: "a.heic" }, { blobs })).rejects.toMatchObject({
+      code: "MEDIA_TYPE_MISMATCH",
+      details: { declared: "image/heic", actual: "text/plain" },
+    });
+    const unknown = bytesOf("II+", [0, 8, 0, 0, 0, 0, 0, 0, 0]);
+    expect(await ingest({ bytes: unknown, name: "large.tiff" }, { blobs })).toMatchObject({
+      kind: "file",
+      mediaType: "application/octet-stream",
+    });
+  });
+});
