@@ -8,9 +8,9 @@ import { hasMembers, type Members } from "./round-trip-metadata.js";
 export interface OpenaiWebSearch {
   type: "web_search_call";
   id: string;
-  status: "in_progress" | "searching" | "completed" | "failed";
+  status: "in_progress" | "searching" | "completed" | "failed" | "incomplete";
   action:
-    | { type: "search"; query: string; queries?: string[]; sources?: { type: "url"; url: string }[] }
+    | { type: "search"; query?: string; queries?: string[]; sources?: { type: "url"; url: string }[] }
     | { type: "open_page"; url?: string | null }
     | { type: "find_in_page"; pattern: string; url: string };
 }
@@ -68,7 +68,10 @@ export interface OpenaiMcpCall {
   name: string;
   arguments: string;
   approval_request_id?: string | null;
-  error?: string | null;
+  error?:
+    | { type: "mcp_protocol_error" | "http_error"; code: number; message: string }
+    | { type: "mcp_tool_execution_error"; content: unknown }
+    | null;
   output?: string | null;
   status?: "in_progress" | "completed" | "incomplete" | "calling" | "failed";
 }
@@ -190,9 +193,6 @@ const answeredMembers: Readonly<Record<string, Members>> = {
   mcp_approval_response: { approval_request_id: "string" },
 };
 
-/** Types of items that other providers make. */
-const otherTypes: ReadonlySet<unknown> = new Set([...Object.keys(members), "x_search_call"]);
-
 /** Whether an item is half of a pair of a call and its answer. */
 export function wantsAnswer(data: unknown): boolean {
   return isRecord(data) && typeof data.type === "string" && Object.hasOwn(answeredMembers, data.type);
@@ -237,26 +237,22 @@ export function isUnnamed(data: unknown): boolean {
   return isRecord(data) && (data.id === undefined || data.id === null || data.id === "");
 }
 
-/**
- * Whether a stored block is an item that can be sent back on its own. Providers other than OpenAI leave
- * members out or add their own: xAI's searches have `arguments` in place of `action`.
- */
-export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
-  if (hasMembers(data, members) || hasMembers(data, answeredMembers)) return true;
-  if (isUnnamed(data) && hasMembers(data, unnamedMembers)) return true;
-  // Tools that a program of the API added; the official client's type allows only the role `developer`.
-  if (isRecord(data) && data.type === "additional_tools") return data.role === "developer";
-  return !isOpenai && isRecord(data) && otherTypes.has(data.type) && typeof data.id === "string";
-}
+/** Types that are sent back in another way, or not at all. */
+const otherTypes: ReadonlySet<string> = new Set(["reasoning", "item_reference", "function", "custom"]);
 
 /**
- * Copies an item for a request. The types of openai 6.26 require the `query` of a search; those of 6.49
- * replace it by `queries`.
+ * Whether a stored block is an item that can be sent back on its own. OpenAI's own items must have their
+ * members; other providers leave some out: xAI's searches have `arguments` in place of `action`. An item of
+ * a type that this library does not know is sent back as it came.
  */
-export function hostedCopy(item: OpenaiHostedItem): OpenaiHostedItem {
-  const copy = structuredClone(item);
-  if (copy.type === "web_search_call" && copy.action?.type === "search") {
-    copy.action.query ??= copy.action.queries?.[0] ?? "";
-  }
-  return copy;
+export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
+  if (!isRecord(data) || typeof data.type !== "string" || otherTypes.has(data.type)) return false;
+  const { type, role, content } = data;
+  if (type === "message") return role === "assistant" && Array.isArray(content);
+  // Tools that a program of the API added; the official client's type allows only the role `developer`.
+  if (type === "additional_tools") return role === "developer";
+  if (Object.hasOwn(answeredMembers, type)) return hasMembers(data, answeredMembers);
+  if (!Object.hasOwn(members, type)) return true;
+  if (hasMembers(data, members) || (isUnnamed(data) && hasMembers(data, unnamedMembers))) return true;
+  return !isOpenai && typeof data.id === "string";
 }

@@ -6,7 +6,7 @@ import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 import { clientItem, isCodexShell, type OpenaiClientCall } from "./client-calls.js";
-import { answeredItems, hostedCopy, isHostedItem, isUnnamed, wantsAnswer } from "./hosted-items.js";
+import { answeredItems, isHostedItem, isUnnamed, type OpenaiHostedItem, wantsAnswer } from "./hosted-items.js";
 import { itemIdOfStoredId } from "./options.js";
 import type { OpenaiReasoningItem, OpenaiResponsesItem } from "./responses-types.js";
 import {
@@ -89,8 +89,10 @@ export class AssistantItems {
       }
       case "opaque": {
         if (!isHostedItem(part.data, this.#rules.isOpenai)) return undefined;
-        const { id } = part.data;
-        return !this.#take(id ?? undefined) ? undefined : hostedCopy(part.data);
+        const { id, type } = part.data as OpenaiHostedItem & { readonly id?: string | null };
+        // The output of a shell call has the id of the call.
+        const own = typeof id === "string" && type.endsWith("_output") ? `${type} ${id}` : (id ?? undefined);
+        return this.#take(own) ? structuredClone(part.data) : undefined;
       }
       default:
         return unreachable(part);

@@ -156,7 +156,8 @@ function messageBlocks(item: Item, alone: boolean): Content {
   if (!Array.isArray(content)) return [{ type: "opaque", data: item }];
   const parts = content.flatMap(outputPart);
   const text = parts.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
-  if (text === "") return [];
+  // Nothing of an empty message is shown, but reasoning may lead to it.
+  if (text === "") return [{ type: "opaque", data: item }];
   const message = {
     type: "message" as const,
     id: typeof id === "string" ? id : "",
