@@ -144,11 +144,12 @@ export interface ReadReply {
   readonly errorMessage?: string;
   /** Seconds since 1970. */
   readonly createdAt: number;
+  readonly providerFields?: NonNullable<AssistantMessage["providerFields"]>;
 }
 
 /** The message of a reply. */
 export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): AssistantMessage {
-  const { api, model, content, usage, stopReason, errorMessage, createdAt } = read;
+  const { api, model, content, usage, stopReason, errorMessage, createdAt, providerFields } = read;
   return {
     role: "assistant",
     content,
@@ -160,6 +161,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     // Some servers of the protocol send `stop` after calls too.
     stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
     ...(errorMessage === undefined ? {} : { errorMessage }),
+    ...(providerFields === undefined ? {} : { providerFields }),
     timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,
   };
 }

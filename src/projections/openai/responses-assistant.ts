@@ -6,12 +6,19 @@ import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 import { clientItem, isCodexShell, type OpenaiClientCall } from "./client-calls.js";
-import { answeredItems, isHostedItem, isUnnamed, type OpenaiHostedItem, wantsAnswer } from "./hosted-items.js";
+import {
+  answeredItems,
+  isHostedItem,
+  isUnnamed,
+  type OpenaiHostedItem,
+  wantsAnswer,
+} from "./hosted-items.js";
 import { itemIdOfStoredId } from "./options.js";
 import type { OpenaiReasoningItem, OpenaiResponsesItem } from "./responses-types.js";
 import {
   argumentsText,
   isStatus,
+  itemFields,
   parseJson,
   partsOf,
   readCallMetadata,
@@ -99,24 +106,25 @@ export class AssistantItems {
     }
   }
 
-  #text({ text, signature }: TextPart, identified: boolean): OpenaiResponsesItem {
+  #text({ text, signature, providerFields }: TextPart, identified: boolean): OpenaiResponsesItem {
     if (signature === undefined) return { role: "assistant", content: text };
     const metadata = readTextMetadata(signature);
     const { id, status } = metadata;
     const phase = metadata.phase === undefined ? {} : { phase: metadata.phase };
-    if (!(identified && isItemId(id, "msg", this.#rules) && this.#take(id))) {
-      if (metadata.parts === undefined) return { role: "assistant", content: text, ...phase };
-      // Citations and refusals stay without an id too, which the official client's type demands.
-      const message = {
-        type: "message",
-        role: "assistant",
-        status,
-        ...phase,
-        content: partsOf(text, metadata),
-      };
-      return message as OpenaiResponsesItem;
-    }
-    return { type: "message", id, role: "assistant", status, ...phase, content: partsOf(text, metadata) };
+    const isNamed = identified && isItemId(id, "msg", this.#rules) && this.#take(id);
+    if (!isNamed && metadata.parts === undefined && providerFields === undefined)
+      return { role: "assistant", content: text, ...phase };
+    // Citations and refusals stay without an id too, which the official client's type demands.
+    const message = {
+      ...itemFields(providerFields),
+      type: "message",
+      ...(isNamed ? { id } : {}),
+      role: "assistant",
+      status,
+      ...phase,
+      content: partsOf(text, metadata, providerFields),
+    };
+    return message as OpenaiResponsesItem;
   }
 
   #call(part: CallPart, identified: boolean): OpenaiResponsesItem {
@@ -125,6 +133,7 @@ export class AssistantItems {
     const { custom, search, arguments: raw, status, caller, namespace = part.namespace } = metadata;
     const item = own && identified ? itemIdOfStoredId(storedId) : undefined;
     const more = {
+      ...itemFields(part.providerFields),
       ...(namespace === undefined ? {} : { namespace }),
       ...(caller === undefined ? {} : { caller }),
     };
@@ -140,7 +149,8 @@ export class AssistantItems {
       const id =
         identified && isItemId(search, "tsc", this.#rules) && this.#take(search) ? { id: search } : {};
       const sought = part.arguments;
-      return { type: "tool_search_call", ...id, call_id, execution: "client", arguments: sought, status };
+      const item = { ...id, call_id, execution: "client" as const, arguments: sought, status };
+      return { ...itemFields(part.providerFields), type: "tool_search_call", ...item };
     }
     const client = clientItem(
       part,
@@ -248,11 +258,11 @@ function isReasoningItem(item: unknown): item is OpenaiReasoningItem {
   );
 }
 
+/** Whether these are texts, or parts of a type that this library does not know. */
 function areTexts(list: unknown, type: string): boolean {
-  return (
-    Array.isArray(list) &&
-    list.every((one) => isRecord(one) && one.type === type && typeof one.text === "string")
-  );
+  const isPart = (one: unknown) =>
+    isRecord(one) && (one.type === type ? typeof one.text === "string" : typeof one.type === "string");
+  return Array.isArray(list) && list.every(isPart);
 }
 
 /** A part that cannot be sent back, and why. */

@@ -3,18 +3,18 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
-import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
+import { assertReply, countsIn, given, givenFields, replyFields, usageFields } from "../reply-shape.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";
 import { answeredItems, wantsAnswer } from "./hosted-items.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
 import { responsesApi } from "./responses.js";
-import type { OpenaiOutputPart } from "./responses-types.js";
 import {
   argumentsOf,
-  isAnnotation,
+  contentFields,
   isCaller,
   isPhase,
   isStatus,
+  partText,
   printCallMetadata,
   printTextMetadata,
   rawArguments,
@@ -43,7 +43,9 @@ export interface OpenaiResponsesReply {
 /**
  * Reads a response as a message of a session, which {@link openaiResponses} sends back unchanged. Reasoning
  * has its item as the signature, text the ids and phases of its messages, and calls the ids of their items.
- * Items of the API's own tools are kept whole. Log probabilities are not kept.
+ * Items of the API's own tools and of unknown types are kept whole, and unknown members of others in
+ * `providerFields`, as are citations. So are the members of the response that do not repeat the request. Log
+ * probabilities are not kept.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
  * @example
@@ -87,10 +89,48 @@ export function readOpenaiResponsesReply(
             }),
       ...stopOf(reply),
       createdAt: reply.created_at,
+      ...replyFields(
+        { ...reply, ...usageFields("usage", usage, ...usageMembers) },
+        ...readMembers,
+        ...requestMembers,
+      ),
     },
     options,
   );
 }
+
+/** Members of a response that the message has. */
+const readMembers = ["object", "created_at", "model", "output", "output_text", "error"] as const;
+const usageMembers = ["input_tokens", "input_tokens_details", "output_tokens", "total_tokens"] as const;
+
+/** Members of a response that repeat the request: the types of `ResponseCreateParams` of openai 7.59. */
+const requestMembers = [
+  "background",
+  "frequency_penalty",
+  "include",
+  "instructions",
+  "max_output_tokens",
+  "max_tool_calls",
+  "metadata",
+  "parallel_tool_calls",
+  "presence_penalty",
+  "previous_response_id",
+  "prompt",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "reasoning",
+  "safety_identifier",
+  "store",
+  "temperature",
+  "text",
+  "tool_choice",
+  "tools",
+  "top_logprobs",
+  "top_p",
+  "truncation",
+  "user",
+] as const;
 
 /** The shape of the members that are read, of a response and of a stream's response. */
 export const responseFields = {
@@ -153,35 +193,25 @@ function reasoningText({ summary, content }: Item): string {
 
 function messageBlocks(item: Item, alone: boolean): Content {
   const { id, phase, status, content } = item;
-  if (!Array.isArray(content)) return [{ type: "opaque", data: item }];
-  const parts = content.flatMap(outputPart);
-  const text = parts.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
+  if (!Array.isArray(content) || !content.every(isRecord)) return [{ type: "opaque", data: item }];
+  const text = content.map(partText).join("");
   // Nothing of an empty message is shown, but reasoning may lead to it.
   if (text === "") return [{ type: "opaque", data: item }];
   const message = {
-    type: "message" as const,
     id: typeof id === "string" ? id : "",
-    role: "assistant" as const,
     status: isStatus(status) ? status : "completed",
     ...(isPhase(phase) ? { phase } : {}),
-    content: parts,
+    content,
   };
   const textSignature = printTextMetadata(message, alone);
-  return [{ type: "text", text, ...(textSignature === undefined ? {} : { textSignature }) }];
-}
-
-function outputPart(part: unknown): readonly OpenaiOutputPart[] {
-  if (!isRecord(part)) return [];
-  if (part.type === "refusal" && typeof part.refusal === "string") {
-    return part.refusal === "" ? [] : [{ type: "refusal", refusal: part.refusal }];
-  }
-  if (part.type !== "output_text" || typeof part.text !== "string" || part.text === "") return [];
-  const { text, annotations } = part;
+  const known = ["type", "role", "id", "status", ...(isPhase(phase) ? ["phase"] : []), "content"];
+  const fields = { ...replyFields(item, ...known).providerFields, ...contentFields(content) };
   return [
     {
-      type: "output_text",
+      type: "text",
       text,
-      annotations: Array.isArray(annotations) ? annotations.filter(isAnnotation) : [],
+      ...(textSignature === undefined ? {} : { textSignature }),
+      ...(Object.keys(fields).length === 0 ? {} : { providerFields: fields }),
     },
   ];
 }
@@ -209,9 +239,23 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
     name,
     arguments: custom ? { input: text } : argumentsOf(text),
     ...(metadata === undefined ? {} : { thoughtSignature: metadata }),
+    ...replyFields(item, ...callMembers, ...(isCaller(caller) ? ["caller"] : [])),
   };
   return [call];
 }
+
+/** Members of calls that the block has, or its metadata, or that the official client adds. */
+const callMembers = [
+  "type",
+  "id",
+  "call_id",
+  "name",
+  "arguments",
+  "parsed_arguments",
+  "input",
+  "namespace",
+  "status",
+] as const;
 
 const isText = (value: unknown): boolean => typeof value === "string";
 
@@ -226,7 +270,8 @@ function searchBlocks(item: Item, alone: boolean): Content {
     status: isStatus(status) ? status : "completed",
   });
   const name = toolSearchName;
-  const call: ToolCall = { type: "toolCall", id: call_id, name, arguments: sought ?? {} };
+  const fields = replyFields(item, ...callMembers, "execution");
+  const call: ToolCall = { type: "toolCall", id: call_id, name, arguments: sought ?? {}, ...fields };
   return [thoughtSignature === undefined ? call : { ...call, thoughtSignature }];
 }
 

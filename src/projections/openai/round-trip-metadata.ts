@@ -1,5 +1,5 @@
 /** Metadata that a session stores beside texts and calls, so that both protocols send them back unchanged. */
-import { copyJson, type JsonObject } from "../../internal/json.js";
+import { copyJson, copyJsonObject, type JsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type {
   OpenaiAnnotation,
@@ -26,9 +26,18 @@ export interface TextMetadata {
   readonly parts?: readonly PartMetadata[];
 }
 
-type PartMetadata =
-  | { readonly type: "output_text"; readonly length: number; readonly annotations: OpenaiAnnotation[] }
-  | { readonly type: "refusal"; readonly length: number };
+/** A part of a message. One of a type that this library does not know has no length, and is in the fields. */
+interface PartMetadata {
+  readonly type: "output_text" | "refusal" | "other";
+  readonly length: number;
+  /** Only in sessions of earlier versions. */
+  readonly annotations?: OpenaiAnnotation[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Members of a message's parts beside their text, one object for each part. */
+const contentField = "content";
 
 /** Metadata of a call beyond its id, name and arguments. */
 export interface CallMetadata {
@@ -51,13 +60,17 @@ export interface CallMetadata {
   readonly status: OpenaiStatus;
 }
 
+/** A message of the model while it is read. Its parts have any members. */
+export interface ReadMessage extends Pick<OpenaiOutputMessage, "id" | "phase" | "status"> {
+  readonly content: readonly Fields[];
+}
+
 /** Prints the metadata of an assistant message; undefined if it has no id and nothing else to keep. */
 export function printTextMetadata(
-  { id, phase, status, content }: OpenaiOutputMessage,
+  { id, phase, status, content }: ReadMessage,
   alone: boolean,
 ): string | undefined {
-  const [only] = content;
-  const isPlain = content.length === 1 && only?.type === "output_text" && only.annotations.length === 0;
+  const isPlain = content.length === 1 && content[0]?.type === "output_text";
   const more = {
     ...(alone ? { alone } : {}),
     ...(status === "completed" ? {} : { status }),
@@ -68,11 +81,32 @@ export function printTextMetadata(
   return JSON.stringify(Object.keys(more).length === 0 ? known : { ...known, sessile: more });
 }
 
-function partMetadata(part: OpenaiOutputPart): PartMetadata {
-  return part.type === "refusal"
-    ? { type: "refusal", length: part.refusal.length }
-    : { type: "output_text", length: part.text.length, annotations: part.annotations };
+function partMetadata(part: Fields): PartMetadata {
+  const type = part.type === "output_text" || part.type === "refusal" ? part.type : "other";
+  return { type, length: partText(part).length };
 }
+
+/** The text of a part; empty for a part of an unknown type. */
+export function partText({ type, text, refusal }: Fields): string {
+  const said = type === "output_text" ? text : type === "refusal" ? refusal : "";
+  return typeof said === "string" ? said : "";
+}
+
+/** The members of parts beside their texts, as a member of the block; nothing if there are none. */
+export function contentFields(content: readonly Fields[]): Fields {
+  const fields = content.map((part) => {
+    const { type } = part;
+    if (type !== "output_text" && type !== "refusal") return copyJsonObject(part);
+    return unknownMembers(part, (name) => textMembers.has(name));
+  });
+  return fields.some((one) => Object.keys(one).length > 0) ? { [contentField]: fields } : {};
+}
+
+/**
+ * Members of a text, the member that the official client adds, and log probabilities, which are large and not
+ * for the model.
+ */
+const textMembers: ReadonlySet<string> = new Set(["type", "text", "refusal", "parsed", "logprobs"]);
 
 /** Reads the metadata of a text, pi's or this library's. */
 export function readTextMetadata(metadata: string): TextMetadata {
@@ -91,19 +125,36 @@ export function readTextMetadata(metadata: string): TextMetadata {
   };
 }
 
-/** Splits a text into the parts of its metadata; one part if the lengths do not match. */
-export function partsOf(text: string, { parts }: Pick<TextMetadata, "parts">): OpenaiOutputPart[] {
-  const length = parts?.reduce((sum, part) => sum + part.length, 0);
-  if (parts === undefined || length !== text.length) return [{ type: "output_text", text, annotations: [] }];
+/**
+ * Splits a text into the parts of its metadata, each with its other members; one part if the lengths do not
+ * match.
+ */
+export function partsOf(
+  text: string,
+  { parts: known }: Pick<TextMetadata, "parts">,
+  fields: Fields = {},
+): OpenaiOutputPart[] {
+  const whole: readonly PartMetadata[] = [{ type: "output_text", length: text.length }];
+  const length = known?.reduce((sum, part) => sum + part.length, 0);
+  const parts = known !== undefined && length === text.length ? known : whole;
+  const content = fields[contentField];
+  const others = Array.isArray(content) && content.length === parts.length ? (content as unknown[]) : [];
   let at = 0;
-  return parts.flatMap((part): OpenaiOutputPart[] => {
-    const piece = text.slice(at, at + part.length);
-    at += part.length;
-    if (piece === "") return [];
-    return part.type === "refusal"
-      ? [{ type: "refusal", refusal: piece }]
-      : [{ type: "output_text", text: piece, annotations: structuredClone(part.annotations) }];
+  return parts.map(({ type, length, annotations = [] }, index) => {
+    const piece = text.slice(at, at + length);
+    at += length;
+    const more = others[index];
+    const members = isRecord(more) ? structuredClone(more) : {};
+    if (type === "other") return members as unknown as OpenaiOutputPart;
+    return type === "refusal"
+      ? { ...members, type, refusal: piece }
+      : { annotations: structuredClone(annotations), ...members, type, text: piece };
   });
+}
+
+/** Members of a block that its item has beside those of its parts. */
+export function itemFields({ [contentField]: _content, ...fields }: Fields = {}): Fields {
+  return structuredClone(fields);
 }
 
 /** Prints the metadata of a call; undefined if there is nothing to keep. */
@@ -156,28 +207,9 @@ export function isCaller(value: unknown): value is OpenaiCaller {
 
 function isPartMetadata(value: unknown): value is PartMetadata {
   if (!isRecord(value) || !Number.isSafeInteger(value.length) || Number(value.length) < 0) return false;
-  if (value.type === "refusal") return true;
-  return (
-    value.type === "output_text" && Array.isArray(value.annotations) && value.annotations.every(isAnnotation)
-  );
-}
-
-const annotationMembers = {
-  file_citation: { file_id: "string", filename: "string", index: "number" },
-  url_citation: { url: "string", title: "string", start_index: "number", end_index: "number" },
-  container_file_citation: {
-    container_id: "string",
-    file_id: "string",
-    filename: "string",
-    start_index: "number",
-    end_index: "number",
-  },
-  file_path: { file_id: "string", index: "number" },
-} satisfies Record<OpenaiAnnotation["type"], Members>;
-
-/** Whether a value is an annotation that can be sent back. */
-export function isAnnotation(value: unknown): value is OpenaiAnnotation {
-  return hasMembers(value, annotationMembers);
+  const { type, annotations = [] } = value;
+  if (!Array.isArray(annotations) || !annotations.every(isRecord)) return false;
+  return type === "output_text" || type === "refusal" || type === "other";
 }
 
 // Chat Completions: a call's metadata is never JSON, which pi would send along with the request.

@@ -223,20 +223,4 @@ describe("openaiResponses, of what the model said,", () => {
     expect(item).toEqual(data);
     expect(item).not.toBe(data);
   });
-
-  test("names the query of a search that has several", async () => {
-    const search = (action: object) => ({ type: "web_search_call", id: "ws_1", status: "completed", action });
-    const back = async (action: object) => {
-      const { items } = await saidBack([
-        thinking(reasoningItem("rs_1")),
-        { type: "opaque", data: search({ type: "search", ...action }) },
-        text("So.", "msg_1"),
-      ]);
-      return items[1];
-    };
-    expect(await back({ queries: ["a", "b"] })).toEqual(
-      search({ type: "search", queries: ["a", "b"], query: "a" }),
-    );
-    expect(await back({ query: "c", queries: ["a"] })).toMatchObject({ action: { query: "c" } });
-  });
 });

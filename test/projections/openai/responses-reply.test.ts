@@ -39,6 +39,11 @@ describe("readOpenaiResponsesReply", () => {
       model: "gpt-5.6-2026-06-01",
       usage: { input: 30, output: 20, cacheRead: 60, cacheWrite: 10, totalTokens: 120 },
       stopReason: "toolUse",
+      providerFields: {
+        id: "resp_1",
+        status: "completed",
+        usage: { output_tokens_details: { reasoning_tokens: 5 } },
+      },
       timestamp: 1_790_000_000_000,
     });
   });
@@ -72,14 +77,16 @@ describe("readOpenaiResponsesReply", () => {
     expect(contentOf({ ...reasoning, summary: [] })[0]).toMatchObject({ thinking: "" });
   });
 
-  test("joins the parts of a message, and drops one that is empty", () => {
+  test("joins the parts of a message, and keeps one without words whole", () => {
     const texts = ["One", "", "two"].map((text) => ({ type: "output_text" as const, text, annotations: [] }));
     const refusal = { type: "refusal" as const, refusal: "!" };
     expect(contentOf({ ...message, content: [...texts, refusal] })).toMatchObject([{ text: "Onetwo!" }]);
-    expect(contentOf({ ...message, content: [] })).toEqual([]);
+    expect(contentOf({ ...message, content: [] })).toEqual([
+      { type: "opaque", data: { ...message, content: [] } },
+    ]);
   });
 
-  test("leaves out what the client adds and what is for people", () => {
+  test("keeps members that it does not know, but none that the client adds and no log probabilities", () => {
     const logprobs = [{ token: "x", bytes: [1], logprob: 0, top_logprobs: [] }];
     const part = { type: "output_text" as const, text: "x", annotations: [], logprobs, parsed: null };
     const call = {
@@ -91,8 +98,15 @@ describe("readOpenaiResponsesReply", () => {
       created_by: "me",
     };
     const content = contentOf({ ...message, content: [part] }, call);
-    expect(JSON.stringify(content)).not.toMatch(/logprob|parsed|created_by/);
-    expect(content[1]).toEqual({ type: "toolCall", id: "call_1", name: "read", arguments: {} });
+    expect(JSON.stringify(content)).not.toMatch(/logprob|parsed/);
+    const providerFields = { created_by: "me" };
+    expect(content[1]).toEqual({
+      type: "toolCall",
+      id: "call_1",
+      name: "read",
+      arguments: {},
+      providerFields,
+    });
   });
 
   test.each([

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type CallMetadata,
+  contentFields,
   partsOf,
   printCallMetadata,
   printTextMetadata,
@@ -51,12 +52,11 @@ describe("marks of texts", () => {
           if (item.type !== "message") continue;
           const { id, status, phase, content } = item;
           const known = { ...(phase === undefined || phase === null ? {} : { phase }), id, status };
-          const mark = readTextMetadata(
-            printTextMetadata({ type: "message", role: "assistant", ...known, content }, alone) ?? "",
-          );
+          const parts = content.map((part) => ({ ...part }));
+          const mark = readTextMetadata(printTextMetadata({ ...known, content: parts }, alone) ?? "");
           expect(mark).toMatchObject({ ...known, alone });
           const words = content.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
-          expect(partsOf(words, mark)).toEqual(content);
+          expect(partsOf(words, mark, contentFields(parts))).toEqual(content);
         }
       }),
     );

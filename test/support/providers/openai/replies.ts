@@ -48,6 +48,7 @@ export function responsesReply(
   return {
     id: "resp_1",
     object: "response",
+    access_programs: null,
     created_at: 1_790_000_000,
     output_text: "",
     status: "completed",
