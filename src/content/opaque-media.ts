@@ -178,6 +178,8 @@ function declaredType(key: string, holder: object): string | undefined {
   if (key === "result" && members.type === "image_generation_call") {
     return typeof members.output_format === "string" ? `image/${members.output_format}` : "";
   }
+  // OpenAI's audio of Chat Completions, which has no type.
+  if (key === "data" && typeof members.expires_at === "number") return "";
   // Anthropic's source of plain text.
   if (!payloadMembers.has(key) || members.type === "text") return undefined;
   return typeMembers.map((name) => members[name]).find((type) => typeof type === "string");

@@ -11,7 +11,12 @@ import {
   readOpenaiResponsesReply,
 } from "sessile/projections/openai";
 import { describe, expect, it } from "vitest";
-import { chatCallsReply, responsesCallsReply } from "../support/providers/openai/replies.js";
+import {
+  chatCallsReply,
+  chatReply,
+  responsesCallsReply,
+  responsesReply,
+} from "../support/providers/openai/replies.js";
 import { chatStreamed, responsesStreamed } from "../support/providers/openai/streamed.js";
 import {
   checkCuts,
@@ -74,7 +79,7 @@ const protocols: readonly StreamedProtocol[] = [
       Array.isArray(choices) && Object.hasOwn((choices[0] ?? {}) as object, "message"),
     read: (reply) => readOpenaiChatReply(reply, { model }),
     streamed: chatStreamed,
-    replies: [chatCallsReply()],
+    replies: chatReplies(),
     pings: [{}, { choices: [] }, { choices: [{ index: 0, delta: {}, finish_reason: "" }] }],
     error: { error: { code: 502, message: "upstream" } },
   },
@@ -88,7 +93,7 @@ const protocols: readonly StreamedProtocol[] = [
     isReply: ({ output, object }) => Array.isArray(output) && object === "response",
     read: (reply) => readOpenaiResponsesReply(reply, { model }),
     streamed: responsesStreamed,
-    replies: [responsesCallsReply()],
+    replies: [responsesCallsReply(), itemsReply()],
     pings: [
       { type: "keepalive", sequence_number: 3 },
       { type: "response.new_thing.delta", delta: "x" },
@@ -112,6 +117,73 @@ function hasAllDeltas(events: readonly Fields[]): boolean {
   const joined = (type: string, member: "text" | "delta") =>
     events.map((event) => (event.type === `response.output_text.${type}` ? event[member] : "")).join("");
   return joined("delta", "delta") === joined("done", "text");
+}
+
+/** Replies with everything that the protocol's servers send. */
+function chatReplies(): readonly object[] {
+  const said = (message: object, more: object = {}) => {
+    const whole = chatReply(message as never) as unknown as Fields & { choices: readonly object[] };
+    return { ...whole, ...more, choices: [{ ...whole.choices[0], native_finish_reason: "end" }] };
+  };
+  const call = (id: string, more: object = {}) => ({
+    id,
+    type: "function",
+    function: { name: "read", arguments: '{"path":"a.ts","lines":[1,2]}', strict: true },
+    ...more,
+  });
+  const thinking = (text: string, more: object = {}) => ({
+    type: "thinking",
+    thinking: [{ type: "text", text }],
+    ...more,
+  });
+  return [
+    chatCallsReply(),
+    said(
+      { reasoning_content: "Let me see.", content: "So it is.", refusal: "But no." },
+      { citations: ["a"] },
+    ),
+    said({
+      content: [thinking("Let me see.", { closed: true }), { type: "text", text: "The answer is 42." }],
+    }),
+    said({
+      content: [
+        { type: "text", text: "See" },
+        { type: "reference", reference_ids: [1] },
+        { type: "text", text: "." },
+      ],
+    }),
+    said({ audio: { id: "audio_1", transcript: "Hello, you.", data: "AAAABBBBCCCC", expires_at: 1 } }),
+    said({ content: null, function_call: { name: "read", arguments: '{"a":1}' } }),
+    said({
+      content: "Both.",
+      reasoning: "Hm.",
+      reasoning_details: [{ type: "reasoning.encrypted", data: "x", index: 0 }],
+      annotations: [{ type: "url_citation", url_citation: { url: "https://a.example" } }],
+      tool_calls: [call("a", { extra_content: { google: { thought_signature: "s" } } }), call("b"), call("")],
+    }),
+  ];
+}
+
+function itemsReply(): object {
+  const text = (text: string, more: object = {}) => ({ type: "output_text", text, annotations: [], ...more });
+  return responsesReply([
+    { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAA", new_member: 1 },
+    { type: "new_call", id: "new_1", status: "completed", payload: { a: 1 } },
+    { type: "custom_tool_call", id: "ctc_1", call_id: "call_1", name: "patch", input: "***", async: true },
+    {
+      type: "message",
+      id: "msg_1",
+      role: "assistant",
+      status: "completed",
+      content: [
+        text("One of", { annotations: [{ type: "url_citation", url: "https://a.example" }] }),
+        { type: "output_sound", sound: "moo" },
+        text(" many"),
+        { type: "refusal", refusal: "No." },
+      ],
+    },
+    { type: "message", id: "msg_2", role: "assistant", status: "completed", content: [] },
+  ] as never[]);
 }
 
 const undated = (message: AssistantMessage) => ({ ...message, timestamp: 0 });

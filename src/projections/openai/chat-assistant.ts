@@ -3,7 +3,7 @@
 import { referencesIn } from "../../content/internal.js";
 import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
-import type { AssistantPart, CallPart, OpaquePart, ReasoningPart } from "../request.js";
+import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 import {
   callMembers,
@@ -51,8 +51,9 @@ export class ChatAssistantWriter {
         const { text } = part;
         if (part.signature === refusalSignature)
           refusals.push(this.#tools.trace({ type: "refusal", refusal: text }, part));
-        else texts.push(this.#tools.trace({ type: "text", text }, part));
+        else texts.push(this.#tools.trace({ ...this.#fields(part), type: "text", text }, part));
       } else if (part.type === "call") calls.push(this.#call(part, details));
+      else if (this.#isPiece(part)) continue;
       else if (part.type === "opaque") Object.assign(members, this.#members(part, isAlone));
       else if (isAlone) this.#lose(part, "a message without text and calls");
       else if (this.#dialect.reasoning === null || !this.#signatures.has(part.signature))
@@ -72,7 +73,7 @@ export class ChatAssistantWriter {
     };
     if (message.content === null && (this.#dialect.missingContent === "" || parts.some(hasMedia)))
       message.content = "";
-    if (this.#dialect.reasoning === "content" && reasoning.length > 0)
+    if (this.#dialect.reasoning === "content" && (reasoning.length > 0 || parts.some(isContentPiece)))
       message.content = this.#pieces(parts) as OpenaiChatText[];
     return this.#tools.trace(message, first);
   }
@@ -89,11 +90,28 @@ export class ChatAssistantWriter {
    */
   #pieces(parts: readonly AssistantPart[]): readonly object[] {
     return parts.flatMap((part): readonly object[] => {
-      if (part.type === "text") return [this.#tools.trace({ type: "text", text: part.text }, part)];
+      const fields = "providerFields" in part ? structuredClone(part.providerFields) : {};
+      if (part.type === "text")
+        return [this.#tools.trace({ ...fields, type: "text", text: part.text }, part)];
+      if (this.#isPiece(part)) return [this.#tools.trace(structuredClone(part.data), part)];
       if (part.type !== "reasoning" || !this.#signatures.has(part.signature)) return [];
       const thinking = [{ type: "text", text: part.text }];
-      return [this.#tools.trace({ type: "thinking", thinking }, part)];
+      return [this.#tools.trace({ ...fields, type: "thinking", thinking }, part)];
     });
+  }
+
+  /** Whether a part is a piece of the content that goes back where it was. */
+  #isPiece(part: AssistantPart): part is OpaquePart & { readonly data: object } {
+    return this.#dialect.reasoning === "content" && isContentPiece(part);
+  }
+
+  /** Members of a text in a list of content, if the server takes them. */
+  #fields(part: TextPart): object {
+    const { providerFields } = part;
+    if (providerFields === undefined || this.#dialect.reasoning === "content") return {};
+    if (this.#dialect.members === "all" && !this.#dialect.merges) return structuredClone(providerFields);
+    this.#lose(part, `the dialect does not accept ${Object.keys(providerFields).join(", ")} back`);
+    return {};
   }
 
   #call(part: CallPart, details: unknown[]): OpenaiChatCall {
@@ -103,16 +121,25 @@ export class ChatAssistantWriter {
     const { accepted, omitted } = splitMembers(members, this.#dialect, callMembers);
     if (omitted.length > 0) this.#lose(part, `the dialect does not accept ${omitted.join(", ")} back`);
     if (detail !== undefined && this.#dialect.members === "all") details.push(detail);
+    const inner = this.#innerMembers(part);
     const call: OpenaiChatCall =
       isCustom && typeof input === "string"
-        ? { id, type: "custom", custom: { name, input }, ...copied(accepted) }
+        ? { id, type: "custom", custom: { ...inner.custom, name, input }, ...copied(accepted) }
         : {
             id,
             type: "function",
-            function: { name, arguments: argumentsText(part.arguments, raw) },
+            function: { ...inner.function, name, arguments: argumentsText(part.arguments, raw) },
             ...copied(accepted),
           };
     return this.#tools.trace(call, part);
+  }
+
+  #innerMembers(part: CallPart): { readonly function?: object; readonly custom?: object } {
+    const { providerFields } = part;
+    if (providerFields === undefined) return {};
+    if (this.#dialect.members === "all") return copied(providerFields);
+    this.#lose(part, "the dialect accepts only the name and the arguments of a call back");
+    return {};
   }
 
   #members(part: OpaquePart, isAlone: boolean): Readonly<Record<string, unknown>> {
@@ -120,6 +147,11 @@ export class ChatAssistantWriter {
     if (members === undefined || isAlone) {
       this.#lose(part, "Chat Completions accepts only text, calls and refusals back");
       return {};
+    }
+    if (members.audio !== undefined) {
+      const reason =
+        "audio that a model spoke is kept by the server for a short time; its transcript is sent";
+      this.#tools.reportLoss(part, { code: "opaque", by: "policy", reason });
     }
     const { accepted, omitted } = splitMembers(members, this.#dialect, messageMembers);
     const refused = omitted.filter((name) => !replyOnlyMembers.has(name));
@@ -132,7 +164,7 @@ export class ChatAssistantWriter {
     return copied(accepted);
   }
 
-  #lose(part: ReasoningPart | OpaquePart | CallPart, reason: string): void {
+  #lose(part: AssistantPart, reason: string): void {
     const code = part.type === "reasoning" ? "reasoning" : "opaque";
     this.#tools.reportLoss(part, { code, by: "target", reason });
   }
@@ -153,7 +185,31 @@ function hasMedia(part: AssistantPart): boolean {
   return part.type === "opaque" && part.media !== undefined;
 }
 
-const copied = (members: Readonly<Record<string, unknown>>) => copyJson(members) as Record<string, unknown>;
+/** A piece of a list of content, of a type that this library does not know. */
+function isContentPiece(part: AssistantPart): boolean {
+  if (part.type !== "opaque" || !isRecord(part.data)) return false;
+  const { type } = part.data;
+  return typeof type === "string" && type !== "function" && type !== "custom";
+}
+
+const copied = (members: Readonly<Record<string, unknown>>) =>
+  (withoutEmptySignatures(copyJson(members)) ?? {}) as Record<string, unknown>;
+
+/**
+ * Without signatures that are none, which providers refuse: "Corrupted thought signature", see
+ * https://github.com/NousResearch/hermes-agent/issues/111559 (stored copy, 2026-11-28). Undefined if nothing
+ * else was there.
+ */
+function withoutEmptySignatures(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmptySignatures).filter((one) => one !== undefined);
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value);
+  const kept = members
+    .filter(([name, member]) => !/signature$/i.test(name) || (typeof member === "string" && member !== ""))
+    .map(([name, member]) => [name, withoutEmptySignatures(member)] as const)
+    .filter(([, member]) => member !== undefined);
+  return kept.length === 0 && members.length > 0 ? undefined : Object.fromEntries(kept);
+}
 
 /** A content list has texts or one refusal. If a reply has both, the refusal stays beside the content. */
 function spokenOf(
@@ -169,7 +225,8 @@ function spokenOf(
   }
   if (text === undefined) return { content: first === undefined ? null : [first] };
   const all = joins ? joined(texts) : texts;
-  const content = texts.length === 1 ? text.text : all;
+  const isPlain = texts.length === 1 && Object.keys(text).length === 2;
+  const content = isPlain ? text.text : all;
   return first === undefined ? { content } : { content, refusal: first.refusal };
 }
 

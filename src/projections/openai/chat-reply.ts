@@ -1,10 +1,19 @@
 /** Reads a reply of Chat Completions as an assistant message. */
 
-import type { AssistantMessage, StopReason } from "../../content/index.js";
+import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { opaqueMedia } from "../../content/internal.js";
-import { copyJson } from "../../internal/json.js";
+import { copyJson, type JsonObject } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
-import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
+import {
+  assertReply,
+  blockFields,
+  countsIn,
+  firstOf,
+  given,
+  givenFields,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
 import { chatApi } from "./chat.js";
 import {
   callMembers,
@@ -40,6 +49,8 @@ export interface OpenaiChatReply {
       readonly refusal?: string | null;
       readonly audio?: { readonly transcript: string } | null;
       readonly tool_calls?: readonly { readonly id: string; readonly type: string }[] | null;
+      /** A call in the form before tools, which some servers still send. */
+      readonly function_call?: { readonly name: string; readonly arguments: string } | null;
     };
   }[];
   readonly usage?: {
@@ -62,8 +73,9 @@ export interface OpenaiChatReplyOptions extends OpenaiReplyOptions {
 /**
  * Reads the first choice of a completion as a message of a session. {@link openaiChat} sends its text,
  * refusals and calls back unchanged. Reasoning, and members beyond the protocol, are sent back by the
- * dialects that accept them. Audio is kept as its transcript. Members that servers leave out get defaults: a
- * time, counts, ids of calls.
+ * dialects that accept them. Audio is kept as its transcript and as a block of its own. Members of the
+ * completion that the message does not have are in `providerFields`, but no log probabilities. Members that
+ * servers leave out get defaults: a time, counts, ids of calls.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member
  * @throws RangeError for an unknown dialect
@@ -101,10 +113,18 @@ export function readOpenaiChatReply(
             }),
       ...stopOf(choice?.finish_reason),
       createdAt: reply.created,
+      ...replyFields(
+        { ...reply, ...choice, ...usageFields("usage", usage, ...usageMembers) },
+        ...readMembers,
+      ),
     },
     { ...options, provider: options.provider ?? providerOf(options.dialect) },
   );
 }
+
+/** Members of a completion and its choice that the message has, or that are not kept. */
+const readMembers = ["object", "created", "model", "choices", "index", "message", "logprobs"] as const;
+const usageMembers = ["prompt_tokens", "prompt_tokens_details", "completion_tokens", "total_tokens"] as const;
 
 const choices = firstOf(
   object({
@@ -114,6 +134,7 @@ const choices = firstOf(
       refusal: given(string),
       audio: givenFields({ transcript: given(string) }),
       tool_calls: given(array(object({}))),
+      function_call: givenFields({}),
     }),
   }),
 );
@@ -123,13 +144,13 @@ type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];
 
 function contentOf(message: Message, reason: string | null | undefined, dialect: OpenaiChatDialect): Content {
-  const { content, refusal, audio, tool_calls } = message;
+  const { content, refusal, audio } = message;
+  const called = callsIn(message);
   const ids = new Set<string>();
-  const calls = (tool_calls ?? []).flatMap((call, index) => callBlock(call, index, ids));
+  const calls = called.flatMap((call, index) => callBlock(call, index, ids));
   // The last call of a reply that an abort or a limit cut may be half built: it is as if it had never begun.
   const isHalf =
-    calls.at(-1)?.type === "toolCall" &&
-    (reason === null || (reason === "length" && isCut(tool_calls?.at(-1))));
+    calls.at(-1)?.type === "toolCall" && (reason === null || (reason === "length" && isCut(called.at(-1))));
   const reasoning = reasoningIn(message, dialect);
   return [
     ...reasoning,
@@ -139,6 +160,18 @@ function contentOf(message: Message, reason: string | null | undefined, dialect:
     ...(isHalf ? calls.slice(0, -1) : calls),
     ...otherMembers(message, reasoning, dialect),
   ];
+}
+
+/** The calls of a message, or the one in the older form. */
+function callsIn({ tool_calls: calls, function_call: fn }: Message): readonly ReadCall[] {
+  const hasCalls = calls !== undefined && calls !== null && calls.length > 0;
+  if (hasCalls || !isRecord(fn)) return calls ?? [];
+  return [{ id: "", type: "function", function: fn } as ReadCall];
+}
+
+interface ReadCall {
+  readonly id: string;
+  readonly type: string;
 }
 
 function reasoningIn(message: object, dialect: OpenaiChatDialect): Content {
@@ -161,10 +194,13 @@ function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDi
   const [block] = reasoning;
   const thinking = block?.type === "thinking" ? block.thinking : undefined;
   const names = reasoningMembersOf(dialect);
-  const members = unknownMembers(
-    message,
-    (name) => messageMembers.has(name) || (names.includes(name) && message[name] === thinking),
-  );
+  const members = {
+    ...audioMember(message.audio),
+    ...unknownMembers(
+      message,
+      (name) => messageMembers.has(name) || (names.includes(name) && message[name] === thinking),
+    ),
+  };
   const opaque = (some: typeof members): Content =>
     Object.keys(some).length === 0 ? [] : [{ type: "opaque", data: messageData(some) }];
   const media = Object.entries(members).filter(([, member]) => opaqueMedia(member).length > 0);
@@ -176,6 +212,14 @@ function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDi
   ];
 }
 
+/** Audio beside its transcript: an id for a short time, and its bytes. */
+function audioMember(audio: unknown): JsonObject {
+  return isRecord(audio) ? unknownMembers({ audio: unknownMembers(audio, isTranscript) }, never) : {};
+}
+
+const isTranscript = (name: string) => name === "transcript";
+const never = () => false;
+
 function textBlock(text: string | null | undefined) {
   return text === null || text === undefined || text === "" ? [] : [{ type: "text" as const, text }];
 }
@@ -183,10 +227,13 @@ function textBlock(text: string | null | undefined) {
 /** Some providers send a list, and Mistral its reasoning in that list. */
 function pieceBlock(piece: unknown): Content {
   if (isRecord(piece)) {
-    if (piece.type === "text" && typeof piece.text === "string") return textBlock(piece.text);
-    const texts = piece.type === "thinking" ? pieceTexts(piece.thinking) : undefined;
-    if (texts !== undefined && texts !== "")
-      return [{ type: "thinking", thinking: texts, thinkingSignature: "content" }];
+    if (piece.type === "text" && typeof piece.text === "string")
+      return textBlock(piece.text).map((block) => ({ ...block, ...blockFields(piece, "type", "text") }));
+    const thinking = piece.type === "thinking" ? pieceTexts(piece.thinking) : undefined;
+    if (thinking !== undefined && thinking !== "") {
+      const fields = blockFields(piece, "type", "thinking");
+      return [{ type: "thinking", thinking, thinkingSignature: "content", ...fields }];
+    }
   }
   return [{ type: "opaque", data: copyJson(piece) }];
 }
@@ -204,11 +251,7 @@ function isCut(call: unknown): boolean {
   return typeof text === "string" && !isRecord(parseJson(text));
 }
 
-function callBlock(
-  call: { readonly id: string; readonly type: string },
-  index: number,
-  ids: Set<string>,
-): Content {
+function callBlock(call: ReadCall, index: number, ids: Set<string>): Content {
   // Calls with the same id would count as one call.
   const isOwn = typeof call.id === "string" && call.id !== "" && !ids.has(call.id);
   const id = isOwn ? call.id : `made_call_${index}`;
@@ -219,19 +262,35 @@ function callBlock(
     return metadata === undefined ? {} : { thoughtSignature: metadata };
   };
   if ("function" in call && isRecord(call.function)) {
-    const { name, arguments: text } = call.function;
+    const { name, arguments: text, ...others } = call.function;
     if (typeof name !== "string") return [{ type: "opaque", data: copyJson(call) }];
+    const more = innerFields("function", others, "parsed_arguments");
     if (typeof text !== "string")
-      return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...signatureMembers() }];
+      return [
+        { type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...signatureMembers(), ...more },
+      ];
     const raw = rawArguments(text);
     const own = raw === undefined ? undefined : printRawArguments(raw);
-    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...signatureMembers(own) }];
+    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...signatureMembers(own), ...more }];
   }
   if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
-  const { name, input } = call.custom;
+  const { name, input, ...others } = call.custom;
   if (typeof name !== "string" || typeof input !== "string")
     return [{ type: "opaque", data: copyJson(call) }];
-  return [{ type: "toolCall", id, name, arguments: { input }, ...signatureMembers(customCallSignature) }];
+  const more = innerFields("custom", others);
+  return [
+    { type: "toolCall", id, name, arguments: { input }, ...signatureMembers(customCallSignature), ...more },
+  ];
+}
+
+/** Members of a call's function beside its name and arguments, under its name. */
+function innerFields(
+  member: "function" | "custom",
+  others: object,
+  ...known: readonly string[]
+): Pick<ToolCall, "providerFields"> {
+  const { providerFields } = replyFields(others, ...known);
+  return providerFields === undefined ? {} : { providerFields: { [member]: providerFields } };
 }
 
 function stopOf(reason: string | null | undefined): {

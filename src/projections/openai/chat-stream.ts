@@ -101,8 +101,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
       const isNew = name === "usage" || !this.isComplete || !Object.hasOwn(this.#reply, name);
       if (isNew && isGiven(value) && value !== 0) this.#reply[name] = value;
     }
-    // Groq's place for it in a stream.
-    if (isRecord(groq) && isRecord(groq.usage)) this.#reply.usage = groq.usage;
+    if (isRecord(groq)) this.#groq(groq);
     const choice = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined;
     if (!isRecord(choice) || this.isComplete) return [];
     const { delta, finish_reason: reason, ...members } = choice as Fields;
@@ -132,6 +131,12 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
   }
 
+  /** Groq's own member, which has the usage of a stream. */
+  #groq({ usage, ...fields }: Fields): void {
+    if (isRecord(usage)) this.#reply.usage = usage;
+    if (Object.keys(fields).length > 0 && !this.isComplete) this.#reply.x_groq = fields;
+  }
+
   #delta(delta: Fields): readonly ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
     const add = (more: readonly ReplyDelta[]) => {
@@ -147,6 +152,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
       else if (typeof value === "string" && this.#textMembers.has(name)) add(this.#text(name, value));
       else if (name === "tool_calls")
         add(Array.isArray(value) ? value.flatMap((one) => this.#call(one)) : []);
+      else if (name === "function_call") add(this.#call({ function: value }));
       else if (name === "audio") add(this.#spoken(value));
       else if (this.#textMembers.has(name)) continue;
       else if (Array.isArray(value)) this.#message[name] = merged(this.#message[name], value);

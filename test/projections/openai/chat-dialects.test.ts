@@ -435,3 +435,53 @@ test("annotations are left out by the dialect, which is no loss of each request"
   const { messages } = await roundTrip({ role: "assistant", content: "So.", annotations }, "openrouter");
   expect(messages[1]).toMatchObject({ annotations });
 });
+
+test("members of calls and pieces of content that are new go back to a server that takes them", async () => {
+  const inner = { name: "read", arguments: "{}", strict: true };
+  const open = await roundTrip({ content: "So.", tool_calls: [call({ function: inner })] }, "openrouter");
+  expect(open).toMatchObject({ said: { tool_calls: [{ function: inner }] }, codes: [] });
+  const strict = await roundTrip({ content: "So.", tool_calls: [call({ function: inner })] }, "groq");
+  expect(strict.said).toMatchObject({ tool_calls: [{ function: { name: "read", arguments: "{}" } }] });
+  expect(JSON.stringify(strict.said)).not.toContain("strict");
+  expect(strict.codes).toEqual(["opaque"]);
+
+  const content = [
+    { type: "thinking", thinking: [{ type: "text", text: "Hm." }], closed: true },
+    { type: "text", text: "So", cited: 1 },
+    { type: "reference", reference_ids: [1, 2] },
+    { type: "text", text: " it is." },
+  ];
+  expect(await roundTrip({ role: "assistant", content }, "mistral")).toMatchObject({
+    said: { content },
+    codes: [],
+  });
+  const [, cited, reference, text] = content;
+  expect(await roundTrip({ role: "assistant", content: [cited, reference, text] }, "mistral")).toMatchObject({
+    said: { content: [cited, reference, text] },
+    codes: [],
+  });
+});
+
+test("audio goes back as its transcript, and the loss of the rest is stated", async () => {
+  const audio = { id: "audio_1", data: "UklGRiQAAABXQVZF", expires_at: 1, transcript: "Hello." };
+  const reply = read({ role: "assistant", content: null, audio: { ...audio, data: undefined } }, "openai");
+  const context = contextOf([userMessage("Go"), reply, userMessage("And?")]);
+  const { value, losses, byPolicy } = await project(context, openaiChat({ model }));
+  expect(value.messages[1]).toEqual({ role: "assistant", content: "Hello." });
+  expect([...losses, ...byPolicy]).toMatchObject([{ code: "opaque", by: "policy" }]);
+  const other = await project(context, openaiChat({ model: "other", dialect: "groq" }));
+  expect(other.value.messages[1]).toEqual({ role: "assistant", content: "Hello." });
+  expect(other.losses).toMatchObject([{ code: "opaque" }]);
+});
+
+test.each(["", null, 5])("a signature that is none does not go back: %j", async (signature) => {
+  const google = { thought_signature: signature };
+  const { said } = await roundTrip(
+    { content: "So.", tool_calls: [call({ extra_content: { google } })] },
+    "gemini",
+  );
+  expect(JSON.stringify(said)).not.toContain("extra_content");
+  const details = [{ type: "reasoning.text", text: "Hm.", signature }];
+  const { said: open } = await roundTrip({ content: "So.", reasoning_details: details }, "openrouter");
+  expect(open?.reasoning_details).toEqual([{ type: "reasoning.text", text: "Hm." }]);
+});

@@ -21,8 +21,35 @@ describe("readOpenaiChatReply", () => {
       model: "gpt-5.6-2026-06-01",
       usage: { input: 30, output: 20, cacheRead: 60, cacheWrite: 10, totalTokens: 120 },
       stopReason: "toolUse",
+      providerFields: {
+        id: "chatcmpl-1",
+        finish_reason: "tool_calls",
+        usage: { completion_tokens_details: { reasoning_tokens: 5 } },
+      },
       timestamp: 1_790_000_000_000,
     });
+  });
+
+  test("keeps the members of the reply and its choice, but none that are known and no log probabilities", () => {
+    const [choice] = chatReply({ content: "Yes." }).choices;
+    const more = { native_finish_reason: "end_turn", logprobs: { content: [] }, content_filter_results: {} };
+    const citations = ["https://a.example"];
+    const reply = { ...chatReply({}), service_tier: "flex", citations, choices: [{ ...choice, ...more }] };
+    expect(readOpenaiChatReply(reply as never).providerFields).toEqual({
+      id: "chatcmpl-1",
+      service_tier: "flex",
+      citations,
+      finish_reason: "stop",
+      native_finish_reason: "end_turn",
+      usage: { completion_tokens_details: { reasoning_tokens: 5 } },
+    });
+  });
+
+  test("reads a call in the form before tools as a call", () => {
+    const function_call = { name: "read", arguments: '{"a":1}' };
+    expect(contentOf({ function_call })).toEqual([
+      { type: "toolCall", id: "made_call_0", name: "read", arguments: { a: 1 } },
+    ]);
   });
 
   test("takes the provider, the model and the account that it is told", () => {
@@ -57,8 +84,10 @@ describe("readOpenaiChatReply", () => {
       { type: "thinking", thinking: "Hm.", thinkingSignature: "reasoning_content" },
       { type: "text", text: "Yes." },
     ]);
-    expect(contentOf({ audio: { id: "a", data: "AA==", expires_at: 1, transcript: "Yes." } })).toEqual([
+    const audio = { id: "a", data: "AA==", expires_at: 1 };
+    expect(contentOf({ audio: { ...audio, transcript: "Yes." } })).toEqual([
       { type: "text", text: "Yes." },
+      { type: "opaque", data: { message: { audio } } },
     ]);
   });
 

@@ -13,17 +13,22 @@ export function chatStreamed(reply: object, size: number): readonly object[] {
     ...rest,
     choices: [{ index: 0, delta, finish_reason: null, ...more }],
   });
-  const { role, content, tool_calls: calls, audio, ...members } = message;
+  const { role, content, tool_calls: calls, function_call: fn, audio, refusal, ...members } = message;
   const deltas: object[] = [{ role }];
   for (const [name, value] of Object.entries(members)) {
     if (typeof value !== "string") deltas.push({ [name]: value });
     else for (const piece of pieces(value, size)) deltas.push({ [name]: piece });
   }
   for (const piece of contentPieces(content, size)) deltas.push({ content: piece });
+  for (const piece of typeof refusal === "string" ? pieces(refusal, size) : [])
+    deltas.push({ refusal: piece });
   if (Array.isArray(calls)) {
     (calls as readonly Fields[]).forEach((call, index) => {
       for (const piece of callPieces(call, size)) deltas.push({ tool_calls: [{ index, ...piece }] });
     });
+  }
+  if (fn !== undefined) {
+    for (const piece of callPieces({ function: fn }, size)) deltas.push({ function_call: piece.function });
   }
   for (const piece of audioPieces(audio, size)) deltas.push({ audio: piece });
   return [
@@ -49,7 +54,7 @@ function contentPieces(content: unknown, size: number): readonly unknown[] {
   });
 }
 
-function callPieces(call: Fields, size: number): readonly object[] {
+function callPieces(call: Fields, size: number): readonly Fields[] {
   const { function: fn, custom, ...rest } = call;
   const [member, said] = custom === undefined ? ["function", fn as Fields] : ["custom", custom as Fields];
   const text = member === "custom" ? "input" : "arguments";
@@ -101,6 +106,7 @@ function itemStreamed(item: Fields, output_index: number, size: number): readonl
     added.content = [];
     (item.content as readonly Fields[]).forEach((part, content_index) => {
       const isText = part.type === "output_text";
+      if (!isText && part.type !== "refusal") return;
       grow(isText ? "output_text" : "refusal", isText ? part.text : part.refusal, { content_index });
     });
   } else if (type === "reasoning") {
