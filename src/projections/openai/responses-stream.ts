@@ -49,18 +49,46 @@ type Fields = Record<string, unknown>;
 
 /** An item while it arrives. */
 interface OpenItem {
+  /** The index that the provider gave it; undefined if it gave none. */
+  readonly index: number | undefined;
+  /** Its place among the items, for deltas. */
+  readonly block: number;
   fields: Fields;
   isOpen: boolean;
-  /** Text of the message's parts, or of the parts of a summary, by their number. */
-  readonly parts: string[][];
+  /** Parts of a message, of a summary, or of reasoning, by their number. */
+  readonly parts: OpenPart[];
+  /** Pieces of a call's arguments or input. */
+  pieces: string[];
 }
+
+interface OpenPart {
+  readonly type: string;
+  pieces: string[];
+}
+
+/** Events with a piece of a text: the kind of delta, the type of the part, and the member with its number. */
+const textEvents: Readonly<Record<string, readonly ["text" | "thinking", string, string]>> = {
+  "response.output_text": ["text", "output_text", "content_index"],
+  "response.refusal": ["text", "refusal", "content_index"],
+  "response.reasoning_summary_text": ["thinking", "summary_text", "summary_index"],
+  "response.reasoning_text": ["thinking", "reasoning_text", "content_index"],
+};
+
+/** Events with a piece of a call: the type of the call, and the member of the event that has it whole. */
+const callEvents: Readonly<Record<string, readonly [string, string]>> = {
+  "response.function_call_arguments": ["function_call", "arguments"],
+  "response.custom_tool_call_input": ["custom_tool_call", "input"],
+};
 
 const endings: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
 class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
   readonly #options: OpenaiReplyOptions;
   #response: Fields = {};
-  #items = new Map<number, OpenItem>();
+  #items: OpenItem[] = [];
+  /** The item that an index stands for: the last one with that index. */
+  readonly #itemAt = new Map<number, OpenItem>();
+  readonly #itemOf = new Map<string, OpenItem>();
   #isComplete = false;
 
   constructor(options: OpenaiReplyOptions) {
@@ -73,36 +101,21 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
 
   push(event: OpenaiResponsesEvent): readonly ReplyDelta[] {
     if (!isRecord(event) || this.#isComplete) return [];
-    const { type, response, output_index: index, item, delta } = event as Fields;
+    const { type, response, item } = event as Fields;
     if (type === "error") throw failure(isRecord(event.error) ? event.error : event);
     if (type === "response.failed") throw failure(isRecord(response) ? response.error : undefined);
     if (isRecord(response)) this.#update(response, endings.has(type));
-    if (typeof index !== "number") return [];
-    switch (type) {
-      case "response.output_item.added":
-        return this.#begin(index, item);
-      case "response.output_item.done":
-        if (isRecord(item)) this.#items.set(index, { fields: item, isOpen: false, parts: [] });
-        return [];
-      case "response.output_text.delta":
-      case "response.refusal.delta":
-        return this.#text("text", index, (event as Fields).content_index, delta);
-      case "response.reasoning_summary_text.delta":
-        return this.#text("thinking", index, (event as Fields).summary_index, delta);
-      case "response.reasoning_text.delta":
-        return this.#text("thinking", index, (event as Fields).content_index, delta);
-      case "response.function_call_arguments.delta":
-      case "response.custom_tool_call_input.delta":
-        return typeof delta === "string" ? this.#callDelta(index, delta) : [];
-      default:
-        return [];
-    }
+    if (type === "response.output_item.added") return isRecord(item) ? this.#begin(event, item) : [];
+    if (type === "response.output_item.done") return isRecord(item) ? this.#end(event, item) : [];
+    return typeof type === "string" ? this.#piece(event, type) : [];
   }
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item);
-    const { output } = this.#response;
+    // By their index, as they arrived if several have one.
+    const items = [...this.#items].sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+    const { output, status } = this.#response;
+    const isCut = status === "incomplete";
     // Some servers leave the output of the last event empty.
     const isWhole = isOver && Array.isArray(output) && output.length > 0 && output.every(isRecord);
     const reply = {
@@ -111,7 +124,7 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
       error: null,
       incomplete_details: null,
       ...passing(this.#response, responseFields),
-      ...(isWhole ? {} : { output: items.flatMap(itemSoFar) }),
+      ...(isWhole ? {} : { output: items.flatMap((one) => itemSoFar(one, isOver && !isCut)) }),
       ...(isOver ? {} : { status: "completed" }),
     } as unknown as OpenaiResponsesReply;
     const read = readOpenaiResponsesReply(reply, this.#options);
@@ -123,42 +136,99 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     if (!isLast) return;
     this.#isComplete = true;
     // The last event has the whole output: one copy is enough.
-    if (Array.isArray(response.output) && response.output.length > 0) this.#items = new Map();
+    if (Array.isArray(response.output) && response.output.length > 0) this.#items = [];
   }
 
-  #begin(index: number, item: unknown): readonly ReplyDelta[] {
-    if (!isRecord(item)) return [];
-    this.#items.set(index, { fields: item, isOpen: true, parts: [] });
-    return item.type === "function_call" || item.type === "custom_tool_call"
-      ? this.#callDelta(index, "")
-      : [];
+  #begin(event: Fields, item: Fields): readonly ReplyDelta[] {
+    const begun = this.#add(event, item);
+    return isOwnCall(item) ? [callDelta(begun, "")] : [];
   }
 
-  #text(type: "text" | "thinking", index: number, part: unknown, delta: unknown): readonly ReplyDelta[] {
+  #end(event: Fields, item: Fields): readonly ReplyDelta[] {
+    const before = this.#find(event, item.type);
+    // The same index again, or an id that changes while the item arrives.
+    const ended = before?.isOpen === true ? before : (this.#itemOf.get(idOf(item)) ?? this.#add(event, item));
+    ended.fields = item;
+    ended.isOpen = false;
+    return [];
+  }
+
+  #add(event: Fields, item: Fields): OpenItem {
+    const { output_index: index } = event;
+    const known = typeof index === "number" ? index : undefined;
+    const block = this.#items.length;
+    const added: OpenItem = { index: known, block, fields: item, isOpen: true, parts: [], pieces: [] };
+    this.#items.push(added);
+    if (known !== undefined) this.#itemAt.set(known, added);
+    const id = idOf(item);
+    if (id !== "") this.#itemOf.set(id, added);
+    return added;
+  }
+
+  /**
+   * The item that an event is for: by its index, else by its id, else the last open one of its type. Servers
+   * skip an index, use one twice, change the id in mid-item, or send neither.
+   */
+  #find({ output_index: index, item_id: id }: Fields, type: unknown): OpenItem | undefined {
+    const numbered = typeof index === "number" ? this.#itemAt.get(index) : undefined;
+    if (numbered?.fields.type === type) return numbered;
+    const named = typeof id === "string" ? this.#itemOf.get(id) : undefined;
+    if (named?.fields.type === type) return named;
+    return this.#items.findLast((item) => item.isOpen && item.fields.type === type);
+  }
+
+  #piece(event: Fields, name: string): readonly ReplyDelta[] {
+    const [, kind = "", way] = /^(.*)\.(delta|done)$/.exec(name) ?? [];
+    const isWhole = way === "done";
+    const text = textEvents[kind];
+    if (text !== undefined) return this.#text(event, text, isWhole);
+    const [type, whole] = callEvents[kind] ?? [];
+    const call = type === undefined ? undefined : this.#find(event, type);
+    const piece = isWhole ? event[whole ?? ""] : event.delta;
+    if (call?.isOpen !== true || typeof piece !== "string") return [];
+    if (!isWhole) call.pieces.push(piece);
+    else if (call.pieces.length > 0) return [];
+    else call.pieces = [piece];
+    return [callDelta(call, piece)];
+  }
+
+  #text(
+    event: Fields,
+    [type, partType, number]: readonly ["text" | "thinking", string, string],
+    isWhole: boolean,
+  ): readonly ReplyDelta[] {
+    const delta = isWhole ? (event.text ?? event.refusal) : event.delta;
     if (typeof delta !== "string" || delta === "") return [];
     const kind = type === "text" ? "message" : "reasoning";
-    let item = this.#items.get(index);
-    if (item === undefined) {
-      item = { fields: { type: kind }, isOpen: true, parts: [] };
-      this.#items.set(index, item);
-    }
-    if (!item.isOpen || item.fields.type !== kind) return [];
+    const item = this.#find(event, kind) ?? this.#add(event, { type: kind });
+    if (!item.isOpen) return [];
+    const part = event[number];
     const at = typeof part === "number" && part >= 0 ? Math.min(part, item.parts.length) : 0;
-    const pieces = item.parts[at];
-    const isNext = pieces === undefined && at > 0;
-    if (pieces === undefined) item.parts[at] = [delta];
-    else pieces.push(delta);
+    const open = item.parts[at];
+    // What came in pieces is not repeated.
+    if (isWhole && open !== undefined) return [];
+    if (open === undefined) item.parts[at] = { type: partType, pieces: [delta] };
+    else open.pieces.push(delta);
+    const isNext = open === undefined && at > 0;
     // The reader parts summaries by an empty line.
-    return [{ type, index, text: isNext && type === "thinking" ? `\n\n${delta}` : delta }];
+    const separated = isNext && type === "thinking" ? `\n\n${delta}` : delta;
+    return [{ type, index: item.block, text: separated }];
   }
+}
 
-  #callDelta(index: number, piece: string): readonly ReplyDelta[] {
-    const item = this.#items.get(index);
-    if (item === undefined) return [];
-    const { call_id, id, name, type } = item.fields;
-    const own = type === "function_call" && typeof id === "string" && id !== "" ? `|${id}` : "";
-    return [{ type: "toolCall", index, id: `${call_id}${own}`, name: String(name), arguments: piece }];
-  }
+function isOwnCall({ type }: Fields): boolean {
+  return type === "function_call" || type === "custom_tool_call";
+}
+
+function idOf({ id }: Fields): string {
+  return typeof id === "string" ? id : "";
+}
+
+function callDelta({ block, fields }: OpenItem, piece: string): ReplyDelta {
+  const { call_id, name, type } = fields;
+  const id = idOf(fields);
+  const own = type === "function_call" && id !== "" ? `|${id}` : "";
+  return { type: "toolCall", index: block, id: `${call_id}${own}`, name: String(name), arguments: piece };
 }
 
 function failure(error: unknown): Error {
@@ -167,15 +237,23 @@ function failure(error: unknown): Error {
   return replyFailed(typeof code === "string" ? `${code}: ${text}` : text, error);
 }
 
-/** An item as far as it came: the text of one that is open, nothing of a call that is. */
-function itemSoFar({ fields, isOpen, parts }: OpenItem): readonly Fields[] {
+/** An item as far as it came: the text of one that is open, and a call that is only if the reply is whole. */
+function itemSoFar({ fields, isOpen, parts, pieces }: OpenItem, isWhole: boolean): readonly Fields[] {
   if (!isOpen) return [fields];
-  if (parts.length === 0) return [];
-  const texts = Array.from(parts, (pieces) => (pieces ?? []).join(""));
-  if (fields.type === "message") {
-    const content = texts.map((text) => ({ type: "output_text", text, annotations: [] }));
-    return [{ ...fields, role: "assistant", status: "incomplete", content }];
+  if (isWhole && isOwnCall(fields)) {
+    const member = fields.type === "function_call" ? "arguments" : "input";
+    const said = pieces.length === 0 ? {} : { [member]: pieces.join("") };
+    return [{ ...fields, ...said, status: "completed" }];
   }
-  const summary = texts.map((text) => ({ type: "summary_text", text }));
-  return [{ ...fields, status: "incomplete", summary }];
+  if (parts.length === 0) return [];
+  const texts = parts.map(({ type, pieces: said }) => ({ type, text: said.join("") }));
+  if (fields.type === "message") {
+    const content = texts.map(({ type, text }) =>
+      type === "refusal" ? { type, refusal: text } : { type, text, annotations: [] },
+    );
+    return [{ ...fields, role: "assistant", status: isWhole ? "completed" : "incomplete", content }];
+  }
+  const isSummary = texts.every(({ type }) => type === "summary_text");
+  const said = isSummary ? { summary: texts } : { summary: [], content: texts };
+  return [{ ...fields, ...said, status: "incomplete" }];
 }

@@ -229,4 +229,110 @@ describe("openaiResponsesStream", () => {
       }),
     );
   });
+
+  const begun = (index: number | undefined, id: string, name: string) => ({
+    type: "response.output_item.added",
+    ...(index === undefined ? {} : { output_index: index }),
+    item: { type: "function_call", id, call_id: `call_${name}`, name, arguments: "", status: "in_progress" },
+  });
+  const grown = (at: object, delta: string, way = "delta") => ({
+    type: `response.function_call_arguments.${way}`,
+    ...at,
+    [way === "delta" ? "delta" : "arguments"]: delta,
+  });
+  const ended = { type: "response.completed", response: { ...responsesReply([]), output: [] } };
+  it.each([
+    [
+      "a skipped index",
+      [
+        begun(1, "fc_1", "read"),
+        grown({ output_index: 1 }, '{"a":1}'),
+        begun(4, "fc_2", "list"),
+        grown({ output_index: 4 }, '{"a":2}'),
+      ],
+    ],
+    [
+      "one index for two items",
+      [
+        begun(0, "fc_1", "read"),
+        grown({ output_index: 0 }, '{"a":1}'),
+        begun(0, "fc_2", "list"),
+        grown({ output_index: 0 }, '{"a":2}'),
+      ],
+    ],
+    [
+      "no index, but ids",
+      [
+        begun(undefined, "fc_1", "read"),
+        begun(undefined, "fc_2", "list"),
+        grown({ item_id: "fc_1" }, '{"a":1}'),
+        grown({ item_id: "fc_2" }, '{"a":2}'),
+      ],
+    ],
+    [
+      "neither index nor ids",
+      [
+        begun(undefined, "", "read"),
+        grown({}, '{"a":1}'),
+        begun(undefined, "", "list"),
+        grown({}, '{"a":2}'),
+      ],
+    ],
+    [
+      "other indexes and ids for the arguments",
+      [
+        begun(0, "fc_1", "read"),
+        grown({ output_index: 1, item_id: "x" }, '{"a":1}'),
+        begun(2, "fc_2", "list"),
+        grown({ output_index: 3, item_id: "y" }, '{"a":2}'),
+      ],
+    ],
+    [
+      "arguments whole and not in pieces, or both",
+      [
+        begun(0, "fc_1", "read"),
+        grown({ output_index: 0 }, '{"a":1}', "done"),
+        begun(1, "fc_2", "list"),
+        grown({ output_index: 1 }, '{"a":2}'),
+        grown({ output_index: 1 }, '{"a":2}', "done"),
+      ],
+    ],
+  ])("keeps items apart, as gateways send them: %s", async (_, events) => {
+    const said = { type: "response.output_text.delta", delta: "We" };
+    const { content } = await messageFrom([said, ...events, ended]);
+    expect(content).toMatchObject([
+      { type: "text", text: "We" },
+      { name: "read", arguments: { a: 1 } },
+      { name: "list", arguments: { a: 2 } },
+    ]);
+    const whole = { ...begun(undefined, "rotated", "read").item, arguments: '{"a":1}', status: "completed" };
+    const done = { type: "response.output_item.done", output_index: 0, item: whole };
+    const again = await messageFrom([begun(0, "fc_1", "read"), grown({}, '{"a"'), done, ended]);
+    expect(again.content).toMatchObject([{ id: "call_read|rotated", arguments: { a: 1 } }]);
+  });
+
+  it("keeps a refusal and reasoning that end without their items, and no call that a limit cut", async () => {
+    const piece = (type: string, delta: string, more: object = {}) => ({
+      type,
+      output_index: 0,
+      delta,
+      ...more,
+    });
+    const { content } = await messageFrom([
+      piece("response.reasoning_text.delta", "Hm."),
+      { ...piece("response.refusal.delta", "No."), output_index: 1 },
+      ended,
+    ]);
+    expect(content).toMatchObject([
+      { type: "thinking", thinking: "Hm." },
+      { type: "text", text: "No.", textSignature: expect.stringContaining("refusal") },
+    ]);
+    const cut = {
+      ...ended,
+      response: { ...ended.response, status: "incomplete" },
+      type: "response.incomplete",
+    };
+    const read = await messageFrom([begun(0, "fc_1", "read"), grown({}, '{"a":1}'), cut]);
+    expect(read).toMatchObject({ stopReason: "length", content: [] });
+  });
 });
