@@ -144,7 +144,7 @@ const rows: readonly ModelRow[] = [
   { names: /^(?:longcat-2-5|ling-3-2|hy4-flash|nemotron-nano-12b)/, facts: { inputs: sees } },
   // Words for models that see, of any maker.
   {
-    names: /(?:^|\d|-)(?:vl|vision|omni|multimodal|ocr|llava|bakllava|moondream|minicpm-v)\b/,
+    names: /(?:^|\d|-)(?:vl\d?|vision|omni|multimodal|ocr|llava|bakllava|moondream|minicpm-v)\b/,
     facts: { inputs: sees },
   },
 ];

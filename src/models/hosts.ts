@@ -6,6 +6,8 @@ interface Host {
   readonly aliases?: readonly string[];
   /** It asks the maker's price for models without a row of its own: of all makers, or of these. */
   readonly asksMakersPrice?: true | readonly string[];
+  /** It reads PDFs itself for models that read text alone. */
+  readonly readsFiles?: true;
 }
 
 /** By the provider's name in messages, as in pi. */
@@ -19,12 +21,16 @@ const hosts: Readonly<Record<string, Host>> = {
     aliases: ["vertex", "vertex_ai", "vertexai", "google-vertex-anthropic"],
     asksMakersPrice: ["google", "anthropic"],
   },
-  "amazon-bedrock": { aliases: ["bedrock", "bedrock_converse", "aws-bedrock"] },
+  // Document chat of text models, such as Jamba, Llama and Titan:
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html,
+  // read 2026-11-28.
+  "amazon-bedrock": { aliases: ["bedrock", "bedrock_converse", "aws-bedrock"], readsFiles: true },
   azure: { aliases: ["azure-openai", "azure-openai-responses", "azure_ai"], asksMakersPrice: ["openai"] },
   "openai-codex": { asksMakersPrice: ["openai"] },
   "github-copilot": { aliases: ["copilot", "github"] },
-  // https://openrouter.ai/docs/faq.md, read 2026-11-22: no markup.
-  openrouter: { asksMakersPrice: ["anthropic", "openai", "google", "xai"] },
+  // https://openrouter.ai/docs/faq.md, read 2026-11-22: no markup. PDFs "on any model":
+  // https://openrouter.ai/docs/features/multimodal/pdfs, read 2026-11-28.
+  openrouter: { asksMakersPrice: ["anthropic", "openai", "google", "xai"], readsFiles: true },
   "vercel-ai-gateway": { aliases: ["vercel", "gateway"], asksMakersPrice: true },
   "cloudflare-ai-gateway": { asksMakersPrice: true },
   "cloudflare-workers-ai": { aliases: ["workers-ai"] },
@@ -65,6 +71,11 @@ export function readProviderName(provider: string): string | undefined {
   const name = provider.toLowerCase();
   if (name.startsWith("google.vertex") || name.startsWith("vertex.")) return "google-vertex";
   return byAlias.get(name) ?? byAlias.get(name.split(".")[0] ?? name);
+}
+
+/** Whether a provider reads PDFs itself for models that read text alone. */
+export function readsFiles(provider: string): boolean {
+  return hosts[readProviderName(provider) ?? ""]?.readsFiles === true;
 }
 
 /** Whether a host asks a maker's own price. */

@@ -3,6 +3,7 @@
 import { withMedia } from "../../content/internal.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
+import { mediaFor } from "../model-ref.js";
 import type { Target, TargetMedia } from "../target.js";
 import { familyOf, modelRefOf } from "./families.js";
 import { type AiSdkMessages, isOwnPart, signatureOf } from "./messages.js";
@@ -51,7 +52,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
   const provider = stringArgument("model.provider", model.provider);
   const modelId = stringArgument("model.modelId", model.modelId);
   const family = familyOf(provider, modelId);
-  const { account, accepts = family.accepts, contextWindow } = options;
+  const { account, accepts = mediaFor(modelId, provider, family.accepts), contextWindow } = options;
   const limits = options.profile === undefined ? family.limits : { profile: options.profile };
   return {
     name: "ai-sdk-messages",

@@ -4,6 +4,7 @@ import { oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { modelFacts } from "../../models/internal.js";
 import { claudeMedia } from "../claude-blocks.js";
+import { mediaFor } from "../model-ref.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
@@ -77,11 +78,11 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
       api: "anthropic-messages",
       ...(account === undefined ? {} : { account }),
     },
-    accepts: {
+    accepts: mediaFor(model, options.provider ?? "anthropic", {
       user: claudeMedia,
       toolResult: claudeMedia,
       references: isOwnApi ? ["file", "url"] : [],
-    },
+    }),
     rules: {
       toolName: { maxLength: maxToolNameLength },
       trimsAssistant,

@@ -3,6 +3,7 @@
 import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { modelFacts } from "../../models/internal.js";
+import { mediaFor } from "../model-ref.js";
 import type { Target } from "../target.js";
 import {
   acceptedResultTypes,
@@ -66,11 +67,11 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   return {
     name: "bedrock-converse",
     model: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
-    accepts: {
+    accepts: mediaFor(baseModel, "amazon-bedrock", {
       user: acceptedTypes,
       toolResult: acceptedResultTypes(family.inResults),
       references: ["file", "url"],
-    },
+    }),
     rules: {
       trimsAssistant: true,
       ...(isClaude ? {} : { callId }),

@@ -5,6 +5,7 @@ import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { modelFacts } from "../../models/internal.js";
+import { mediaFor } from "../model-ref.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import {
@@ -80,11 +81,11 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
   return {
     name: "gemini-contents",
     model: { provider, model, api: geminiApi(provider), ...(account === undefined ? {} : { account }) },
-    accepts: {
+    accepts: mediaFor(model, provider, {
       user: [...pictures, "image/heic", "image/heif", ...documents],
       toolResult: signs ? [...pictures, ...documents] : [],
       references: ["file", "url"],
-    },
+    }),
     rules: {
       callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true },
       toolName: { character: /[\w.:-]/, first: /[A-Za-z_]/ },

@@ -2,6 +2,7 @@
 
 import { unreachable } from "../../internal/arguments.js";
 import { modelFacts } from "../../models/internal.js";
+import { mediaFor } from "../model-ref.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
@@ -58,14 +59,17 @@ export interface OpenaiChatOptions extends OpenaiOptions {
  */
 export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> {
   const dialect = dialectOf(options.dialect);
+  const provider = options.provider ?? providerOf(options.dialect);
+  // Images are referenced by address and files by id, which a target cannot declare.
+  const media = {
+    user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
+    toolResult: dialect.toolResultImages ? imageTypes : [],
+  };
+  const host = options.dialect === "openrouter" ? options.dialect : provider;
   return {
     name: "openai-chat",
-    ...openaiTarget({ ...options, provider: options.provider ?? providerOf(options.dialect) }, chatApi),
-    // Images are referenced by address and files by id, which a target cannot declare.
-    accepts: {
-      user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
-      toolResult: dialect.toolResultImages ? imageTypes : [],
-    },
+    ...openaiTarget({ ...options, provider }, chatApi),
+    accepts: options.accepts ?? mediaFor(options.model, host, media),
     rules: {
       callId: callIdRule(dialect, options.model),
       userFirst: dialect.merges,

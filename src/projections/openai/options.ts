@@ -10,7 +10,7 @@ import { modelFacts } from "../../models/internal.js";
 import { modelNames } from "../model-ref.js";
 import { countOf } from "../reply-shape.js";
 import type { Part } from "../request.js";
-import type { ModelRef, RenderTools, Target } from "../target.js";
+import type { ModelRef, RenderTools, Target, TargetMedia } from "../target.js";
 
 /** Options of both OpenAI targets. */
 export interface OpenaiOptions {
@@ -31,6 +31,8 @@ export interface OpenaiOptions {
   readonly instructions?: "system" | "developer";
   /** Whether the model takes cache breakpoints, as those from GPT-5.6 on do. Default false. */
   readonly cacheBreakpoints?: boolean;
+  /** Media types that the model reads. Default by the table of models: none if it reads no images. */
+  readonly accepts?: TargetMedia;
   /** How images are counted in `usage`. Default by the model; `openaiHigh` for unknown models. */
   readonly imageTokens?: ImageFamily;
 }

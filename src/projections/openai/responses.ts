@@ -3,9 +3,10 @@
 import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import { limitProfiles } from "../../limits/index.js";
+import { mediaFor } from "../model-ref.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
-import type { RenderTools, Target } from "../target.js";
+import type { RenderTools, Target, TargetMedia } from "../target.js";
 import { clientAnswer } from "./client-calls.js";
 import type { OpenaiFoundTool } from "./hosted-items.js";
 import {
@@ -50,7 +51,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
   return {
     name: "openai-responses",
     ...openaiTarget(options, responsesApi),
-    accepts: { user: mediaTypes, toolResult: mediaTypes, references: ["file", "url"] },
+    accepts: options.accepts ?? mediaFor(options.model, options.provider ?? "openai", media),
     rules: {
       // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOfStoredId },
@@ -75,6 +76,8 @@ const mediaTypes: readonly string[] = [
   "text/html",
   "application/json",
 ];
+
+const media: TargetMedia = { user: mediaTypes, toolResult: mediaTypes, references: ["file", "url"] };
 
 class ResponsesWriter {
   readonly #options: OpenaiResponsesOptions;
