@@ -11,7 +11,7 @@ import {
   toolResult,
 } from "sessile/content";
 import { project } from "sessile/projections";
-import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
+import { aiSdkMessages, aiSdkStream } from "sessile/projections/ai-sdk";
 import { type Session, toolStarted } from "sessile/session";
 import type { z } from "zod";
 import { failedResult } from "../support/tools.js";
@@ -93,12 +93,6 @@ async function step(
 ) {
   const { signal } = turn;
   const target = aiSdkMessages({ model });
-  let text = "";
-  let failure: string | undefined;
-  const broken = (errorMessage: string) => {
-    const stopReason = signal.aborted ? "aborted" : "error";
-    return assistantMessage({ ...target.model, stopReason, errorMessage }, ...(text === "" ? [] : [text]));
-  };
   try {
     const { value } = await project(await session.context(), target, { blobs, replay, signal });
     const result = streamText({
@@ -110,22 +104,17 @@ async function step(
       // The error is in the stream.
       onError: () => {},
     });
-    const stream = result.toUIMessageStream({ sendStart: false, sendFinish: false, onError: wordsOf });
-    for await (const chunk of stream) {
-      if (chunk.type === "text-delta") {
-        text += chunk.delta;
-        session.publish({ type: "text_delta", delta: chunk.delta, messageId });
-      }
-      if (chunk.type === "reasoning-delta") {
-        session.publish({ type: "thinking_delta", delta: chunk.delta, messageId });
-      }
-      if (chunk.type === "error") failure = chunk.errorText;
-      if (chunk.type === "abort") failure = wordsOf(signal.reason);
+    const stream = aiSdkStream(result.fullStream, { model, signal });
+    for await (const delta of stream) {
+      if (delta.type === "text") session.publish({ type: "text_delta", delta: delta.text, messageId });
+      if (delta.type === "thinking")
+        session.publish({ type: "thinking_delta", delta: delta.text, messageId });
     }
-    if (failure !== undefined) return broken(failure);
-    return readAiSdkReply({ steps: await result.steps });
+    return await stream.message();
   } catch (error) {
-    return broken(wordsOf(signal.aborted ? signal.reason : error));
+    const stopReason = signal.aborted ? "aborted" : "error";
+    const errorMessage = wordsOf(signal.aborted ? signal.reason : error);
+    return assistantMessage({ ...target.model, stopReason, errorMessage });
   }
 }
 

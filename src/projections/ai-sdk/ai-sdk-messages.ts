@@ -45,12 +45,7 @@ export interface AiSdkMessagesOptions {
  * ```
  */
 export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessages> {
-  const model = options?.model;
-  if (typeof model !== "object" || model === null) {
-    throw new TypeError(`model: expected a model of the AI SDK, got ${describe(model)}`);
-  }
-  const provider = stringArgument("model.provider", model.provider);
-  const modelId = stringArgument("model.modelId", model.modelId);
+  const { provider, modelId } = modelArgument(options?.model);
   const family = familyOf(provider, modelId);
   const { account, accepts = mediaFor(modelId, provider, family.accepts), contextWindow } = options;
   const limits = options.profile === undefined ? family.limits : { profile: options.profile };
@@ -73,9 +68,20 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
   };
 }
 
+/** The identity of a model. Throws TypeError for a value without one. */
+export function modelArgument(model: AiSdkModel): AiSdkModel {
+  if (typeof model !== "object" || model === null) {
+    throw new TypeError(`model: expected a model of the AI SDK, got ${describe(model)}`);
+  }
+  const provider = stringArgument("model.provider", model.provider);
+  return { provider, modelId: stringArgument("model.modelId", model.modelId) };
+}
+
 /** A file with a signature, and the result of a tool that the provider ran, go back in every turn. */
 function opaqueMedia(data: unknown): "always" | "replayed" | "never" {
   const part = withMedia(data, () => "");
   if (!isOwnPart(part)) return "never";
-  return part.type === "file" && signatureOf(part.providerOptions) === undefined ? "replayed" : "always";
+  const { type }: { readonly type: string } = part;
+  const isFile = type === "file" || type === "reasoning-file";
+  return isFile && signatureOf(part.providerOptions) === undefined ? "replayed" : "always";
 }

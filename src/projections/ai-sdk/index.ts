@@ -32,3 +32,4 @@ export {
   type ReadAiSdkReplyOptions,
   readAiSdkReply,
 } from "./reply.js";
+export { type AiSdkStreamOptions, type AiSdkStreamPart, aiSdkStream } from "./stream.js";

@@ -93,15 +93,23 @@ export type AiSdkMessages = { system?: string | AiSdkSystemMessage; messages: Ai
 export type AiSdkAssistantPart = AiSdkAssistantMessage["content"][number];
 
 /**
- * Whether an opaque block is a part of an AI SDK message: a file, or a call or result of a tool that the
- * provider ran.
+ * Whether an opaque block is a part of an AI SDK message: a file, a provider's own part, a request for an
+ * approval, a call or result of a tool that the provider ran, or metadata on a text without words. The types
+ * lack some of these, since those of version 6 do.
  */
 export function isOwnPart(data: unknown): data is AiSdkAssistantPart {
   if (!isRecord(data)) return false;
   const { type, toolCallId, toolName } = data;
   switch (type) {
     case "file":
+    case "reasoning-file":
       return typeof data.data === "string" && typeof data.mediaType === "string";
+    case "text":
+      return data.text === "" && isProviderOptions(data.providerOptions);
+    case "custom":
+      return typeof data.kind === "string";
+    case "tool-approval-request":
+      return typeof data.approvalId === "string" && typeof toolCallId === "string";
     case "tool-call":
       return data.providerExecuted === true && typeof toolCallId === "string" && typeof toolName === "string";
     case "tool-result":

@@ -1,6 +1,8 @@
 /** Renders a request as messages of the AI SDK. */
 
+import { opaqueWords } from "../../content/internal.js";
 import { copyJson } from "../../internal/json.js";
+import { isRecord } from "../../internal/shape.js";
 import { DocumentNames, isTextual } from "../media-part.js";
 import type {
   AssistantPart,
@@ -104,11 +106,7 @@ class MessageWriter {
       case "reasoning": {
         const providerOptions = optionsOf(part.signature);
         if (providerOptions !== undefined) return { type: "reasoning", text: part.text, providerOptions };
-        this.#tools.reportLoss(part, {
-          code: "reasoning",
-          by: "history",
-          reason: "its signature is of another kind",
-        });
+        this.#drop(part, "reasoning", "its signature is of another kind");
         return undefined;
       }
       case "call": {
@@ -117,16 +115,24 @@ class MessageWriter {
         const own = optionsOf(part.signature);
         return { type: "tool-call", toolCallId, toolName, input, ...this.options(part, own) };
       }
-      case "opaque":
+      case "opaque": {
         if (isOwnPart(part.data)) return structuredClone(part.data);
-        this.#tools.reportLoss(part, {
-          code: "opaque",
-          by: "history",
-          reason: "the data is no part of an AI SDK message",
-        });
-        return undefined;
+        if (isSource(part.data)) return undefined;
+        this.#drop(part, "opaque", "the data is no part of an AI SDK message");
+        const words = opaqueWords(part.data);
+        return words === "" ? undefined : { type: "text", text: words };
+      }
     }
   }
+
+  #drop(part: Part, code: "reasoning" | "opaque", reason: string): void {
+    this.#tools.reportLoss(part, { code, by: code === "opaque" ? "target" : "history", reason });
+  }
+}
+
+/** Whether data is a source, which the SDK shows and sends to no provider: to its own model nothing is lost. */
+function isSource(data: unknown): boolean {
+  return isRecord(data) && (data.type === "source-url" || data.type === "source-document");
 }
 
 /** Replaces a document of zero bytes, which providers refuse. */

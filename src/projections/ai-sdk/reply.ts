@@ -4,16 +4,27 @@ import { type AssistantMessage, assistantMessage, type StopReason, type Usage } 
 import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
-import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  given,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
 import { modelRefOf } from "./families.js";
 import { signatureOf } from "./messages.js";
 
 /** A step of `generateText` or `streamText`, as far as it is read. */
 export interface AiSdkStep {
   readonly model: { readonly provider: string; readonly modelId: string };
-  /** Content that the model generated; used to check that a step is not empty. */
+  /** Content that the model generated. */
   readonly content: readonly { readonly type: string }[];
   readonly finishReason: string;
+  /** The provider's own word for it. */
+  readonly rawFinishReason?: string | undefined;
+  readonly providerMetadata?: object | undefined;
   readonly usage: {
     readonly inputTokens: number | undefined;
     readonly inputTokenDetails?: {
@@ -25,9 +36,10 @@ export interface AiSdkStep {
     readonly totalTokens: number | undefined;
   };
   readonly response: {
+    readonly id?: string;
     /** The model that answered. */
     readonly modelId?: string;
-    /** Messages of this step and of all steps before it. */
+    /** Messages of this step; before version 7 of all steps before it too. */
     readonly messages: readonly { readonly role: string; readonly content: unknown }[];
   };
 }
@@ -61,9 +73,9 @@ type Block = AssistantMessage["content"][number];
 
 /**
  * Reads a reply of the AI SDK as a message of a session. A projection to the same model sends it back
- * unchanged: provider metadata is kept as signatures, provider-executed tools as opaque blocks. Of a result
- * the last step is read. If a call had several steps, read each of `result.steps`, with the results of the
- * tools between them.
+ * unchanged: provider metadata is kept as signatures, provider-executed tools as opaque blocks. Sources and
+ * citations, which the SDK sends to no provider, are kept for user interfaces. Of a result the last step is
+ * read. If a call had several steps, read each of `result.steps`, with the results of the tools between them.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for a result without a
  *   step
@@ -85,20 +97,34 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   const step = (
     isResult ? (reply as { readonly steps: readonly AiSdkStep[] }).steps.at(-1) : reply
   ) as AiSdkStep;
+  return readStep(step, options);
+}
+
+/** The message of a step. */
+export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): AssistantMessage {
   const { provider, model: asked, api } = modelRefOf(step.model.provider, step.model.modelId);
-  const { finishReason } = step;
-  const stopReason = stopReasons.get(finishReason) ?? "stop";
+  const { finishReason, rawFinishReason, providerMetadata, response, usage } = step;
+  // The provider continues the reply in the next request; the SDK calls that a stop.
+  const isPaused = rawFinishReason === "pause_turn";
+  const stopReason = isPaused ? "pause" : (stopReasons.get(finishReason) ?? "stop");
+  const { id } = response;
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
     ...assistantMessage({
       provider,
-      ...modelNames(asked, step.response.modelId),
+      ...modelNames(asked, response.modelId),
       api,
       usage: aiSdkUsage(step),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: finishReason } : {}),
     }),
     content: blocksOf(step),
+    // Anthropic's word.
+    ...(rawFinishReason === "refusal" ? { refused: true } : {}),
+    ...replyFields({
+      ...{ id, rawFinishReason, providerMetadata },
+      ...usageFields("usage", usage, ...countedTokens),
+    }),
   };
   return options.account === undefined ? message : { ...message, account: options.account };
 }
@@ -111,6 +137,8 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["error", "error"],
 ]);
 
+const countedTokens = ["inputTokens", "inputTokenDetails", "outputTokens", "totalTokens"];
+
 function aiSdkUsage({ usage }: AiSdkStep): Usage {
   const tokens = countsIn(usage);
   const details = countsIn(tokens.inputTokenDetails);
@@ -120,32 +148,56 @@ function aiSdkUsage({ usage }: AiSdkStep): Usage {
   const cacheWrite = countOf(details.cacheWriteTokens) ?? 0;
   const input = countOf(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
   const totalTokens = countOf(tokens.totalTokens) ?? inputTokens + output;
-  return { input, output, cacheRead, cacheWrite, totalTokens };
+  // Anthropic's own counts.
+  const written = countsIn(countsIn(tokens.raw).cache_creation);
+  const cacheWrite1h = countOf(written.ephemeral_1h_input_tokens) ?? 0;
+  const hourly = cacheWrite1h > 0 ? { cacheWrite1h } : {};
+  return { input, output, cacheRead, cacheWrite, ...hourly, totalTokens };
 }
 
-function blocksOf({ content, response }: AiSdkStep): readonly Block[] {
-  // The messages are those of all steps so far: after an empty step the last message would be that of the
-  // step before.
-  if (!content.some(isKept)) return [];
-  const parts = response.messages.findLast(({ role }) => role === "assistant")?.content;
-  if (typeof parts === "string") return parts === "" ? [] : [{ type: "text", text: parts }];
-  return Array.isArray(parts) ? parts.flatMap((part: unknown) => blockOf(part)) : [];
+/** A part of a step's content. */
+interface ContentPart {
+  readonly type: string;
+  readonly text?: string;
+  readonly providerExecuted?: boolean;
+  readonly providerMetadata?: object;
+  readonly citations?: unknown;
+}
+
+function blocksOf({ content, finishReason, response }: AiSdkStep): readonly Block[] {
+  const kept: readonly ContentPart[] = content.filter(isKept);
+  const isLast = ({ role }: { readonly role: string }) => role === "assistant";
+  // The messages may be those of all steps so far: after an empty step the last one is of the step before.
+  const said = kept.length === 0 ? [] : response.messages.findLast(isLast)?.content;
+  const parts: readonly unknown[] = typeof said === "string" ? [{ type: "text", text: said }] : arrayOf(said);
+  const cut = finishReason === "length" ? cutCallIn(content) : undefined;
+  const blocks: Block[] = [];
+  let at = 0;
+  for (const part of content) {
+    if (part.type === "source") blocks.push({ type: "opaque", data: sourceData(part) });
+    else if (part === kept[at] && parts.length === kept.length)
+      for (const block of blockOf(parts[at++], part)) blocks.push(block);
+  }
+  if (parts.length !== kept.length)
+    for (const part of parts) for (const block of blockOf(part)) blocks.push(block);
+  return cut === undefined ? blocks : blocks.filter((block) => block.type !== "toolCall" || block.id !== cut);
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /**
  * Whether a content part belongs in the assistant message: not sources, empty text or results of the client's
  * tools.
  */
-function isKept(part: {
-  readonly type: string;
-  readonly text?: string;
-  readonly providerExecuted?: boolean;
-}): boolean {
+function isKept(part: ContentPart): boolean {
   switch (part.type) {
     case "source":
+    case "tool-approval-response":
       return false;
     case "text":
-      return part.text !== "";
+      return part.text !== "" || (part.providerMetadata !== undefined && part.providerMetadata !== null);
     case "tool-result":
     case "tool-error":
       return part.providerExecuted === true;
@@ -154,23 +206,68 @@ function isKept(part: {
   }
 }
 
-function blockOf(part: unknown): readonly Block[] {
+/** The id of a call at the end that the limit of tokens cut: the SDK calls it invalid, or it has no arguments. */
+function cutCallIn(content: AiSdkStep["content"]): unknown {
+  const last = content.findLast(({ type }) => type === "tool-call" || type === "text") as Fields | undefined;
+  if (last?.type !== "tool-call" || last.providerExecuted === true) return undefined;
+  const { input, invalid, toolCallId } = last;
+  return invalid === true || (isRecord(input) && Object.keys(input).length === 0) ? toolCallId : undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A source as a part of the user interface, which shows it again; no provider is sent one. */
+function sourceData(part: object): unknown {
+  const copy: Fields = copyJsonObject(part);
+  const { type: _, sourceType, id, ...rest } = copy;
+  const isKnown = sourceType === "url" || sourceType === "document";
+  return isKnown ? { type: `source-${sourceType}`, sourceId: id, ...rest } : copy;
+}
+
+/** The block of a part of a message. `content` is the same part as the step has it. */
+function blockOf(part: unknown, content?: ContentPart): readonly Block[] {
   if (!isRecord(part)) return [];
   const { type, text } = part;
   const signature = signatureOf(part.providerOptions);
-  if (type === "text" && typeof text === "string") {
-    return [{ type, text, ...(signature === undefined ? {} : { textSignature: signature }) }];
+  if (type === "text" && typeof text === "string" && (text !== "" || signature === undefined)) {
+    if (text === "") return [];
+    const cited = content?.type === "text" ? content.citations : undefined;
+    const fields = { ...fieldsOf(part, "text"), ...(cited === undefined ? {} : { citations: cited }) };
+    const signed = signature === undefined ? {} : { textSignature: signature };
+    return [{ type, text, ...signed, ...blockFields(fields) }];
   }
   if (type === "reasoning" && typeof text === "string") {
     const signed = signature === undefined ? {} : { thinkingSignature: signature };
-    return [{ type: "thinking", thinking: text, ...signed, ...(text === "" ? { redacted: true } : {}) }];
+    const redacted = text === "" ? { redacted: true } : {};
+    return [
+      { type: "thinking", thinking: text, ...signed, ...redacted, ...blockFields(fieldsOf(part, "text")) },
+    ];
   }
   const { toolCallId, toolName } = part;
   if (type === "tool-call" && part.providerExecuted !== true) {
-    if (typeof toolCallId !== "string" || typeof toolName !== "string") return [];
-    const signed = signature === undefined ? {} : { thoughtSignature: signature };
-    return [{ type: "toolCall", id: toolCallId, name: toolName, arguments: copyJson(part.input), ...signed }];
+    if (typeof toolCallId === "string" && typeof toolName === "string") {
+      const signed = signature === undefined ? {} : { thoughtSignature: signature };
+      const fields = blockFields(fieldsOf(part, "toolCallId", "toolName", "input", "providerExecuted"));
+      return [
+        {
+          type: "toolCall",
+          id: toolCallId,
+          name: toolName,
+          arguments: copyJson(part.input),
+          ...signed,
+          ...fields,
+        },
+      ];
+    }
   }
   // The SDK writes absent members out.
   return [{ type: "opaque", data: copyJsonObject(part) }];
+}
+
+/** The members of a part beside those that its block represents. */
+function fieldsOf(part: Fields, ...known: readonly string[]): Fields {
+  const rest = Object.entries(part).filter(
+    ([key, value]) => value !== undefined && ![...known, "type", "providerOptions"].includes(key),
+  );
+  return Object.fromEntries(rest);
 }

@@ -175,7 +175,6 @@ describe("readAiSdkReply", () => {
 
   test("does not take the step before for one that said nothing", () => {
     const content = [
-      { type: "source" },
       { type: "text", text: "" },
       { type: "tool-result" },
       { type: "tool-error", providerExecuted: false },
