@@ -7,6 +7,7 @@ import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.j
 import {
   answersOf,
   isAnswered,
+  isDenied,
   notOwn,
   type Posted,
   type PostedMessageOptions,
@@ -27,7 +28,8 @@ export interface AppendUIMessagesOptions extends Omit<FromUIMessagesOptions, "ha
  * - A known message with the same content, as of a regeneration or a retry, is not stored again. The leaf
  *   moves to it, and the next reply is a branch. Also what is shown but was never the user's, such as a
  *   displayed custom message, is known, and cannot be edited.
- * - Of a reply at the end, the results of `clientTools` are appended to their calls.
+ * - Of a reply at the end, the results of `clientTools` are appended to their calls, and refusals of calls that
+ *   request an approval.
  *
  * @param messages as posted by `DefaultChatTransport`: all, or the last one alone
  * @returns the entry to answer, and how many entries were written
@@ -249,7 +251,7 @@ async function appendResults(
   const shown = await toUIMessages(await session.path(leafId), { running: true });
   const stored = shown.findLast(({ id }) => id === message.id);
   const answers = stored === undefined ? [] : [...answersOf(stored, posted, options).values()];
-  const parts = answers.filter(isAnswered);
+  const parts = answers.filter((part) => isAnswered(part) || isDenied(part));
   const drafts = await fromUIMessages([{ ...message, parts }]);
   const results = drafts.filter((draft) => draft.type === "message" && draft.message.role === "toolResult");
   if (results.length > 0) await appendAfter(session, leafId, results, options.signal);

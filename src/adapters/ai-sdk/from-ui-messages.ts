@@ -12,11 +12,18 @@ import {
   toolResult,
   userMessage,
 } from "../../content/index.js";
-import { referenceTo } from "../../content/internal.js";
+import { opaqueWords, referenceTo } from "../../content/internal.js";
 import { isName, randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry } from "../../session/index.js";
-import { checkedMessage, errorTextOf, invalidMessage, type PlainMessage, toolNameOf } from "./posted.js";
+import {
+  checkedMessage,
+  errorTextOf,
+  invalidMessage,
+  isDenied,
+  type PlainMessage,
+  toolNameOf,
+} from "./posted.js";
 import { isUiPart, toUIMessages } from "./to-ui-messages.js";
 import { dataUrlHead, isFilePart, type UiMessage, type UiPart } from "./ui-message.js";
 import { changesBetween, signatureOf, type UiNote, uiNote } from "./ui-note.js";
@@ -34,9 +41,9 @@ export interface FromUIMessagesOptions
 
 /**
  * Makes drafts of messages of a page. Text, reasoning, calls with results and files become messages that
- * `project` sends to any provider; data URLs become attachments in the blob store. Fields and parts without
- * such a meaning stay in a note, so that {@link toUIMessages} gives the messages back as they were, with the
- * same ids.
+ * `project` sends to any provider; so do the texts in other parts of a user, such as `data.text` of a quote.
+ * Data URLs become attachments in the blob store. Fields and parts without such a meaning stay in a note, so
+ * that {@link toUIMessages} gives the messages back as they were, with the same ids.
  *
  * @throws SessileError INVALID_MESSAGE for a value that is no message, with its path; errors of `ingest` for
  *   a file, such as LINK_REFUSED, MEDIA_TYPE_MISMATCH or LIMIT_EXCEEDED
@@ -229,6 +236,8 @@ class MessageWriter {
       const resource = role === "user" ? this.#files.get(part)?.resource : undefined;
       if (resource !== undefined) return userMessage(resource).content as TextBlock[];
       if (part.type === "text" && typeof part.text === "string") return [{ type: "text", text: part.text }];
+      const text = wordsOf(part);
+      if (/\S/.test(text)) return [{ type: "text", text }];
       this.put.add(at);
       return [];
     });
@@ -288,7 +297,7 @@ class MessageWriter {
     } else if (isFinishedInput(part)) {
       this.#addCall(part, at, content, results);
     } else if (isUiPart(part)) {
-      content.push({ type: "opaque", data: part });
+      content.push({ type: "opaque", data: part.type === "custom" ? customData(part) : part });
     } else {
       throw invalidMessage(`${this.#path}.parts[${at}].type`, "a part of a UI message", part.type);
     }
@@ -302,7 +311,9 @@ class MessageWriter {
   ): void {
     const { toolCallId, state, input = part.rawInput ?? null, output = null } = part;
     const toolName = toolNameOf(part);
-    const isDone = state === "output-available" || state === "output-error" || state === "output-denied";
+    const isOver = state === "output-available" || state === "output-error" || state === "output-denied";
+    // The user's answer is the result: no tool runs.
+    const isDone = isOver || isDenied(part);
     const isError = state !== "output-available";
     const said = isError ? errorTextOf(part) : output;
     if (!isDone) this.open.add(at);
@@ -314,7 +325,10 @@ class MessageWriter {
       if (!isDone) return;
       const type = typeof said === "string" ? "text" : "json";
       const result = { type: isError ? "error-text" : type, value: said };
-      content.push({ type: "opaque", data: { type: "tool-result", toolCallId, toolName, output: result } });
+      const about = part.resultProviderMetadata;
+      const also = isRecord(about) ? { providerOptions: about } : {};
+      const data = { type: "tool-result", toolCallId, toolName, output: result, ...also };
+      content.push({ type: "opaque", data });
       return;
     }
     const signature = signatureOf(part.callProviderMetadata);
@@ -333,15 +347,25 @@ class MessageWriter {
 /** The file of a model, as the AI SDK takes it back from the session's store, or a link. */
 function fileBlock(part: UiPart, resource: Resource): TextBlock | OpaqueBlock {
   if (resource.kind === "link") return userMessage(resource).content[0] as TextBlock;
-  const { mediaType, filename, providerMetadata: options } = part;
+  const { type, mediaType, filename, providerMetadata: options } = part;
   const data = {
-    type: "file",
+    type,
     mediaType,
     data: referenceTo(resource.resourceId),
     ...(typeof filename === "string" ? { filename } : {}),
     ...(isRecord(options) ? { providerOptions: options } : {}),
   };
   return { type: "opaque", data, resources: [resource] };
+}
+
+/** The words in a part of the user that is neither text nor a file: a message of the AI SDK leaves it out. */
+function wordsOf(part: UiPart): string {
+  return typeof part.text === "string" ? part.text : opaqueWords(part) || opaqueWords(part.data);
+}
+
+/** A provider's own part as a message of the AI SDK has it. */
+function customData({ providerMetadata, ...part }: UiPart): object {
+  return { ...part, ...(isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {}) };
 }
 
 /** Whether a part is a call whose input is complete. */

@@ -105,6 +105,11 @@ export function isAnswered({ state, preliminary }: UiPart): boolean {
   return state === "output-error" || state === "output-denied";
 }
 
+/** Whether the user refused the call of a part. */
+export function isDenied({ state, approval }: UiPart): boolean {
+  return state === "approval-responded" && isRecord(approval) && approval.approved === false;
+}
+
 /** The name of the tool of a part. */
 export function toolNameOf({ type, toolName }: UiPart): string {
   return type === "dynamic-tool" ? String(toolName) : type.slice("tool-".length);

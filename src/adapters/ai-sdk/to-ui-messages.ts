@@ -191,7 +191,7 @@ async function visiblePart(block: TextBlock | ImageBlock, { fileUrl }: ToUIMessa
 
 /** The parts of one step of a reply. */
 export async function assistantParts(
-  { content }: Pick<AssistantMessage, "content">,
+  { content, api }: Pick<AssistantMessage, "content" | "api">,
   options: ToUIMessagesOptions,
 ): Promise<UiPart[]> {
   const parts: UiPart[] = [];
@@ -201,6 +201,9 @@ export async function assistantParts(
         const part = await visiblePart(block, options);
         const metadata = metadataOf(block.textSignature);
         if (part.type === "text") part.state = "done";
+        const { citations } = block.providerFields ?? {};
+        // Those of other makers have another form.
+        if (api?.startsWith("ai-sdk/") === true && Array.isArray(citations)) part.citations = citations;
         parts.push(metadata === undefined ? part : { ...part, providerMetadata: metadata });
         break;
       }
@@ -269,13 +272,18 @@ function addOpaque(parts: UiPart[], data: unknown, isStored: boolean): boolean {
     });
   } else if (type === "tool-result" && isRecord(data.output)) {
     const call = parts.findLast((part) => part.toolCallId === data.toolCallId && isOpen(part));
-    if (call !== undefined) Object.assign(call, providerResult(data.output));
-  } else if (type === "file" && typeof data.data === "string" && typeof data.mediaType === "string") {
+    const about = isRecord(data.providerOptions) ? { resultProviderMetadata: data.providerOptions } : {};
+    if (call !== undefined) Object.assign(call, providerResult(data.output), about);
+  } else if (type === "custom" && typeof data.kind === "string") {
+    const { providerOptions, ...rest } = data;
+    const about = isRecord(providerOptions) ? { providerMetadata: providerOptions } : {};
+    parts.push({ ...rest, type, ...about });
+  } else if (isFile(data) && typeof data.data === "string" && typeof data.mediaType === "string") {
     const { mediaType, filename, data: content, providerOptions } = data;
     const named = typeof filename === "string" ? { filename } : {};
     const url = isStored ? content : `data:${mediaType};base64,${content}`;
     const signed = isRecord(providerOptions) ? { providerMetadata: providerOptions } : {};
-    parts.push({ type: "file", mediaType, ...named, url, ...signed });
+    parts.push({ type, mediaType, ...named, url, ...signed });
   } else if (isUiPart(data)) {
     parts.push(data as UiPart);
   } else return false;

@@ -73,6 +73,9 @@ class ReplyFollower {
   #streamed: Streamed[] = [];
   #open: Streamed | undefined;
   #parts = 0;
+  /** The messages of the running reply, and of the last one that is whole: nothing is added to that one. */
+  #messageIds = new Set<unknown>();
+  #wholeIds: ReadonlySet<unknown> = new Set();
 
   constructor(options: Pick<ToUIMessagesOptions, "fileUrl">) {
     this.#options = options;
@@ -104,6 +107,7 @@ class ReplyFollower {
     switch (event.type) {
       case "text_delta":
       case "thinking_delta":
+        if (!this.#isStarted && this.#wholeIds.has(event.messageId)) return;
         this.#delta(event.type === "text_delta" ? "text" : "reasoning", event.delta, event.messageId);
         return;
       case "tool_state": {
@@ -153,8 +157,10 @@ class ReplyFollower {
     if (stopReason === "aborted") this.#finish({ type: "abort" });
     else if (stopReason === "error")
       this.#finish({ type: "error", errorText: errorMessage ?? "the model failed" });
-    else if (!message.content.some(({ type }) => type === "toolCall"))
+    else if (!message.content.some(({ type }) => type === "toolCall")) {
+      this.#wholeIds = this.#messageIds;
       this.#finish({ type: "finish", finishReason: stopReason === "length" ? "length" : "stop" });
+    }
   }
 
   async #answered(message: ToolResultMessage): Promise<void> {
@@ -174,8 +180,12 @@ class ReplyFollower {
   }
 
   #begin(messageId: string | undefined): void {
-    if (!this.#isStarted) this.#push({ type: "start", ...(messageId === undefined ? {} : { messageId }) });
+    if (!this.#isStarted) {
+      this.#messageIds = new Set();
+      this.#push({ type: "start", ...(messageId === undefined ? {} : { messageId }) });
+    }
     this.#isStarted = true;
+    if (messageId !== undefined) this.#messageIds.add(messageId);
     if (this.#step === "streaming") return;
     if (this.#step === "answered") this.#push({ type: "finish-step" });
     this.#push({ type: "start-step" });
@@ -195,10 +205,12 @@ class ReplyFollower {
     return part;
   }
 
-  #closePart(providerMetadata?: unknown): void {
+  /** @param part the part as the message has it */
+  #closePart({ providerMetadata, citations }: Partial<UiPart> = {}): void {
     if (this.#open === undefined) return;
     const signed = providerMetadata === undefined ? {} : { providerMetadata };
-    this.#push({ type: `${this.#open.type}-end`, id: this.#open.id, ...signed });
+    const cited = citations === undefined ? {} : { citations };
+    this.#push({ type: `${this.#open.type}-end`, id: this.#open.id, ...cited, ...signed });
     this.#open = undefined;
   }
 
@@ -225,7 +237,7 @@ class ReplyFollower {
           : ""
         : text;
     if (rest !== "") this.#push({ type: `${type}-delta`, id: this.#open.id, delta: rest });
-    this.#closePart(part.providerMetadata);
+    this.#closePart(part);
   }
 
   /** Calls, files and sources. */

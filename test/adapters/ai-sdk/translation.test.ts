@@ -426,6 +426,23 @@ describe("appendUIMessages", () => {
     await expect(appendUIMessages(session, [])).rejects.toMatchObject({ code: "INVALID_MESSAGE" });
   });
 
+  it("appends the user's refusal of a call as its result, in the user's words", async () => {
+    const session = await open();
+    const call = { type: "tool-read", toolCallId: "c1", input: {} };
+    const asking = { ...call, state: "approval-requested", approval: { id: "a" } };
+    const reply = (part: object) => ({ id: "r1", role: "assistant", parts: [part] }) as unknown as UIMessage;
+    await session.append(await fromUIMessages([say("u1", "Go."), reply(asking)], { model }));
+    const approval = { id: "a", approved: false, reason: "use zebra" };
+    const answered = reply({ ...call, state: "approval-responded", approval });
+    expect(await appendUIMessages(session, [answered])).toMatchObject({ written: 1 });
+    const { items } = await session.context();
+    expect(items.at(-1)?.message).toMatchObject({
+      role: "toolResult",
+      isError: true,
+      content: [{ text: "use zebra" }],
+    });
+  });
+
   it("leaves the leaf where it was if the append fails", async () => {
     const session = await open();
     await appendUIMessages(session, [say("u1", "One.")]);

@@ -32,10 +32,13 @@ const some = <T extends object>(fields: T, required: readonly (keyof T)[]) =>
     noNullPrototype: true,
   }) as fc.Arbitrary<Part>;
 
-const text = some({ type: fc.constant("text"), text: word, state: fc.constant("done"), ...optional }, [
-  "type",
-  "text",
-]);
+const citations = fc.array(
+  fc.record({ type: fc.constant("text"), source: record }, { noNullPrototype: true }),
+);
+const text = some(
+  { type: fc.constant("text"), text: word, state: fc.constant("done"), citations, ...optional },
+  ["type", "text"],
+);
 const file = some(
   {
     type: fc.constant("file"),
@@ -67,10 +70,23 @@ const source = fc.oneof(
     ["type", "sourceId", "mediaType", "title"],
   ),
 );
-const data = some({ type: fc.constantFrom("data-weather", "data-x"), id: word, data: json }, [
+const said = fc.oneof(json, fc.record({ text: word, more: json }, { noNullPrototype: true }));
+const data = some({ type: fc.constantFrom("data-weather", "data-x"), id: word, data: said }, [
   "type",
   "data",
 ]);
+/** Of version 7. */
+const custom = fc.oneof(
+  some({ type: fc.constant("custom"), kind: fc.constant("openai.compaction"), ...optional }, [
+    "type",
+    "kind",
+  ] as never),
+  some({ type: fc.constant("reasoning-file"), mediaType: fc.constant("image/png"), url, ...optional }, [
+    "type",
+    "mediaType",
+    "url",
+  ]),
+);
 const step = fc.constant<Part>({ type: "step-start" });
 /** What the user says while a reply runs; of version 7. */
 const steering = fc.record(
@@ -145,7 +161,7 @@ export const uiMessage: fc.Arbitrary<UIMessage> = fc.oneof(
   { arbitrary: of("system", text), weight: 1 },
   { arbitrary: of("user", fc.oneof(text, file, data)), weight: 4 },
   {
-    arbitrary: of("assistant", fc.oneof(text, file, reasoning, source, data, step, tool, steering)),
+    arbitrary: of("assistant", fc.oneof(text, file, reasoning, source, data, custom, step, tool, steering)),
     weight: 6,
   },
 );

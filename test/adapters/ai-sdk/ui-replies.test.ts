@@ -144,6 +144,22 @@ describe("the replies of a session", () => {
     expect(replies.resume()).toBeUndefined();
   });
 
+  it("are over with their last message: what is published for it later begins no other", async () => {
+    const { session, replies } = await open();
+    await session.append([{ type: "message", id: "r1", message: assistantMessage(model, call("c1")) }]);
+    await session.appendMessage(toolResult(call("c1"), "one"));
+    await session.append([{ type: "message", id: "r2", message: assistantMessage(model, "Done.") }]);
+    await soon();
+    for (const messageId of ["r1", "r2"]) session.publish({ type: "text_delta", delta: "late", messageId });
+    await soon();
+    expect(replies.resume()).toBeUndefined();
+    session.publish({ type: "text_delta", delta: "new", messageId: "r3" });
+    await soon();
+    const stream = replies.resume();
+    await session.append([{ type: "message", id: "r3", message: assistantMessage(model, "new") }]);
+    expect(await built(stream)).toMatchObject({ id: "r3", parts: [{}, { text: "new" }] });
+  });
+
   it("end with the status idle, with an error if it has a message", async () => {
     const { session, replies } = await open();
     const nothing = replies.stream();
