@@ -431,7 +431,7 @@ describe("appendUIMessages", () => {
     const call = { type: "tool-read", toolCallId: "c1", input: {} };
     const asking = { ...call, state: "approval-requested", approval: { id: "a" } };
     const reply = (part: object) => ({ id: "r1", role: "assistant", parts: [part] }) as unknown as UIMessage;
-    await session.append(await fromUIMessages([say("u1", "Go."), reply(asking)], { model }));
+    await session.append(await fromUIMessages([say("u1", "Go."), reply(asking)]));
     const approval = { id: "a", approved: false, reason: "use zebra" };
     const answered = reply({ ...call, state: "approval-responded", approval });
     expect(await appendUIMessages(session, [answered])).toMatchObject({ written: 1 });
