@@ -83,9 +83,10 @@ export function recordedStreams(folder: string): readonly {
   const { path, absent } = fixture(join("replies", folder));
   if (absent !== undefined || !existsSync(path)) return [];
   return readdirSync(path)
-    .filter((name) => name.endsWith(".chunks.txt"))
+    .filter((name) => name.endsWith(".chunks.txt") || name.endsWith(".sse"))
     .map((name) => {
-      const lines = readFileSync(join(path, name), "utf8").split("\n");
+      const text = readFileSync(join(path, name), "utf8").replaceAll(/^data: (?:\[DONE\])?/gm, "");
+      const lines = text.split("\n");
       // A recording whose lines are no events is no stream.
       const events = lines.filter((line) => line.trim() !== "").map(parsed);
       return { name, events: (events.includes(undefined) ? [] : events) as never[] };

@@ -29,7 +29,7 @@ export interface OpenaiChatChunk {
  * returns for the same reply. Accepts the official client's stream, a `Response`, or its body, of OpenAI or
  * any compatible server. Request `stream_options: { include_usage: true }`, or the message has no usage.
  *
- * @see https://platform.openai.com/docs/api-reference/chat-streaming (types of openai 6.49)
+ * @see https://platform.openai.com/docs/api-reference/chat-streaming (types of openai 7.59)
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
@@ -104,7 +104,8 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (isRecord(groq)) this.#groq(groq);
     const choice = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined;
     if (!isRecord(choice) || this.isComplete) return [];
-    const { delta, finish_reason: reason, ...members } = choice as Fields;
+    // Some servers send a reply that they have at once as a message.
+    const { message, delta = message, finish_reason: reason, ...members } = choice as Fields;
     const deltas = isRecord(delta) ? this.#delta(delta) : [];
     for (const [name, value] of Object.entries(members)) if (isGiven(value)) this.#choice[name] = value;
     // Some servers send an empty one with each chunk.
@@ -156,9 +157,17 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
       else if (name === "audio") add(this.#spoken(value));
       else if (this.#textMembers.has(name)) continue;
       else if (Array.isArray(value)) this.#message[name] = merged(this.#message[name], value);
+      else if (typeof value === "string") this.#member(name, value);
       else this.#message[name] = value;
     }
     return deltas;
+  }
+
+  /** A text that this library does not know comes in pieces, as all texts of a delta do. */
+  #member(name: string, piece: string): void {
+    const pieces = this.#texts.get(name);
+    if (pieces === undefined || constants.has(name)) this.#texts.set(name, [piece]);
+    else pieces.push(piece);
   }
 
   #text(name: string, piece: string): readonly ReplyDelta[] {
@@ -276,6 +285,9 @@ interface NamedPiece {
   readonly hasText: boolean;
 }
 
+/** Members of a delta that are names, and may be repeated. */
+const constants: ReadonlySet<string> = new Set(["id", "name", "type", "status", "object", "model"]);
+
 /** Members of audio that arrive in pieces. */
 const spokenPieces: ReadonlySet<string> = new Set(["transcript", "data"]);
 
@@ -310,7 +322,7 @@ function nameOf({ fields }: OpenCall): unknown {
 }
 
 function isFirstChoice(choice: unknown): boolean {
-  return isRecord(choice) && (choice.index === undefined || choice.index === 0);
+  return isRecord(choice) && (choice.index ?? 0) === 0;
 }
 
 function chunkError(error: unknown): Error {
@@ -352,21 +364,26 @@ function joinedPiece({ fields, texts }: OpenPiece): Fields {
   return fields.type === "text" ? { ...fields, text } : { ...fields, thinking: [{ type: "text", text }] };
 }
 
-/** Lists such as OpenRouter's `reasoning_details`: items with one index are pieces of one item. */
+/** How many items of a list are open at once; so few that a list of many costs linear time. */
+const maxOpen = 32;
+
+/**
+ * Lists such as OpenRouter's `reasoning_details`: items with one index are pieces of one item. LiteLLM's
+ * `thinking_blocks` have no index: there a signature ends a block.
+ */
 function merged(before: unknown, pieces: readonly unknown[]): readonly unknown[] {
   const items = Array.isArray(before) ? (before as unknown[]) : [];
   for (const piece of pieces) {
-    const last = items.at(-1);
-    const goesOn =
-      isRecord(piece) &&
-      isRecord(last) &&
-      piece.index !== undefined &&
-      piece.index === last.index &&
-      piece.type === last.type;
-    if (!goesOn) items.push(isRecord(piece) ? { ...piece } : piece);
-    else for (const [name, value] of Object.entries(piece)) addTo(last as Fields, name, value);
+    const open = isRecord(piece) ? items.slice(-maxOpen).findLast((item) => goesOn(item, piece)) : undefined;
+    if (open === undefined) items.push(isRecord(piece) ? { ...piece } : piece);
+    else for (const [name, value] of Object.entries(piece as Fields)) addTo(open as Fields, name, value);
   }
   return items;
+}
+
+function goesOn(item: unknown, piece: Fields): boolean {
+  if (!isRecord(item) || item.type !== piece.type || item.index !== piece.index) return false;
+  return piece.index !== undefined || (piece.type === "thinking" && !isGiven(item.signature));
 }
 
 const streamedFields: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking"]);

@@ -54,7 +54,7 @@ export interface OpenaiChatOptions extends OpenaiOptions {
  * const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: "gpt-5.4" }));
  * value.messages; // [{ role: "user", content: "hi" }]
  * ```
- * @see https://platform.openai.com/docs/api-reference/chat/create (types of openai 6.49), and for accepted
+ * @see https://platform.openai.com/docs/api-reference/chat/create (types of openai 7.59), and for accepted
  *   files https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> {

@@ -28,7 +28,7 @@ export interface OpenaiResponsesEvent {
  * returns for the same response. Accepts the official client's stream, a `Response`, or its body. Events
  * after the end are ignored.
  *
- * @see https://platform.openai.com/docs/api-reference/responses-streaming (types of openai 6.49)
+ * @see https://platform.openai.com/docs/api-reference/responses-streaming (types of openai 7.59)
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiResponses({ model }));

@@ -44,7 +44,7 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
  * const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: "gpt-5.4" }));
  * value.input; // [{ role: "user", content: [{ type: "input_text", text: "hi" }] }]
  * ```
- * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 6.49), and for
+ * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 7.59), and for
  *   accepted files https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiResponsesValue> {

@@ -223,6 +223,38 @@ describe("openaiChatStream", () => {
     ]);
   });
 
+  it("joins what comes in pieces and is not known, and keeps blocks of a list apart", async () => {
+    const list = (name: string, ...items: readonly object[]) => chunk({ [name]: items });
+    const thinking = (text: string, signature = "") => ({ type: "thinking", thinking: text, signature });
+    const detail = (index: number, text: string) => ({ type: "reasoning.text", index, text });
+    const read = await messageFrom(
+      chunk({ tool_plan: "First ", name: "bot" }),
+      chunk({ tool_plan: "read.", name: "bot" }),
+      list("thinking_blocks", thinking("a")),
+      list("thinking_blocks", thinking("b"), thinking("", "sig")),
+      list("thinking_blocks", thinking("c")),
+      list("reasoning_details", detail(0, "x"), detail(1, "y")),
+      list("reasoning_details", detail(0, "z")),
+      { ...chunk({}), choices: [{ index: null, delta: null, finish_reason: null }] },
+      chunk({}, "stop"),
+    );
+    const message = {
+      tool_plan: "First read.",
+      name: "bot",
+      thinking_blocks: [thinking("ab", "sig"), thinking("c")],
+      reasoning_details: [detail(0, "xz"), detail(1, "y")],
+    };
+    expect(read.content).toEqual([{ type: "opaque", data: { message } }]);
+  });
+
+  it("takes a message in place of a delta", async () => {
+    const choices = [{ message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }];
+    expect(await messageFrom({ model, created, choices })).toMatchObject({
+      stopReason: "stop",
+      content: [{ type: "text", text: "Yes." }],
+    });
+  });
+
   it("ends as an error if a chunk has one", async () => {
     const stream = open(
       eventsFrom([chunk({ content: "We" }), { error: { code: 502, message: "upstream" } } as object]),
