@@ -241,14 +241,14 @@ async function* eventsOf<E>(
 }
 
 /** Data without an event: what keeps a connection open, and OpenAI's end. */
-const noEvent = /^[\s[\]":]*(?:done|ping|keep-?alive|heartbeat)?[\s[\]":]*$/i;
+const noEvent = /^[[\]": ]{0,9}(?:done|ping|keep-?alive|heartbeat)?[[\]": ]{0,9}$/i;
 
 /**
  * The events of one event's data. A proxy that gives up can write an error behind a damaged line: then the
  * error is the event.
  */
 function eventsIn<E>(data: string): readonly E[] {
-  if (noEvent.test(data)) return [];
+  if (noEvent.test(data.trim())) return [];
   const event = parseJson(data);
   if (event !== undefined) return [event as E];
   const errors = data.split("\n").map(parseJson).filter(isErrorEvent);

@@ -339,7 +339,7 @@ function isWhole(call: OpenCall): boolean {
 function isEnded({ fields, pieces }: OpenCall): boolean {
   const { function: fn } = fields;
   if (isRecord(fn) && isRecord(fn.arguments)) return true;
-  return /\}\s*$/.test(pieces.at(-1) ?? "") && isRecord(parseJson(pieces.join("")));
+  return pieces.at(-1)?.trimEnd().endsWith("}") === true && isRecord(parseJson(pieces.join("")));
 }
 
 function callOf(fields: Fields, pieces: readonly string[]): Fields {

@@ -178,8 +178,9 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
   }
 
   #piece(event: Fields, name: string): readonly ReplyDelta[] {
-    const [, kind = "", way] = /^(.*)\.(delta|done)$/.exec(name) ?? [];
-    const isWhole = way === "done";
+    const isWhole = name.endsWith(".done");
+    if (!name.startsWith("response.") || (!isWhole && !name.endsWith(".delta"))) return [];
+    const kind = name.slice(0, name.lastIndexOf("."));
     const text = textEvents[kind];
     if (text !== undefined) return this.#text(event, text, isWhole);
     const [type, whole] = callEvents[kind] ?? [];
