@@ -69,7 +69,7 @@ const beforeMedia: readonly Wording[] = [
   // Types of blocks: "Input tag 'foo' found using 'type' does not match any of the expected tags", "Supported
   // values are: 'input_text', 'input_image'": simonw/llm-openai-plugin/issues/14. The type of a file is content.
   {
-    says: /expected tags|input tag|\.type\W{1,3}input should be|supported values are.{0,100}put_text/i,
+    says: /expected tags|input tag|\.type\W{1,3}input should be|supported values are.{0,100}put_text|invalid value(?!\W{1,4}\w{0,6}(?:image|file|document))\W{1,4}.{0,60}supported values/i,
     means: "form",
   },
   { says: /(?:media_?type|mime_?type)\W{1,3}(?:\w{1,20}: )?input should be/i, means: "media" },
@@ -119,6 +119,12 @@ const beforeMedia: readonly Wording[] = [
     means: "blank",
     noPaths: true,
   },
+  // Ids and names are written by the library: rusiaaman/wcgw/issues/51.
+  { says: /(?:[._]|\b)(?:id|name|title|description)\W{1,4}string (?:is )?too long/i, means: "form" },
+  {
+    says: /(?:maximum|exceed).{0,40}context|context[ _](?:window|length)|context_length|(?:prompt|input) is too long/i,
+    means: "elsewhere",
+  },
   // "string_above_max_length", "string too long. Expected a string with maximum length 1048576":
   // rusiaaman/wcgw/issues/51.
   { says: /string_above_max_length|(?:string|text)\b.{0,20} too long|too many characters/i, means: "text" },
@@ -149,20 +155,22 @@ const image = String.raw`(?<![\w./-])(?:images?|pictures?|photos?|screenshots?|i
 const document = String.raw`(?<![\w./-])(?:pdfs?|documents?|docx?|pptx?|xlsx?)(?![\w-])|文档`;
 const medium = String.raw`(?<![\w./-])(?:files?|media|multi-?modal|base64|inline_?data|file_?(?:data|id|uri|url)|input_file|attachments?|mime[ _]?types?|download(?:ing|ed)?|vision)(?![\w-])|文件|附件`;
 const anyMedium = `(?:${image}|${document}|${medium})`;
-const fault = String.raw`(?:could(?: not|n't)|can(?:not| not|'t)|unable|fail(?:ed|ure|s)?\b|invalid|illegal|unsupported|no such|not? (?:a |an |be )?(?:valid|supported|allowed|enabled|recogni[sz]ed|accepted|found|readable|accessible|an?\b|image|document|pdf|pages)|corrupt|malformed|broken|damaged|truncated|incomplete|unreadable|unrecogni[sz]ed|exceed|too (?:large|big|small|long|many|high|wide|tall)|(?:larger|bigger|smaller|greater|more) than|maximum|minimum|at (?:most|least)|limit|empty|zero bytes|encrypt|password|does(?: not|n't) (?:match|represent|contain)|do not match|appears to be|mismatch|but got|unknown (?:format|type)|unexpected|error|timeout|rejected|violat|not safe|unsafe|must (?:be|have|not)|missing|\bbad\b|\bwrong\b|错误|失败|不支持|无法|损坏)`;
+const fault = String.raw`(?:could(?: not|n't)|can(?:not| not|'t)|unable|fail(?:ed|ure|s)?\b|invalid|illegal|unsupported|no such|not? (?:a |an |be )?(?:valid|supported|allowed|enabled|recogni[sz]ed|accepted|found|readable|accessible|an?\b|image|document|pdf|pages)|(?:not|n't) (?:support|accept|recogni)|corrupt|malformed|broken|damaged|truncated|incomplete|unreadable|unrecogni[sz]ed|exceed|too (?:large|big|small|long|many|high|wide|tall)|(?:larger|bigger|smaller|greater|more) than|maximum|minimum|\bmax\b|expected an? (?:base64|data url)|at (?:most|least)|limit|empty|zero bytes|encrypt|password|does(?: not|n't) (?:match|represent|contain)|do not match|appears to be|mismatch|but got|unknown (?:format|type)|unexpected|error|timeout|rejected|violat|not safe|unsafe|must (?:be|have|not)|missing|\bbad\b|\bwrong\b|错误|失败|不支持|无法|损坏)`;
 
 /** A model or a server that reads none of a kind. A group is the type of the part in the request. */
 const unread: readonly RegExp[] = [
+  // "does not support vision", "don't accept image inputs".
+  /(?:\bnot|n't) (?:yet )?(?:support|accept)s? (?:any )?(?:images?|vision|pdfs?|documents?|multi-?modal)(?: (?:inputs?|content|messages|urls?|uploads?))?(?![\w/-]|.{0,16}(?:format|type|size|larger|bigger|over|above|more|exceed|dimension|with|than))/i,
   // "this model does not support image input", "This model doesn't support the image content block":
   // ollama/ollama/issues/17301, anomalyco/opencode/issues/47994, langchain-ai/langchain-aws/issues/332.
   new RegExp(
-    String.raw`\b(?:models?|endpoints?|servers?|providers?|deployment|api|service)\b.{0,80}(?:\bnot?\b|n't|cannot|without).{0,30}(?:support|accept|allow|enabl|handle|process|see|take|read|have|able)\w{0,8}\b.{0,40}(?:${image}|${document}|multi-?modal|vision|file input)(?!.{0,16}(?:format|type|size|url|larger|bigger|over|above|more|exceed|dimension|with|than))`,
+    String.raw`\b(?:models?|endpoints?|servers?|providers?|deployment|api|service)\b.{0,80}(?:\bnot?\b|n't|cannot|without).{0,30}(?:support|accept|allow|enabl|handle|process|see|take|read|have|able)\w{0,8}\b.{0,40}(?:${image}|${document}|multi-?modal|vision|file input)(?!/|.{0,16}(?:format|type|size|url|larger|bigger|over|above|more|exceed|dimension|with|than))`,
     "i",
   ),
   // "image input is not supported - hint: … mmproj", "Image inputs are not supported by this model":
   // ggml-org/llama.cpp/issues/13566 and 15377.
   new RegExp(
-    String.raw`(?:${image}|${document}|file|vision|multi-?modal)[ -]?(?:inputs?|content|understanding|modality|messages|uploads?|attachments)\W{0,3}(?:is|are) (?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted)`,
+    String.raw`(?:${image}|${document}|file|vision|multi-?modal)[ -]?(?:inputs?|content|understanding|modality|messages|uploads?|attachments)\W{0,3}(?:(?:is|are) )?(?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted)`,
     "i",
   ),
   new RegExp(
@@ -249,7 +257,8 @@ function kindIn(words: string, said: string): RefusedKind {
   const [asImage, asDocument] = [ofImage.exec(words), ofDocument.exec(words)];
   if (asImage === null && asDocument === null) {
     if (/[.\]](?:image|image_url|input_image)\b/.test(said)) return "image";
-    return /[.\]](?:document|pdf)\b/.test(said) ? "document" : "media";
+    if (/[.\]](?:document|pdf)\b/.test(said)) return "document";
+    return /\bvision\b/i.test(words) ? "image" : "media";
   }
   // "The PDF … images": the first one is the subject.
   if (asDocument === null) return "image";

@@ -126,6 +126,28 @@ describe("explain, by path", () => {
     expect(found).not.toHaveProperty("path");
   });
 
+  const upstream = "messages.0.content.2.image.source: Could not process image";
+  test.each<[string, unknown]>([
+    [
+      "OpenRouter",
+      {
+        error: {
+          message: "Provider returned error",
+          code: 400,
+          metadata: { raw: `{"error":{"message":"${upstream}"}}` },
+        },
+      },
+    ],
+    ["LiteLLM", refusal(`litellm.BadRequestError: AnthropicException - {"error":{"message":"${upstream}"}}`)],
+    [
+      "the AI SDK",
+      { statusCode: 400, message: upstream, responseBody: `{"error":{"message":"${upstream}"}}` },
+    ],
+  ])("of another request is no place, though it leads to an image: %s", async (_, error) => {
+    const found = await explained(error);
+    expect(found).toMatchObject({ certainty: "guess", entryId: "m4", message: upstream });
+  });
+
   test.each([
     "messages.0.content.2: ",
     "messages.0.content.2.image.cache_control.scope: ",

@@ -67,6 +67,8 @@ describe("refusals of the form, which no message causes", () => {
     "Invalid value: 'input_image'. Supported values are: 'output_text' and 'refusal'.",
     "Invalid value: 'file'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file'.",
     "Invalid value: 'high-ish'. Supported values are: 'low', 'high', and 'auto' at messages[0].content[1].image_url.detail.",
+    "Invalid value: 'thinking'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.",
+    "Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64",
     "Image generation is not enabled for this model.",
     "Invalid tool: file_search requires vector_store_ids",
     "extraneous key [cachePoint] is not permitted",
@@ -96,6 +98,9 @@ describe("refusals that are about no content", () => {
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 tokens.",
     ],
     ["Input is too long for requested model."],
+    [
+      "This endpoint's maximum context length is 131072 tokens. However, you requested about 200000 tokens (190000 of text input, 10000 of image input).",
+    ],
     ["You exceeded your current quota, please check your plan and billing details."],
     ["Your credit balance is too low to access the Anthropic API."],
     ["Insufficient Balance", 402],
@@ -205,6 +210,11 @@ describe("refusals of content", () => {
     ["Too many images in request: maximum is 20", "image count 20"],
     // No images at all
     ["this model does not support image input", "image every"],
+    ["deepseek-chat does not support vision", "image every"],
+    ["image content not supported", "image every"],
+    ["Model only supports text input", "media every"],
+    ["The model does not support images larger than 20 MB", "image largest"],
+    ["The model does not support the image format image/bmp", "image one"],
     ["Model do not support image input. Request id: 02178", "image every"],
     ["This model doesn't support the image content block that you provided.", "image every"],
     [
