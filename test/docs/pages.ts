@@ -123,8 +123,8 @@ const transpiled = (path: string): string =>
     module: ts.ModuleKind.ESNext,
   });
 
-/** A PNG that ends within its pixels. */
-const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
+/** A PNG that is whole, and that the server does not read. */
+const brokenPng = Buffer.from(makePng(64, 41));
 
 /** The surroundings of each page's program, by the name of its file. */
 export const pages: Readonly<Record<string, GuidePage>> = {
