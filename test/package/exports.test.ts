@@ -41,7 +41,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/projections/acp": 1,
   "sessile/projections/claude-agent": 1,
   "sessile/projections/claude-agent/node": 2,
-  "sessile/projections/ai-sdk": 2,
+  "sessile/projections/ai-sdk": 3,
   "sessile/projections/codex": 1,
   "sessile/adapters/claude-agent": 1,
   "sessile/adapters/acp": 2,

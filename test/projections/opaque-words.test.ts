@@ -23,8 +23,8 @@ const reasoning = { type: "reasoning", content: [{ type: "reasoning_text", text:
 const reply = assistantMessage(maker, { type: "opaque", data: reasoning }, { type: "opaque", data: cited });
 const messages = [userMessage("Why?"), reply, userMessage("Go on.")];
 
-// @covers R22
 describe("another model gets the words of a block, and a loss", () => {
+  // @covers R22
   test.each(checkedTargets)("$name", async ({ target, breaches }) => {
     const { value, losses, byPolicy } = await project(contextOf(messages), target);
     const sent = JSON.stringify(value);

@@ -36,10 +36,14 @@ export interface AiSdkStreamOptions extends ReadAiSdkReplyOptions, ReplyStreamOp
  * @throws TypeError for a model without a provider or an id
  * @example
  * ```ts
- * const result = streamText({ model, ...value });
- * const stream = aiSdkStream(result.fullStream, { model });
- * for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
- * await session.appendMessage(await stream.message());
+ * import { type LanguageModel, streamText } from "ai";
+ *
+ * async function answer(model: Exclude<LanguageModel, string>) {
+ *   const { value } = await project(await session.context(), aiSdkMessages({ model }));
+ *   const stream = aiSdkStream(streamText({ model, ...value }).fullStream, { model });
+ *   for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
+ *   await session.appendMessage(await stream.message());
+ * }
  * ```
  */
 export function aiSdkStream(
