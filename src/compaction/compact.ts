@@ -4,6 +4,7 @@ import { estimateMessageTokens } from "../estimate/index.js";
 import { untilAborted } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
+import { tokensOf } from "./context-edits.js";
 import { makeSummary } from "./make-summary.js";
 import type {
   CompactableSession,
@@ -13,10 +14,17 @@ import type {
   PlanAnswer,
   ResolvedCompactOptions,
 } from "./options.js";
-import { choosePlan, minimalPlan, triggerOf } from "./plan.js";
+import { budgetOf, choosePlan, minimalPlan, type PlannedChoice, triggerOf } from "./plan.js";
 import { type Generation, generationOf } from "./summarize.js";
-import { contextLimit, contextTokens, memoizeEstimate, minSummaryTokens } from "./triggers.js";
-import { irreducible } from "./verify.js";
+import {
+  contextLimit,
+  contextOverhead,
+  contextTokens,
+  memoizeEstimate,
+  minSummaryTokens,
+  recordedSize,
+} from "./triggers.js";
+import { type IrreducibleSizes, irreducible, overflowShare, preview } from "./verify.js";
 import { writeCompaction } from "./write.js";
 
 /**
@@ -77,27 +85,86 @@ async function run(
     trigger: given.trigger ?? triggerOf(context),
     estimate: memoizeEstimate(given.estimate ?? estimateMessageTokens),
   };
-  let planned = choosePlan(context, options);
-  // A summary of very little is longer than that: the minimum leaves more to summarise.
-  if (planned !== undefined && !planned.isMinimal && !canShrink(context, planned.plan, options))
-    planned = minimalPlan(context, options) ?? planned;
+  const planned = await payablePlan(context, options);
   if (planned === undefined) return nothingToDo(context, options);
   const { plan } = planned;
-  if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
-    throw irreducible("kept", plan, plan.tokensKept);
-  if (!canShrink(context, plan, options)) return nothingToDo(context, options);
+  const withoutGain = plan.parts.length === 0 ? 0 : compactionsWithoutGain(context, options);
+  if (withoutGain >= maxWithoutGain) {
+    const { tokensBefore } = plan;
+    throw irreducible("without-gain", sizesOf(context, options, tokensBefore), plan.tokensKept);
+  }
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
   const allowed = await applyBoundary(context, withoutUnasked(plan, answer), options, signal);
   const made = await makeSummary(context, allowed, options, generation, answer);
   if (made === undefined) return nothingToDo(context, options);
-  const prepared = { leafId, context, ...planned, plan: allowed, ...made };
+  const prepared = { leafId, context, ...planned, plan: allowed, ...made, withoutGain };
   const { entries, tokensAfter } = await writeCompaction(session, prepared, options, signal);
   const { tokensBefore } = plan;
   const entry = entries.at(-1);
   if (entry?.type !== "compaction") return { status: "pruned", entries, tokensBefore, tokensAfter };
   const { calls, omitted, usage } = generation.tally;
   return { status: "compacted", entry, entries, tokensBefore, tokensAfter, calls, omitted, usage };
+}
+
+/**
+ * The plan, as far as it is known to fit without a model's answer; undefined if nothing can be summarised.
+ *
+ * @throws SessileError IRREDUCIBLE if no summary could be short enough
+ */
+async function payablePlan(
+  context: Context,
+  options: ResolvedCompactOptions,
+): Promise<PlannedChoice | undefined> {
+  const { fits } = options;
+  let planned = choosePlan(context, options);
+  if (planned === undefined) return undefined;
+  const { overhead } = planned.plan;
+  const isSendable = async ({ plan }: PlannedChoice) =>
+    plan.parts.length === 0 || fits === undefined || (await fits(preview(context, plan, shortest)));
+  // A summary of very little is longer than that: the minimum leaves more to summarise.
+  if (!planned.isMinimal && !(canShrink(context, planned.plan, options) && (await isSendable(planned))))
+    planned = minimalPlan(context, { ...options, overhead }) ?? planned;
+  const { plan } = planned;
+  const sizes = sizesOf(context, options, plan.tokensBefore);
+  if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
+    throw irreducible("kept", sizes, plan.tokensKept);
+  if (!canShrink(context, plan, options)) return undefined;
+  if (!(await isSendable(planned))) throw irreducible("fits", sizes, plan.tokensKept);
+  return planned;
+}
+
+/** The shortest summary, for a preview. */
+const shortest = "…";
+
+/** At most this number of compactions in a row may free too little. */
+const maxWithoutGain = 2;
+/** A compaction that leaves less than this part of the limit to new messages has to be repeated at once. */
+const gainShare = 32;
+
+/**
+ * The compactions in a row, up to the last one, after which the context was too large again at once: with few
+ * new messages, or by the tools and instructions alone. 0 if the user asked, or the context is not too large.
+ */
+function compactionsWithoutGain(context: Context, options: ResolvedCompactOptions): number {
+  const { strategy, window, trigger, estimate } = options;
+  const last = recordedSize(context.items);
+  if (last.messages === 0 || trigger === "manual") return 0;
+  if (trigger !== "overflow" && !strategy.shouldCompact(context, budgetOf(context, options))) return 0;
+  const limit = contextLimit(strategy, window);
+  const added = tokensOf(context.items, estimate) - last.messages;
+  const isAtOnce = added < limit / gainShare || last.messages + contextOverhead(context, estimate) >= limit;
+  return isAtOnce ? last.withoutGain + 1 : 0;
+}
+
+/** The sizes for an error. */
+function sizesOf(
+  context: Context,
+  { strategy, window, estimate }: ResolvedCompactOptions,
+  tokensBefore: number,
+): IrreducibleSizes {
+  const overhead = contextOverhead(context, estimate);
+  return { tokensBefore, overhead, limit: Math.max(0, contextLimit(strategy, window) - overhead) };
 }
 
 /**
@@ -113,10 +180,11 @@ function withoutUnasked(plan: CompactionPlan, answer: PlanAnswer | undefined): C
 function canShrink(
   { items }: Context,
   { parts, tokensKept, limit }: CompactionPlan,
-  { estimate }: ResolvedCompactOptions,
+  { estimate, trigger }: ResolvedCompactOptions,
 ): boolean {
   if (parts.length === 0) return true;
-  let left = tokensKept + minSummaryTokens(limit);
+  const share = trigger === "overflow" ? overflowShare : 1;
+  let left = (tokensKept + minSummaryTokens(limit)) / share;
   return items.some(({ message }) => {
     left -= estimate(message);
     return left < 0;
@@ -128,6 +196,6 @@ function nothingToDo(context: Context, options: ResolvedCompactOptions): Compact
   const tokens = contextTokens(context, { estimate });
   if (!strategy.shouldCompact(context, { window, tokens, trigger, estimate }))
     return { status: "nothingToDo" };
-  const limit = contextLimit(strategy, window);
-  throw irreducible("nothing-to-summarize", { limit, tokensBefore: tokens }, tokens);
+  const sizes = sizesOf(context, options, tokens);
+  throw irreducible("nothing-to-summarize", sizes, Math.max(0, tokens - sizes.overhead));
 }

@@ -51,7 +51,11 @@ export interface PlanOptions {
 }
 
 /** Options with the trigger resolved. */
-export type ResolvedOptions = PlanOptions & { readonly trigger: CompactionTrigger };
+export type ResolvedOptions = PlanOptions & {
+  readonly trigger: CompactionTrigger;
+  /** Tokens beside the messages. Default 0. */
+  readonly overhead?: number | undefined;
+};
 
 /** The plan of a compaction, as plain data. */
 export interface CompactionPlan {
@@ -75,9 +79,14 @@ export interface CompactionPlan {
   readonly resources: readonly CoveredResource[];
   /** The size of the context now, in tokens. */
   readonly tokensBefore: number;
+  /**
+   * Tokens of a request beside its messages, such as tools and instructions: the provider's count less the
+   * estimate; 0 if unknown, or if no compaction could make room beside them.
+   */
+  readonly overhead: number;
   /** An estimate of the kept items, without the summary. */
   readonly tokensKept: number;
-  /** The most tokens that the context may have afterwards. */
+  /** The most tokens that the messages may have afterwards: those of the strategy, less `overhead`. */
   readonly limit: number;
 }
 

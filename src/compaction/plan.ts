@@ -18,7 +18,14 @@ import type { CompactionPlan, PlanOptions, ResolvedOptions } from "./options.js"
 import { itemsForLedger, retainedItems } from "./retention.js";
 import type { CompactionBudget, CompactionChoice, CompactionTrigger, SummaryPart } from "./strategy.js";
 import { allCoveredResources } from "./summary-footer.js";
-import { contextLimit, contextTokens, memoizeEstimate, summaryReserve } from "./triggers.js";
+import {
+  contextLimit,
+  contextOverhead,
+  contextTokens,
+  memoizeEstimate,
+  minSummaryTokens,
+  summaryReserve,
+} from "./triggers.js";
 
 /**
  * Plans the compaction of a context: the covered items and the kept ones. Undefined if there is nothing to
@@ -26,7 +33,8 @@ import { contextLimit, contextTokens, memoizeEstimate, summaryReserve } from "./
  *
  * Whatever the strategy chooses, tool pairs stay whole, and so do calls that wait for a result, pinned items
  * and the newest user message. System messages are folded into one. If the kept items are too large, the
- * strategy is asked for the minimum, then edits truncate tool results and long texts.
+ * strategy is asked for the minimum, then edits truncate tool results and long texts. If the tools and
+ * instructions beside the messages leave no room even for that, the plan is the minimum without regard to them.
  *
  * @throws RangeError if the window is not a positive integer, or the choice is out of range
  * @example
@@ -45,6 +53,8 @@ export interface PlannedChoice {
   readonly choice: CompactionChoice;
   /** Whether the choice keeps the minimum. */
   readonly isMinimal: boolean;
+  /** Whether the kept items have no room beside the tools and instructions, which the plan disregards. */
+  readonly isOver: boolean;
 }
 
 /** The default trigger: `pre-turn` if the context ends with an answer that calls no tool, else `mid-turn`. */
@@ -59,38 +69,59 @@ export function choosePlan(context: Context, options: ResolvedOptions): PlannedC
   const { strategy, window, trigger } = options;
   integerArgument("window", window, 1);
   const estimate = memoizeEstimate(options.estimate ?? estimateMessageTokens);
-  const memoized = { ...options, estimate };
-  const tokens = contextTokens(context, { estimate });
-  const budget: CompactionBudget = { window, tokens, trigger, estimate };
-  const first = planChoice(context, strategy.choose(context, budget), memoized);
+  const overhead = contextOverhead(context, estimate);
+  const memoized = { ...options, estimate, overhead };
+  const first = planChoice(context, memoized);
   const isEnough =
     first === undefined
       ? // The provider may count more than the estimate: tools, instructions, images.
-        trigger !== "overflow" && !strategy.shouldCompact(context, budget)
+        trigger !== "overflow" &&
+        !strategy.shouldCompact(context, { ...budgetOf(context, options), estimate })
       : first.plan.parts.length === 0 || fits(first.plan);
-  return isEnough ? first : (minimalPlan(context, memoized) ?? first);
+  if (isEnough) return first;
+  const planned = minimalPlan(context, memoized) ?? first;
+  if (planned === undefined || overhead === 0 || hasRoom(planned.plan)) return planned;
+  // The measure may be of attachments that the estimate has too small.
+  const without = minimalPlan(context, { ...memoized, overhead: 0 });
+  return without && { ...without, isOver: true };
 }
 
 /** The plan that keeps the minimum; undefined if it would change nothing. */
 export function minimalPlan(context: Context, options: ResolvedOptions): PlannedChoice | undefined {
-  const { strategy, window, trigger, estimate = estimateMessageTokens } = options;
-  const tokens = contextTokens(context, { estimate });
-  const choice = strategy.choose(context, { window, tokens, trigger, estimate, minimal: true });
-  return planChoice(context, choice, options, true);
+  return planChoice(context, options, true);
 }
 
+/** The budget of a context with everything that a request has. */
+export function budgetOf(context: Context, options: ResolvedOptions): CompactionBudget {
+  const { window, trigger, estimate = estimateMessageTokens } = options;
+  return { window, tokens: contextTokens(context, { estimate }), trigger, estimate };
+}
+
+/** Asks the strategy as for a model whose window is smaller by what a request has beside the messages. */
 function planChoice(
   context: Context,
-  choice: CompactionChoice | undefined,
   options: ResolvedOptions,
   isMinimal = false,
 ): PlannedChoice | undefined {
+  const { strategy, overhead = 0 } = options;
+  const budget = budgetOf(context, options);
+  const choice = strategy.choose(context, {
+    ...budget,
+    window: Math.max(1, budget.window - overhead),
+    tokens: Math.max(0, budget.tokens - overhead),
+    ...(isMinimal ? { minimal: true } : {}),
+  });
   const plan = choice && enforceInvariants(context, choice, options, isMinimal);
-  return plan && { plan, choice, isMinimal };
+  return plan && { plan, choice, isMinimal, isOver: false };
 }
 
 function fits({ parts, tokensKept, limit }: CompactionPlan): boolean {
   return tokensKept + summaryReserve(parts, limit) <= limit;
+}
+
+/** Whether the shortest summary has room beside the kept items. */
+function hasRoom({ tokensKept, limit }: CompactionPlan): boolean {
+  return tokensKept + minSummaryTokens(limit) < limit;
 }
 
 /** Makes a choice safe and returns its plan; undefined if it would change nothing. */
@@ -100,11 +131,12 @@ export function enforceInvariants(
   options: ResolvedOptions,
   isMinimal: boolean,
 ): CompactionPlan | undefined {
-  const { strategy, window, estimate = estimateMessageTokens, cwd, tools } = options;
+  const { strategy, window, estimate = estimateMessageTokens, cwd, tools, overhead = 0 } = options;
   const { items } = context;
   integerArgument("keepFrom", choice.keepFrom, 0, items.length);
-  const limit = contextLimit(strategy, window);
-  const common = { strategy: strategy.name, tokensBefore: contextTokens(context, { estimate }), limit };
+  const limit = Math.max(1, contextLimit(strategy, window) - overhead);
+  const tokensBefore = contextTokens(context, { estimate });
+  const common = { strategy: strategy.name, tokensBefore, overhead, limit };
   const parts = summarizableParts(choice.parts, options);
   if (parts.every((part) => part.items.length === 0)) {
     const edits = [...safeEdits(context, choice).values()];

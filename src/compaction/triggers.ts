@@ -2,9 +2,10 @@
  * When to compact: the size of a context, the rules that compare it with a window, and the room for a
  * summary.
  */
-import type { Context, ContextMessage, Usage } from "../content/index.js";
+import type { Context, ContextItem, ContextMessage, Usage } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { describe, integerArgument } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
 import type { CompactionStrategy, MessageEstimator, SummaryPart } from "./strategy.js";
 
 /** The reserve for the model's answer, in tokens; pi 0.73.1 has the same. */
@@ -184,8 +185,10 @@ export interface ContextTokensOptions {
 /**
  * Counts the tokens of a context, as an integer: the provider's usage at the last assistant message that has
  * one, plus an estimate of the later messages. A usage is ignored if it is zero, if its message was aborted
- * or an error, or if a compaction or context edit followed it. Without a usage everything is estimated. The
- * rules are pi 1.5.2's.
+ * or an error, or if a compaction or context edit followed it. The rules are pi 1.5.2's.
+ *
+ * Without a usage everything is estimated, and the tools and instructions beside the messages are those that
+ * `compact` measured before its last summary.
  *
  * @throws RangeError if `estimate` returns anything but a number from 0 on
  * @example
@@ -198,15 +201,65 @@ export function contextTokens(
   context: Pick<Context, "items" | "usageSince">,
   { estimate = estimateMessageTokens }: ContextTokensOptions = {},
 ): number {
-  const { items, usageSince } = context;
+  const { tokens, countedAt } = counted(context);
+  const { items } = context;
+  let estimated = countedAt < 0 ? recordedSize(items).overhead : 0;
+  for (let at = items.length - 1; at > countedAt; at--)
+    estimated += checkedTokens(estimate((items[at] as ContextItem).message));
+  return Math.ceil(tokens + estimated);
+}
+
+/**
+ * The tokens of a request beside its messages: the provider's count at the last usage, less the estimate of the
+ * messages that it counts; without a usage the number that the last compaction recorded. 0 if unknown.
+ */
+export function contextOverhead(
+  context: Pick<Context, "items" | "usageSince">,
+  estimate: MessageEstimator,
+): number {
+  const { items } = context;
+  const { tokens, countedAt } = counted(context);
+  if (countedAt < 0) return recordedSize(items).overhead;
   let estimated = 0;
-  for (let at = items.length - 1; at >= 0; at--) {
-    const { message } = items[at] as Context["items"][number];
-    const counted = at >= usageSince ? countedTokens(message) : 0;
-    if (counted > 0) return Math.ceil(counted + estimated);
-    estimated += checkedTokens(estimate(message));
+  for (let at = 0; at <= countedAt && estimated < tokens; at++)
+    estimated += checkedTokens(estimate((items[at] as ContextItem).message));
+  return Math.max(0, Math.floor(tokens - estimated));
+}
+
+/** The provider's latest count of a context, and the index of the last message that it counts; -1 if none. */
+function counted({ items, usageSince }: Pick<Context, "items" | "usageSince">): {
+  readonly tokens: number;
+  readonly countedAt: number;
+} {
+  for (let at = items.length - 1; at >= usageSince; at--) {
+    const tokens = countedTokens((items[at] as ContextItem).message);
+    if (tokens > 0) return { tokens, countedAt: at };
   }
-  return Math.ceil(estimated);
+  return { tokens: 0, countedAt: -1 };
+}
+
+/** The size of a context right after a compaction, in the `details` of its entry as `size`. */
+export interface RecordedSize {
+  /** An estimate of the messages, in tokens. */
+  readonly messages: number;
+  /** Tokens beside the messages. */
+  readonly overhead: number;
+  /** How many compactions right before it freed too little. */
+  readonly withoutGain: number;
+}
+
+/** The size that the last compaction recorded, which may be any value; zeros if it is none. */
+export function recordedSize(items: Context["items"]): RecordedSize {
+  const summary = items.findLast(({ origin }) => origin === "summary")?.message;
+  const details = summary?.role === "compactionSummary" ? summary.details : undefined;
+  const size = isRecord(details) && isRecord(details.size) ? details.size : {};
+  const count = (value: unknown) =>
+    typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0;
+  return {
+    messages: count(size.messages),
+    overhead: count(size.overhead),
+    withoutGain: count(size.withoutGain),
+  };
 }
 
 /** Returns a valid estimate; throws a RangeError for anything but a number from 0 on. */

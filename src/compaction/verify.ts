@@ -11,11 +11,11 @@ import type { CompactionPlan, CompactOptions, PlanOptions } from "./options.js";
 export type Shortfall = "longer" | "over-limit";
 
 /** The most that a context may have after an overflow, as a fraction of its tokens before. */
-const overflowShare = 0.9;
+export const overflowShare = 0.9;
 
 /** The result of a check. */
 export interface Verified {
-  /** An estimate of the context afterwards, in tokens. */
+  /** An estimate of the messages afterwards, in tokens. */
   readonly tokensAfter: number;
   readonly shortfall?: Shortfall | undefined;
 }
@@ -34,7 +34,8 @@ export async function verify(
   options: PlanOptions & Pick<CompactOptions, "fits">,
 ): Promise<Verified> {
   const { strategy, window, trigger, estimate = estimateMessageTokens, fits } = options;
-  const items = previewItems(context, plan, summary);
+  const after = preview(context, plan, summary);
+  const { items } = after;
   assertInvariants(context.items, items);
   const tokensAfter = Math.ceil(tokensOf(items, estimate));
   const tokensBefore = tokensOf(context.items, estimate);
@@ -43,10 +44,9 @@ export async function verify(
   if (tokensAfter >= most) return { tokensAfter, shortfall: "longer" };
   // Edits alone are a first step; a summary may follow.
   if (summary === undefined) return { tokensAfter };
-  const after: Context = { ...context, items, views: [], usageSince: items.length };
   const isOver =
     tokensAfter > plan.limit ||
-    strategy.shouldCompact(after, { window, tokens: tokensAfter, trigger, estimate }) ||
+    strategy.shouldCompact(after, { window, tokens: tokensAfter + plan.overhead, trigger, estimate }) ||
     (fits !== undefined && !(await fits(after)));
   return isOver ? { tokensAfter, shortfall: "over-limit" } : { tokensAfter };
 }
@@ -62,6 +62,12 @@ function assertInvariants(before: readonly ContextItem[], after: readonly Contex
 function brokenPairs(items: readonly ContextItem[]): number {
   const { pairs, orphans } = toolPairs(items.map(({ message }) => message));
   return orphans.length + pairs.filter(({ result }) => result === undefined).length;
+}
+
+/** The context after a plan with this summary. */
+export function preview(context: Context, plan: CompactionPlan, summary: string | undefined): Context {
+  const items = previewItems(context, plan, summary);
+  return { ...context, items, views: [], usageSince: items.length };
 }
 
 /**
@@ -99,14 +105,32 @@ const irreducibleReasons = {
   kept: "the items that must stay do not fit",
   longer: "no summary was smaller than the items that it replaces",
   "over-limit": "the context with the summary was still too large",
+  fits: "`fits` is false for the kept items and the shortest summary",
+  "without-gain": "the last compactions made too little room",
 } as const;
 
-/** The error for a context that cannot be made small enough. */
+/** The sizes that an error tells. */
+export interface IrreducibleSizes {
+  readonly tokensBefore: number;
+  /** What a request has beside the messages. */
+  readonly overhead: number;
+  /** The most tokens of the messages. */
+  readonly limit: number;
+}
+
+/**
+ * The error for a context that cannot be made small enough.
+ *
+ * @param tokens of the messages, as far as they must stay
+ */
 export function irreducible(
   reason: keyof typeof irreducibleReasons,
-  { tokensBefore, limit }: { readonly tokensBefore: number; readonly limit: number },
+  { tokensBefore, overhead, limit }: IrreducibleSizes,
   tokens: number,
 ): SessileError<"IRREDUCIBLE"> {
-  const message = `${irreducibleReasons[reason]} (${tokens} tokens, at most ${limit}); nothing was written`;
-  return new SessileError("IRREDUCIBLE", message, { details: { reason, tokensBefore, tokens, limit } });
+  const beside = overhead === 0 ? "" : `; tools and instructions beside them have ${overhead}`;
+  const sizes = `${tokens} tokens of messages, at most ${limit}${beside}`;
+  return new SessileError("IRREDUCIBLE", `${irreducibleReasons[reason]} (${sizes}); nothing was written`, {
+    details: { reason, tokensBefore, tokens, limit, overhead },
+  });
 }

@@ -8,12 +8,15 @@ import { initialContext } from "./initial-context.js";
 import type { GeneratedSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionPlan, ResolvedCompactOptions } from "./options.js";
 import { enforceInvariants, type PlannedChoice } from "./plan.js";
+import type { RecordedSize } from "./triggers.js";
 import { verify } from "./verify.js";
 
 /** A verified compaction and the leaf that it was made for. */
 export interface PreparedCompaction extends PlannedChoice, GeneratedSummary {
   readonly leafId: string | null;
   readonly context: Context;
+  /** How many compactions right before this one freed too little. */
+  readonly withoutGain: number;
 }
 
 /** The entries of a compaction that was written. */
@@ -40,10 +43,12 @@ export async function writeCompaction(
 ): Promise<WrittenCompaction> {
   let current = prepared;
   for (let rebases = 0; ; rebases++) {
-    const drafts = compactionDrafts(current.context, current.plan, current.summary);
+    const { context, plan, summary, tokensAfter, withoutGain } = current;
+    const size = { messages: tokensAfter, overhead: plan.overhead, withoutGain };
+    const drafts = compactionDrafts(context, plan, summary, size);
     try {
       const entries = await session.append(drafts, { after: current.leafId, signal });
-      return { entries, tokensAfter: current.tokensAfter };
+      return { entries, tokensAfter: tokensAfter + plan.overhead };
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || rebases >= maxRebases) throw error;
       const rebased = await rebase(session, current, options);
@@ -68,7 +73,8 @@ async function rebase(
   if (leafId === prepared.leafId) return undefined;
   const context = await session.context(leafId);
   if (!isContinuation(prepared.context, context)) return undefined;
-  const planned = enforceInvariants(context, prepared.choice, options, prepared.isMinimal);
+  const { overhead } = prepared.plan;
+  const planned = enforceInvariants(context, prepared.choice, { ...options, overhead }, prepared.isMinimal);
   if (planned === undefined) return undefined;
   // The boundary allowed these resources.
   const plan = { ...planned, resources: prepared.plan.resources };
@@ -105,6 +111,7 @@ export function compactionDrafts(
   context: Context,
   plan: CompactionPlan,
   summary: WrittenSummary | undefined,
+  size: RecordedSize,
 ): readonly EntryDraft[] {
   if (summary === undefined) return plan.edits;
   const id = randomHex8();
@@ -124,7 +131,7 @@ export function compactionDrafts(
     summary: text,
     firstKeptEntryId: firstKeptId(context, plan.keepFrom) ?? id,
     tokensBefore,
-    details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
+    details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }), size },
     ...(fromHook ? { fromHook } : {}),
     ...(usage === undefined ? {} : { usage }),
     ...(systemMessage === undefined ? {} : { systemMessage }),

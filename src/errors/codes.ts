@@ -178,14 +178,15 @@ export interface ErrorDetails {
     }[];
   };
   /**
-   * A context cannot be made small enough; nothing was written. `tokens` is the smallest result, `limit` the
-   * maximum.
+   * A context cannot be made small enough; nothing was written. `tokens` is the smallest size of the messages,
+   * `limit` the maximum, `overhead` the tokens of tools and instructions beside them.
    */
   IRREDUCIBLE: {
-    readonly reason: "nothing-to-summarize" | "kept" | "longer" | "over-limit";
+    readonly reason: "nothing-to-summarize" | "kept" | "fits" | "longer" | "over-limit" | "without-gain";
     readonly tokensBefore: number;
     readonly tokens: number;
     readonly limit: number;
+    readonly overhead: number;
   };
   /** The model gave no summary; nothing was written. `calls` is the number of model calls. */
   SUMMARY_FAILED: { readonly reason: "error" | "empty" | "overflow"; readonly calls: number };

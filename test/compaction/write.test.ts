@@ -336,18 +336,19 @@ describe("drafts", () => {
       estimate: lengthOf,
       ...more,
     }) as CompactionPlan;
+  const size = { messages: 10, overhead: 0, withoutGain: 0 };
   const compactionOf = (
     of: Context,
     plan = planFor(of),
     written: Parameters<typeof compactionDrafts>[2] = summary,
   ) => {
-    const draft = compactionDrafts(of, plan, written).at(-1);
+    const draft = compactionDrafts(of, plan, written, size).at(-1);
     return draft?.type === "compaction" ? draft : undefined;
   };
 
   test("edits alone are the batch where no summary is written", () => {
     const edits = [{ type: "context_edit", targetId: "m0", replacement: null }] as const;
-    expect(compactionDrafts(context, { ...planFor(context), edits }, undefined)).toBe(edits);
+    expect(compactionDrafts(context, { ...planFor(context), edits }, undefined, size)).toBe(edits);
   });
 
   test("first what is told again, then edits, and last the compaction, which lists what is told again in its place", () => {
@@ -356,6 +357,7 @@ describe("drafts", () => {
       context,
       { ...planFor(context), edits, retain: ["a", "b"], initialContext: { content: "rules", at: 1 } },
       summary,
+      size,
     );
     expect(drafts.map(({ type }) => type)).toEqual(["custom_message", "context_edit", "compaction"]);
     const [rules, , compaction] = drafts;

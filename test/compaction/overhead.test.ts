@@ -1,0 +1,177 @@
+import fc from "fast-check";
+import {
+  type CompactionStrategy,
+  compact,
+  contextTokens,
+  type GeneratePrompt,
+  pruneThenSummarize,
+  recentUserMessages,
+  rollingSummary,
+} from "sessile/compaction";
+import type { Context } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { estimateMessageTokens } from "sessile/estimate";
+import { memorySessionStore } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { told, usage, user } from "./scripted.js";
+
+const strategies: Readonly<Record<string, () => CompactionStrategy>> = {
+  rolling: () => rollingSummary(),
+  recent: () => recentUserMessages(),
+  prune: () => pruneThenSummarize(),
+};
+
+interface Agent {
+  readonly window: number;
+  /** Tokens of tools and instructions, which the provider counts. */
+  readonly overhead: number;
+  /** Words of each message. */
+  readonly words: readonly number[];
+  readonly strategy: CompactionStrategy;
+  /** Whether the caller measures the whole request before it sends it. */
+  readonly measures?: boolean;
+  readonly turns: number;
+}
+
+/** What an agent paid for its summaries. */
+interface Bill {
+  compactions: number;
+  /** Compactions after which the next request was too large again, though little was added. */
+  withoutGain: number;
+  calls: number;
+  errors: SessileError<"IRREDUCIBLE">[];
+  /** Calls of the model in compactions that wrote nothing. */
+  wasted: number;
+}
+
+const sizeOf = ({ items }: Context) =>
+  items.reduce((sum, { message }) => sum + estimateMessageTokens(message), 0);
+
+/** Turns of a user and an answer with the provider's count, and a compaction whenever the trigger asks. */
+async function play({ window, overhead, words, strategy, measures, turns }: Agent): Promise<Bill> {
+  const session = await memorySessionStore().create({ cwd: "/w" });
+  const bill: Bill = { compactions: 0, withoutGain: 0, calls: 0, errors: [], wasted: 0 };
+  const prompts: GeneratePrompt[] = [];
+  const generate = async (prompt: GeneratePrompt) => {
+    prompts.push(prompt);
+    return { text: "The goal, and the progress." };
+  };
+  const fits = (context: Context) => overhead + sizeOf(context) <= window;
+  let last: number | undefined;
+  for (let turn = 0; turn < turns; turn++) {
+    const count = words[turn % words.length] ?? 1;
+    await session.appendMessage(user(`Question ${turn} ${"word ".repeat(count)}`));
+    const answer = told(`Answer ${turn} ${"word ".repeat(count)}`);
+    const counted = overhead + sizeOf(await session.context());
+    const output = estimateMessageTokens(answer);
+    await session.appendMessage({
+      ...answer,
+      usage: usage(Math.ceil(counted), { output: Math.ceil(output) }),
+    });
+    const context = await session.context();
+    const tokens = contextTokens(context);
+    if (!strategy.shouldCompact(context, { window, tokens })) continue;
+    const before = prompts.length;
+    try {
+      const result = await compact(session, { strategy, window, generate, ...(measures && { fits }) });
+      if (result.status !== "compacted") continue;
+      const size = sizeOf(context);
+      const limit = strategy.limit?.(window) ?? window;
+      if (last !== undefined && (size - last < limit / 32 || last + overhead >= limit)) bill.withoutGain++;
+      bill.compactions++;
+      const after = await session.context();
+      expect(strategy.shouldCompact(after, { window, tokens: contextTokens(after) })).toBe(false);
+      last = sizeOf(after);
+    } catch (error) {
+      if (!SessileError.is(error, "IRREDUCIBLE")) throw error;
+      bill.errors.push(error);
+      bill.wasted += prompts.length - before;
+    }
+  }
+  bill.calls = prompts.length;
+  return bill;
+}
+
+describe("tools and instructions that fill the window", () => {
+  test.each(Object.keys(strategies))(
+    "%s: two compactions at most, then an error that says so",
+    async (name) => {
+      const strategy = (strategies[name] as () => CompactionStrategy)();
+      for (const measures of [false, true]) {
+        const agent = { window: 200_000, overhead: 190_000, words: [400], strategy, measures, turns: 30 };
+        const bill = await play(agent);
+        expect([bill.compactions <= 2, bill.wasted]).toEqual([true, 0]);
+        const { details, message } = bill.errors.at(-1) as SessileError<"IRREDUCIBLE">;
+        expect(Math.abs(details.overhead - 190_000)).toBeLessThan(10);
+        expect(message).toContain(`tools and instructions beside them have ${details.overhead}`);
+      }
+    },
+  );
+
+  test("are paid for at most twice without gain, whatever the window, the messages and the strategy", async () => {
+    const agents = fc.record({
+      window: fc.constantFrom(4_000, 20_000, 60_000, 200_000),
+      part: fc.oneof(fc.constantFrom(0, 0.5, 0.9, 0.95, 1, 1.2), fc.double({ min: 0, max: 1, noNaN: true })),
+      words: fc.array(fc.constantFrom(1, 20, 300, 2_000), { minLength: 1, maxLength: 4 }),
+      name: fc.constantFrom(...Object.keys(strategies)),
+      measures: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(agents, async ({ window, part, words, name, measures }) => {
+        const strategy = (strategies[name] as () => CompactionStrategy)();
+        const overhead = Math.round(window * part);
+        const bill = await play({ window, overhead, words, strategy, measures, turns: 15 });
+        expect(bill.withoutGain).toBeLessThanOrEqual(2);
+        expect(bill.wasted).toBe(0);
+        const limit = strategy.limit?.(window) ?? window;
+        if (overhead >= limit) expect(bill.compactions).toBeLessThanOrEqual(2);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe("the tokens of a context", () => {
+  test("include what the last compaction measured beside the messages, until the next usage", async () => {
+    const session = await memorySessionStore().create({ cwd: "/w" });
+    for (let turn = 0; turn < 8; turn++) {
+      await session.appendMessage(user(`Question ${turn} ${"word ".repeat(2_000)}`));
+      const counted = Math.ceil(50_000 + sizeOf(await session.context()));
+      await session.appendMessage(told("Answer", [], usage(counted)));
+    }
+    const strategy = rollingSummary({ keepRecentTokens: 3_000 });
+    const before = contextTokens(await session.context());
+    const generate = async () => ({ text: "Summary." });
+    const result = await compact(session, { strategy, window: 80_000, generate });
+    const after = await session.context();
+    expect(result).toMatchObject({ status: "compacted", tokensBefore: before });
+    expect(contextTokens(after)).toBe((result as { readonly tokensAfter: number }).tokensAfter);
+    expect(contextTokens(after) - sizeOf(after)).toBeGreaterThan(49_900);
+    await session.appendMessage(told("Next", [], usage(9_000)));
+    expect(contextTokens(await session.context())).toBe(9_000);
+  });
+
+  test("with a recorded size of any shape are numbers", () => {
+    const values = [
+      undefined,
+      null,
+      1,
+      "x",
+      {},
+      { overhead: -1 },
+      { overhead: Number.NaN },
+      { overhead: "9" },
+    ];
+    for (const size of values) {
+      const message = {
+        role: "compactionSummary",
+        summary: "S",
+        tokensBefore: 0,
+        details: { size },
+        timestamp: 0,
+      };
+      const items = [{ entryId: "a", origin: "summary", message }] as unknown as Context["items"];
+      expect(contextTokens({ items, usageSince: 1 })).toBe(Math.ceil(sizeOf({ items } as Context)));
+    }
+  });
+});
