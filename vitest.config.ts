@@ -34,7 +34,7 @@ const system = [
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
 const properties = [
   "test/blobs/{conformance,shared-quotas}.test.ts",
-  "test/compaction/sequences.test.ts",
+  "test/compaction/{overhead,sequences}.test.ts",
   "test/databases/{conformance,search-property}.test.ts",
   "test/interop/{growth,import-own,pairs,soup}.test.ts",
   "test/memory/{path-state,prompt}.test.ts",

@@ -37,6 +37,9 @@ import { writeCompaction } from "./write.js";
  * strategy does not ask for another one. An agent may therefore call `compact` in a loop while the status is
  * `compacted` or `pruned`.
  *
+ * Tools and instructions beside the messages count as the provider counted them. If they leave no room, or
+ * the last two compactions made too little, no model is asked, unless the trigger is `manual`.
+ *
  * @throws SessileError IRREDUCIBLE if the items that must stay do not fit, or no summary is smaller than the
  *   items it replaces
  * @throws SessileError SUMMARY_FAILED if all attempts fail; `cause` is the last error of `generate`

@@ -157,7 +157,10 @@ export interface CompactOptions extends Omit<PlanOptions, "cwd">, SummaryBoundar
    * Whether an error of `generate` means that the request was too long. Default {@link isContextOverflow}.
    */
   readonly isOverflow?: ((error: unknown) => boolean) | undefined;
-  /** Whether a context can be sent, apart from its tokens. Default: always. */
+  /**
+   * Whether a context can be sent, apart from its tokens. Called before a model is asked, with the shortest
+   * summary, and with the summary that it gave. Default: always.
+   */
   readonly fits?: ((context: Context) => boolean | Promise<boolean>) | undefined;
   /** Called with the plan before a model is asked. */
   readonly before?:

@@ -16,9 +16,12 @@ export type CompactionTrigger = "manual" | "pre-turn" | "mid-turn" | "overflow";
 
 /** The size of a context and the bounds for it. */
 export interface CompactionBudget {
-  /** The model's context window in tokens, its answer included. */
+  /**
+   * The model's context window in tokens, its answer included. For a choice it is less what a request has
+   * beside the messages.
+   */
   readonly window: number;
-  /** The size of the context now; see {@link contextTokens}. */
+  /** The size of the context now; see {@link contextTokens}. For a choice it is that of the messages. */
   readonly tokens: number;
   /** Default `manual`. */
   readonly trigger?: CompactionTrigger | undefined;

@@ -13,6 +13,7 @@ import { SessileError } from "sessile/errors";
 import { estimateMessageTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { rounds } from "../support/rounds.js";
 import { told, usage, user } from "./scripted.js";
 
 const strategies: Readonly<Record<string, () => CompactionStrategy>> = {
@@ -25,6 +26,8 @@ interface Agent {
   readonly window: number;
   /** Tokens of tools and instructions, which the provider counts. */
   readonly overhead: number;
+  /** The provider's count of the messages, as a multiple of the estimate. Default 1. */
+  readonly factor?: number;
   /** Words of each message. */
   readonly words: readonly number[];
   readonly strategy: CompactionStrategy;
@@ -48,7 +51,15 @@ const sizeOf = ({ items }: Context) =>
   items.reduce((sum, { message }) => sum + estimateMessageTokens(message), 0);
 
 /** Turns of a user and an answer with the provider's count, and a compaction whenever the trigger asks. */
-async function play({ window, overhead, words, strategy, measures, turns }: Agent): Promise<Bill> {
+async function play({
+  window,
+  overhead,
+  factor = 1,
+  words,
+  strategy,
+  measures,
+  turns,
+}: Agent): Promise<Bill> {
   const session = await memorySessionStore().create({ cwd: "/w" });
   const bill: Bill = { compactions: 0, withoutGain: 0, calls: 0, errors: [], wasted: 0 };
   const prompts: GeneratePrompt[] = [];
@@ -62,8 +73,8 @@ async function play({ window, overhead, words, strategy, measures, turns }: Agen
     const count = words[turn % words.length] ?? 1;
     await session.appendMessage(user(`Question ${turn} ${"word ".repeat(count)}`));
     const answer = told(`Answer ${turn} ${"word ".repeat(count)}`);
-    const counted = overhead + sizeOf(await session.context());
-    const output = estimateMessageTokens(answer);
+    const counted = overhead + factor * sizeOf(await session.context());
+    const output = factor * estimateMessageTokens(answer);
     await session.appendMessage({
       ...answer,
       usage: usage(Math.ceil(counted), { output: Math.ceil(output) }),
@@ -98,7 +109,7 @@ describe("tools and instructions that fill the window", () => {
     async (name) => {
       const strategy = (strategies[name] as () => CompactionStrategy)();
       for (const measures of [false, true]) {
-        const agent = { window: 200_000, overhead: 190_000, words: [400], strategy, measures, turns: 30 };
+        const agent = { window: 200_000, overhead: 190_000, words: [400], strategy, measures, turns: 12 };
         const bill = await play(agent);
         expect([bill.compactions <= 2, bill.wasted]).toEqual([true, 0]);
         const { details, message } = bill.errors.at(-1) as SessileError<"IRREDUCIBLE">;
@@ -107,6 +118,18 @@ describe("tools and instructions that fill the window", () => {
       }
     },
   );
+
+  test("refuse no compaction that the user asks for", async () => {
+    const session = await memorySessionStore().create({ cwd: "/w" });
+    const options = { strategy: rollingSummary(), window: 20_000, generate: async () => ({ text: "S." }) };
+    const statuses: string[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      await session.appendMessage(user("word ".repeat(300)));
+      await session.appendMessage(told("word ".repeat(300), [], usage(19_000)));
+      statuses.push((await compact(session, { ...options, trigger: "manual" })).status);
+    }
+    expect(statuses).toEqual(Array.from({ length: 5 }, () => "compacted"));
+  });
 
   test("are paid for at most twice without gain, whatever the window, the messages and the strategy", async () => {
     const agents = fc.record({
@@ -126,7 +149,28 @@ describe("tools and instructions that fill the window", () => {
         const limit = strategy.limit?.(window) ?? window;
         if (overhead >= limit) expect(bill.compactions).toBeLessThanOrEqual(2);
       }),
-      { numRuns: 40 },
+      { numRuns: rounds(8, 500) },
+    );
+  });
+
+  test("refuse no session that has room beside them, whatever the error of the estimate", async () => {
+    const agents = fc.record({
+      window: fc.constantFrom(20_000, 60_000),
+      part: fc.constantFrom(0, 0.25, 0.5),
+      factor: fc.constantFrom(0.7, 1, 1.4),
+      name: fc.constantFrom(...Object.keys(strategies)),
+    });
+    await fc.assert(
+      fc.asyncProperty(agents, async ({ window, part, factor, name }) => {
+        const strategy = (strategies[name] as () => CompactionStrategy)();
+        const limit = strategy.limit?.(window) ?? window;
+        const words = [Math.floor(limit / 30)];
+        const bill = await play({ window, overhead: limit * part, factor, words, strategy, turns: 30 });
+        expect(bill.errors).toEqual([]);
+        expect(bill.compactions).toBeGreaterThan(0);
+        expect(bill.withoutGain).toBe(0);
+      }),
+      { numRuns: rounds(4, 100) },
     );
   });
 });

@@ -6,22 +6,25 @@ import { secretRedaction } from "sessile/interop";
 import { project } from "sessile/projections";
 import { memorySessionStore } from "sessile/session";
 import { assistantDelta, readFrame } from "sessile/tether";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { cleanLine } from "../../src/memory/text.js";
 import { asContent } from "../../src/projections/transcript.js";
 import { searchTermsOfLine } from "../../src/session/internal.js";
 import { viewerHtml } from "../../src/viewer/html.js";
 import { checkedTargets } from "../support/checked-targets.js";
 
-/** Bytes of a text; a backtracking expression fails from some 6 MB on. */
+/** Bytes of a text in JSON; a backtracking expression fails from some 6 MB on, and a line has at most 64 MiB. */
 const size = 60_000_000;
 /** Bytes of a text that many parts copy. */
 const smaller = 9_000_000;
 const units = ["y", "aGVsbG8gd29ybGQ", " ", "\n", "\t", '"', "\\", "[", "<<context:", "12", "-", "%41"];
 const wide = ["é", "京", "\u{20000}", "👍🏽", "\u0301\u0323", "\u200b", "\ud800", "ﷺ"];
 
+vi.setConfig({ testTimeout: 600_000 });
+
 describe.each([...units, ...wide])("a run of %j", (unit) => {
-  const textOf = (bytes: number) => `${unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)))} needle`;
+  const unitBytes = Buffer.byteLength(JSON.stringify(unit)) - 2;
+  const textOf = (bytes: number) => `${unit.repeat(Math.floor(bytes / unitBytes))} needle`;
   const text = textOf(size);
 
   test("is appended, listed and searched", async () => {
