@@ -213,8 +213,9 @@ const places = /https?:\/\/\S{1,2000}|\b\w{1,60}(?:\.\w{1,60}|\.?\[\d{1,9}\]){2,
 const maxWords = 4000;
 
 /** The class of a refusal, by its words and status. */
-export function refusalClass({ texts, status }: Rejection): RefusalClass {
-  const said = texts.join("\n").slice(0, maxWords);
+export function refusalClass({ message, texts, status }: Rejection): RefusalClass {
+  // The provider's own words first: a gateway can say much around them.
+  const said = [message, ...texts].join("\n").slice(0, maxWords);
   const words = said.replace(places, " ");
   const is413 = status === 413;
   for (const wordings of [beforeMedia, undefined, afterMedia]) {

@@ -30,6 +30,9 @@ const gateway =
 /** Members that only a gateway or a framework adds; `responseBody` is the AI SDK's. */
 const ofGateway = ["upstream_error", "responseBody"] as const;
 
+/** The request that llama.cpp quotes in its message: ggml-org/llama.cpp/issues/12947. */
+const quotedRequest = /\bmessages = \[[\s\S]{0,20000}/;
+
 const maxDepth = 8;
 const maxTexts = 200;
 const maxTextLength = 20_000;
@@ -40,7 +43,7 @@ export function rejectionOf(error: unknown): Rejection {
   found.add(error, 0);
   const { message, status } = outermost(error);
   return {
-    message: found.inner ?? message,
+    message: found.inner ?? message.replace(quotedRequest, ""),
     status,
     texts: found.texts,
     isWrapped: found.isWrapped || found.texts.some((text) => gateway.test(text)),
@@ -78,7 +81,8 @@ class Texts {
 
   add(value: unknown, depth: number): void {
     if (this.texts.length >= maxTexts) return;
-    if (typeof value === "string") this.#text(value.slice(0, maxTextLength), depth);
+    if (typeof value === "string")
+      this.#text(value.slice(0, maxTextLength).replace(quotedRequest, ""), depth);
     if (typeof value !== "object" || value === null || depth === maxDepth || this.#seen.has(value)) return;
     this.#seen.add(value);
     if (value instanceof Error) this.add(value.message, depth + 1);

@@ -89,6 +89,17 @@ describe("refusals of the form, which no message causes", () => {
   });
 });
 
+test("the words of the provider count, not those of the request that it quotes, wherever they stand", () => {
+  const quoted =
+    'Unsupported content part type: "image_url"; messages = [{"text":"over quota, cache_control"}]';
+  expect(classOf(quoted, 500)).toBe("image every");
+  const inner = JSON.stringify({ error: { message: "Could not process image" } });
+  const wrapped = {
+    error: { message: `${"x".repeat(5000)} Provider returned error`, metadata: { raw: inner } },
+  };
+  expect(classOf(wrapped)).toBe("image one");
+});
+
 describe("refusals that are about no content", () => {
   test.each<[string, number?]>([
     ["prompt is too long: 205000 tokens > 200000 maximum"],
