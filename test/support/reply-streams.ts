@@ -8,8 +8,9 @@ import { expect } from "vitest";
 import { fixture } from "./fixtures.js";
 import { rounds } from "./rounds.js";
 
-/** The most cuts of one stream, beside the first twenty. */
-const cuts = rounds(50, 200);
+/** The most cuts of one stream, beside the first ones. */
+const cuts = rounds(15, 200);
+const firstCuts = rounds(10, 20);
 
 export async function* eventsFrom<E>(events: readonly E[]): AsyncGenerator<E, void, undefined> {
   yield* events;
@@ -58,7 +59,7 @@ export async function checkCuts<E>(
   const shown = ({ id, name, arguments: args }: ToolCall) => JSON.stringify([id, name, args]);
   const calls = toolCalls(whole).map(shown);
   const step = Math.max(1, Math.floor(events.length / cuts));
-  for (let count = 0; count < events.length; count += count < 20 ? 1 : step) {
+  for (let count = 0; count < events.length; count += count < firstCuts ? 1 : step) {
     const { deltas: some, message } = await read(open(eventsFrom(events.slice(0, count))));
     session.branch(null);
     await session.appendMessage(message);
