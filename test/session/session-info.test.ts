@@ -328,6 +328,22 @@ describe("forkTitle", () => {
   });
 });
 
+it("forks that are made at once have titles of their own, as those one after the other", async () => {
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/w" });
+  await session.appendMessage(userMessage("a question"));
+  const together = await Promise.all(Array.from({ length: 3 }, () => store.fork(session.id)));
+  const later = [await store.fork(session.id), await store.fork(together[0]?.id ?? "")];
+  const titles = [...together, ...later].map(({ info }) => info.title);
+  expect(titles.toSorted()).toEqual([1, 2, 3, 4, 5].map((number) => `a question (fork #${number})`));
+  await session.updateInfo({ title: "T", name: "N" });
+  const named = await Promise.all([store.fork(session.id), store.fork(session.id)]);
+  expect(named.map(({ info }) => [info.title, info.name]).toSorted()).toEqual([
+    ["T (fork #1)", "N (fork #1)"],
+    ["T (fork #2)", "N (fork #2)"],
+  ]);
+});
+
 describe("slugOf", () => {
   // @covers R138
   it("is two words and four digits, the same for an id at any time", () => {

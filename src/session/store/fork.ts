@@ -46,12 +46,14 @@ interface ForkPlan {
  * Plans a fork: the lines up to the entry of the options, rewritten if asked for, and its title and name.
  *
  * @param titles those of other sessions, which the fork does not repeat
+ * @param underWay those of forks that are made at the same time; the fork adds its own
  * @throws SessileError ENTRY_NOT_FOUND
  */
 export async function planFork(
   source: LiveSession,
   options: ForkOptions,
   titles: () => Promise<readonly string[]>,
+  underWay: Set<string>,
 ): Promise<ForkPlan> {
   const { upTo, resources } = options;
   if (upTo !== undefined && !source.tree.has(upTo)) {
@@ -62,7 +64,7 @@ export async function planFork(
   const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
   return {
     lines: linesUpTo(source, upTo, rewrite),
-    info: await forkInfo(source, await titles()),
+    info: await forkInfo(source, await titles(), underWay),
     inBytes: async (log, first) => (rewrite === undefined ? copyBytes(source, log, first, upTo) : false),
   };
 }
@@ -136,19 +138,31 @@ async function freshResources(
 }
 
 /** The title and name of a fork. */
-async function forkInfo(source: LiveSession, titles: readonly string[]): Promise<SessionInfoFields> {
-  const { name, title } = source.info;
-  const forked = (of: string) => forkTitle(of, titles);
-  if (title !== undefined)
-    return { title: forked(title), ...(name === undefined ? {} : { name: forked(name) }) };
-  if (name !== undefined) return { title: forked(name), name: forked(name) };
+async function forkInfo(
+  source: LiveSession,
+  titles: readonly string[],
+  underWay: Set<string>,
+): Promise<SessionInfoFields> {
+  const { name } = source.info;
+  const title = source.info.title ?? name ?? (await firstWords(source)) ?? "Session";
+  // Without a wait from here on: another fork would take the same title.
+  const others = [...titles, ...underWay];
+  const forked = forkTitle(title, others);
+  underWay.add(forked);
+  if (name === undefined) return { title: forked };
+  const forkedName = forkTitle(name, others);
+  underWay.add(forkedName);
+  return { title: forked, name: forkedName };
+}
+
+/** The start of the first message of a user. */
+async function firstWords(source: LiveSession): Promise<string | undefined> {
   for (const { node } of source.tree.walk()) {
     if (node.role !== "user") continue;
     const text = firstText(await source.entry(node.id));
-    if (text === undefined) continue;
-    return { title: forked(spaced(Array.from(text.slice(0, 120)).slice(0, 60).join(""))) };
+    if (text !== undefined) return spaced(Array.from(text.slice(0, 120)).slice(0, 60).join(""));
   }
-  return { title: forked("Session") };
+  return undefined;
 }
 
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "JOINED_LINE", "LINE_TOO_LONG"] as const;

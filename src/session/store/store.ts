@@ -75,6 +75,9 @@ class BackedStore implements SessionStore {
   readonly #settings: SessionSettings;
   readonly #newSessionId: (now: number) => string;
   readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
+  /** The number of forks under way, and their titles. */
+  #forks = 0;
+  readonly #forkTitles = new Set<string>();
   /** Open sessions by partition and id, to notify of a deletion. */
   readonly #open = new Map<string, Set<SessionState>>();
 
@@ -216,12 +219,18 @@ class BackedStore implements SessionStore {
     checkForkOptions(options);
     partitionOf(toPartition, "toPartition");
     const source = await this.#openSession(session, { partition: partitionOf(partition) });
+    this.#forks++;
     try {
-      const { lines, info, inBytes } = await planFork(source, options, () =>
-        this.#newestTitles(partitionOf(toPartition), options.cwd ?? source.header.cwd),
+      const { lines, info, inBytes } = await planFork(
+        source,
+        options,
+        () => this.#newestTitles(partitionOf(toPartition), options.cwd ?? source.header.cwd),
+        this.#forkTitles,
       );
       return await this.#copy(source, lines, { ...options, partition: toPartition }, info, inBytes);
     } finally {
+      // A fork that began before this one ended may have listed the titles without its.
+      if (--this.#forks === 0) this.#forkTitles.clear();
       await source.close();
     }
   }
