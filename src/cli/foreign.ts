@@ -13,7 +13,7 @@ import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
 import type { Output } from "./output.js";
 import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
 import { openRegular } from "./regular-file.js";
-import type { FoundSession, NamedSession, OpenedSession, SourceQuery } from "./sources.js";
+import type { FoundSession, NamedSession, OpenedSession, OpenNamedOptions, SourceQuery } from "./sources.js";
 
 /** How a session is imported: see `ImportOptions` of `sessile/interop`. */
 export interface ReadOptions {
@@ -166,7 +166,7 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
     if (!isQuiet) noteFindings(path, imported.report, out);
     return imported;
   };
-  const openAll = () => openImported(found.format, path, read);
+  const openAll = (options?: OpenNamedOptions) => openImported(found.format, path, read, options);
   return { agent: found.format, path, files, currentFiles, read, open: openAll };
 }
 
@@ -193,9 +193,10 @@ async function openImported(
   agent: string,
   path: string,
   read: (options: ReadOptions) => Promise<ImportedSession>,
+  { hasOriginal = false }: OpenNamedOptions = {},
 ): Promise<OpenedSession> {
   const blobs = memoryBlobStore();
-  const imported = await read({ blobs, keep: "blob" });
+  const imported = await read({ blobs, keep: hasOriginal ? "blob" : "none" });
   const store = memorySessionStore({ blobs });
   const opened: Session[] = [];
   for (const each of [imported, ...imported.children]) opened.push(await store.adopt(each));

@@ -17,6 +17,12 @@ import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
 import { readAhead } from "./read-ahead.js";
 
+/** How a session is opened. */
+export interface OpenNamedOptions {
+  /** Whether the blobs have the original bytes of another agent's session, which take as much memory again. */
+  readonly hasOriginal?: boolean;
+}
+
 /** A session that a word names, not yet read. */
 export interface NamedSession {
   readonly agent: string;
@@ -26,7 +32,7 @@ export interface NamedSession {
   readonly files?: readonly string[];
   /** The files as they are now, with new ones of subagents; absent for this library's own. */
   currentFiles?(): Promise<readonly string[]>;
-  open(): Promise<OpenedSession>;
+  open(options?: OpenNamedOptions): Promise<OpenedSession>;
   /** Imports a session of another agent; absent for this library's own. */
   read?(options: ReadOptions): Promise<ImportedSession>;
 }
@@ -177,8 +183,9 @@ export async function openNamed(
   name: string,
   parsed: Parsed,
   context: CommandContext,
+  options?: OpenNamedOptions,
 ): Promise<OpenedSession> {
-  return (await locate(name, parsed, context)).open();
+  return (await locate(name, parsed, context)).open(options);
 }
 
 /**

@@ -2,7 +2,6 @@
 
 import { abortable } from "../internal/abort.js";
 import { describe } from "../internal/arguments.js";
-import { concatBytes } from "../internal/bytes.js";
 import type { ReportBuilder } from "./report.js";
 import type { ForeignFile, ImportOptions } from "./types.js";
 
@@ -58,15 +57,21 @@ async function collect(
   if (typeof source !== "object" || source === null || !(Symbol.asyncIterator in source)) {
     throw new TypeError(`files: expected bytes or an async iterable of them, got ${describe(source)}`);
   }
-  const parts: Uint8Array[] = [];
+  // One buffer that grows: a list of parts would have the file in memory twice. A reader may reuse its own.
+  let bytes = new Uint8Array();
   let total = 0;
   for await (const part of abortable(source, signal)) {
-    total += part.length;
-    if (total > maxBytes) return undefined;
-    // A reader may reuse its buffer.
-    parts.push(part.slice());
+    const end = total + part.length;
+    if (end > maxBytes) return undefined;
+    if (end > bytes.length) {
+      const grown = new Uint8Array(Math.max(end, Math.min(maxBytes, 2 * bytes.length)));
+      grown.set(bytes.subarray(0, total));
+      bytes = grown;
+    }
+    bytes.set(part, total);
+    total = end;
   }
-  return concatBytes(parts, total);
+  return bytes.subarray(0, total);
 }
 
 async function decompressed(

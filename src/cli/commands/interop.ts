@@ -119,7 +119,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
   const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
   if (provider !== undefined && !withProviders.includes(to.name))
     throw new UsageError(`--provider: expected --to ${withProviders.join(" or ")}, got ${to.name}`);
-  const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context);
+  const opened = await openNamed(parsed.positionals[0] ?? "", parsed, context, { hasOriginal: true });
   try {
     const { session, children, blobs, damaged } = opened;
     const at = textOption(parsed, "at");
