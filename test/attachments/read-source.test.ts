@@ -163,6 +163,7 @@ describe("readSource", () => {
     ["base64 with line breaks", { dataUrl: "data:image/png;base64,c2Vj\ncmV0" }, "INVALID_MESSAGE"],
     ["a data URL that is text", { dataUrl: "data:,c2VjcmV0" }, "INVALID_MESSAGE"],
     ["a block without its resource", { type: "resource" }, "INVALID_MESSAGE"],
+    ["sound without bytes", { type: "audio" }, "INVALID_MESSAGE"],
     ["a link without an address", { type: "resource_link", name: "x" }, "LINK_REFUSED"],
     ["neither text nor bytes", { type: "resource", resource: { uri: "x:y" } }, "INVALID_MESSAGE"],
   ])("refuses %s without repeating it", async (_, source, code) => {
@@ -171,7 +172,7 @@ describe("readSource", () => {
     expect(JSON.stringify(failure)).not.toContain("c2Vj");
   });
 
-  test.each([undefined, null, "x", { type: "audio" }, {}, { bytes: [1, 2] }])(
+  test.each([undefined, null, "x", { type: "video" }, {}, { bytes: [1, 2] }])(
     "throws a TypeError for %j",
     async (source) => {
       await expect(readSource(source as never, options())).rejects.toThrow(TypeError);

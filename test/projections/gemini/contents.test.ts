@@ -240,7 +240,6 @@ describe("geminiContents", () => {
       expect(losses.map(({ code, block }) => [code, block])).toEqual([
         ["reasoning", 0],
         ["reasoning", 1],
-        ["reasoning", 2],
       ]);
     });
   });

@@ -13,7 +13,7 @@ import {
 } from "../../../../src/projections/claude-agent/node/read-attachment.js";
 import { resolveWith } from "../../../../src/projections/claude-agent/node/resolve.js";
 import { targetCheck } from "../../../../src/projections/claude-agent/node/target.js";
-import { bytesOf, gif, gifFrame, jpeg, png, sof, vp8, webp } from "../../../support/media-files.js";
+import { bytesOf, gif, gifFrame, jpeg, png, pngChunk, sof, vp8, webp } from "../../../support/media-files.js";
 import { AttachmentFolder, codes, firstText, MiB, named } from "./attachment-files.js";
 
 let folder: AttachmentFolder;
@@ -274,7 +274,7 @@ describe("resolveAttachmentsToContentBlocks, the order of the rules", () => {
 
 describe("resolveAttachmentsToContentBlocks, the target", () => {
   test("does not take what the target will refuse, and says why in the target's terms", async () => {
-    const large = folder.write("a.png", png(small, [], [new Uint8Array(7.5e6)]));
+    const large = folder.write("a.png", png(small, [], [pngChunk("teSt", new Uint8Array(7.5e6))]));
     const wide = folder.write("wide.png", png({ width: 8001, height: 10 }));
     const { errors } = await resolve([large, wide]);
     expect(codes(errors)).toEqual(["TARGET_LIMIT", "TARGET_LIMIT"]);
@@ -291,7 +291,7 @@ function file(bytes: Uint8Array, claimed = "image/png"): FileContent {
 }
 
 const image = (side: number, bytes = 0) =>
-  file(png({ width: side, height: side }, [], [new Uint8Array(bytes)]));
+  file(png({ width: side, height: side }, [], [pngChunk("teSt", new Uint8Array(bytes))]));
 const text = (value: string) => file(new TextEncoder().encode(value), "text/plain");
 
 describe("targetCheck", () => {
