@@ -254,10 +254,10 @@ class ReplyFollower {
     const signed = callProviderMetadata === undefined ? {} : { providerMetadata: callProviderMetadata };
     const toolName = type.slice("tool-".length);
     this.#push({ type: "tool-input-available", toolCallId, toolName, input, ...executed, ...signed });
-    if (state === "output-available")
-      this.#push({ type: "tool-output-available", toolCallId, output, ...executed });
-    else if (state === "output-error")
-      this.#push({ type: "tool-output-error", toolCallId, errorText, ...executed });
+    const about = part.resultProviderMetadata;
+    const answered = { toolCallId, ...executed, ...(about === undefined ? {} : { providerMetadata: about }) };
+    if (state === "output-available") this.#push({ type: "tool-output-available", output, ...answered });
+    else if (state === "output-error") this.#push({ type: "tool-output-error", errorText, ...answered });
   }
 
   #push(chunk: UiChunk & { readonly [field: string]: unknown }): void {

@@ -144,6 +144,37 @@ describe("the replies of a session", () => {
     expect(replies.resume()).toBeUndefined();
   });
 
+  it("build the same message of every kind of block that a reply of the AI SDK has", async () => {
+    const { session, replies } = await open();
+    const meta = { anthropic: { mark: "m" } };
+    const data = "iVBORw0KGgoAAAANSUhEUgAA";
+    const opaque = (part: object) => ({ type: "opaque", data: part }) as const;
+    const own = { ...model, api: "ai-sdk/anthropic.messages" };
+    const citations = [{ type: "text", source: { type: "url", url: "https://a.b" } }];
+    const search = { toolCallId: "s1", toolName: "web_search" };
+    const reply = assistantMessage(
+      own,
+      { type: "thinking", thinking: "Hm.", thinkingSignature: JSON.stringify(meta) },
+      opaque({ type: "reasoning-file", mediaType: "image/png", data, providerOptions: meta }),
+      opaque({
+        type: "tool-call",
+        ...search,
+        input: { q: 1 },
+        providerExecuted: true,
+        providerOptions: meta,
+      }),
+      opaque({ type: "tool-result", ...search, output: { type: "json", value: [1] }, providerOptions: meta }),
+      opaque({ type: "source-url", sourceId: "u1", url: "https://a.b", title: "A" }),
+      opaque({ type: "custom", kind: "anthropic.compaction", providerOptions: meta }),
+      opaque({ type: "file", mediaType: "image/png", data }),
+      { type: "text", text: "Blue.", textSignature: JSON.stringify(meta), providerFields: { citations } },
+    );
+    await session.appendMessage(userMessage("Why?"));
+    const stream = replies.stream();
+    await session.append([{ type: "message", id: "r1", message: reply }]);
+    expect(await built(stream)).toEqual(await last(session));
+  });
+
   it("are over with their last message: what is published for it later begins no other", async () => {
     const { session, replies } = await open();
     await session.append([{ type: "message", id: "r1", message: assistantMessage(model, call("c1")) }]);
