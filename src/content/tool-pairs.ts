@@ -28,6 +28,21 @@ export function toolCalls(message: AssistantMessage): readonly ToolCall[] {
   return message.content.filter((block): block is ToolCall => block.type === "toolCall");
 }
 
+/** Whether the reply of a message broke off or failed: none of its calls is to be run. */
+export function isBroken({ stopReason }: Pick<AssistantMessage, "stopReason">): boolean {
+  return stopReason === "aborted" || stopReason === "error";
+}
+
+/**
+ * Whether a limit cut a call: it is the last block of its message, and its arguments are empty or no object, as
+ * after a cut. It is not to be run.
+ */
+export function isCutCall({ stopReason, content }: AssistantMessage, call: ToolCall): boolean {
+  if (stopReason !== "length" || content.at(-1) !== call) return false;
+  const { arguments: args } = call;
+  return typeof args !== "object" || args === null || Object.keys(args).length === 0;
+}
+
 /** A call and its result, if there is one. */
 export interface ToolPair {
   readonly call: ToolCall;

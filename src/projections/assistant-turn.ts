@@ -7,6 +7,7 @@ import { isRecord } from "../internal/shape.js";
 import type { BlockReader } from "./block-reader.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
 import { isOwn } from "./model-ref.js";
+import { isSignature } from "./reply-shape.js";
 import type {
   CallPart,
   OpaquePart,
@@ -252,11 +253,6 @@ class AssistantReader {
 }
 
 const noIds: ReadonlySet<string> = new Set();
-
-/** Other writers and gateways write null, a number or an empty text for none; providers refuse these. */
-function isSignature(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
-}
 
 /** Whether a member has a value that says something. */
 function hasContent(fields: Readonly<Record<string, unknown>> | undefined): boolean {

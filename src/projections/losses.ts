@@ -13,9 +13,9 @@ import type { Origin } from "./request.js";
  * Calls: `interrupted` (a placeholder replaces a missing result), `orphanResult`, `duplicateCall`,
  * `duplicateResult`, `callId`, `toolName`, `arguments` (rewritten for the target).
  *
- * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block), `malformed` (lone surrogates or
+ * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block, or its members such as citations), `malformed` (lone surrogates or
  * refused control characters replaced), `trailingSpace` (trimmed), `notRepeated` (the target keeps its own
- * history), `unplaced` (a view of a resource outside the request).
+ * history), `refused` (the model declined the turn), `unplaced` (a view of a resource outside the request).
  */
 export type LossCode =
   | "missing"
@@ -39,6 +39,7 @@ export type LossCode =
   | "malformed"
   | "trailingSpace"
   | "notRepeated"
+  | "refused"
   | "unplaced";
 
 /** One change or omission. JSON-safe. */

@@ -34,8 +34,9 @@ import { type ProjectionUsage, requestUsage } from "./usage.js";
  *
  * The same context gives the same bytes. A longer context keeps the bytes of its prefix, except if the replay
  * of an attachment ended, a limit removed an item, a pending call got its result, an upload replaced bytes or
- * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, or
- * a turn ended whose reasoning or open provider call the target accepts only within that turn.
+ * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, the
+ * model declined a turn, or a turn ended whose reasoning or open provider call the target accepts only within
+ * that turn.
  * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
  *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or
  *   target, RangeError for an invalid rule of ids or an unknown transport
@@ -93,7 +94,7 @@ export async function project<V>(
     },
     losses: forced,
     byPolicy: found.filter(({ by }) => by === "policy"),
-    warnings: warningsOf(request, broken),
+    warnings: warningsOf(request, broken, found, isPaused(items)),
     attachments: [...refused, ...states.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
       .sort((a, b) => a.item - b.item)
       .map(({ report }) => report),
@@ -273,6 +274,8 @@ function refuseLossy(target: Target<unknown>, forced: readonly Loss[]): void {
 function warningsOf(
   request: NeutralRequest,
   broken: readonly LimitViolation[],
+  losses: readonly Loss[],
+  isPaused: boolean,
 ): readonly ProjectionWarning[] {
   const warnings: ProjectionWarning[] = broken.map((violation) => ({
     code: "overLimit",
@@ -280,8 +283,19 @@ function warningsOf(
   }));
   if (isEmptyRequest(request)) {
     warnings.push({ code: "empty", message: "the context has nothing that can be sent" });
-  } else if (request.turns.at(-1)?.role === "assistant") {
+  } else if (request.turns.at(-1)?.role === "assistant" && !isPaused) {
     warnings.push({ code: "endsWithAssistant", message: "the last turn is the model's" });
   }
+  const refused = losses.filter(({ code }) => code === "refused").length;
+  if (refused > 0) {
+    const message = `${refused} messages of turns that the model declined to answer are left out`;
+    warnings.push({ code: "refused", message });
+  }
   return warnings;
+}
+
+/** Whether the provider continues the last reply. */
+function isPaused(items: Context["items"]): boolean {
+  const last = items.findLast(({ message: { role } }) => role === "assistant")?.message;
+  return last?.role === "assistant" && last.stopReason === "pause";
 }

@@ -45,10 +45,11 @@ export interface ProjectOptions {
 /**
  * A condition that a harness should handle before it sends. `empty`: the request has only a placeholder.
  * `overLimit`: the text alone exceeds a limit. `endsWithAssistant`: the last turn is the assistant's, which
- * some models continue and others refuse.
+ * some models continue and others refuse; not after a reply that the provider paused. `refused`: turns that the
+ * model declined to answer are left out.
  */
 export interface ProjectionWarning {
-  readonly code: "empty" | "overLimit" | "endsWithAssistant";
+  readonly code: "empty" | "overLimit" | "endsWithAssistant" | "refused";
   readonly message: string;
 }
 
@@ -60,7 +61,7 @@ export interface Projection<V> {
   readonly losses: readonly Loss[];
   /**
    * Omissions by an option of the target, set or default: `notRepeated` if the target keeps its own history,
-   * `unplaced` views of that history, and reasoning of finished turns. All are by `policy`.
+   * `unplaced` views of that history, `refused` turns, and reasoning of finished turns. All are by `policy`.
    */
   readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];

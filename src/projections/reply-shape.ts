@@ -66,6 +66,11 @@ export function countsIn(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+/** Whether a provider can have made a signature: gateways write null, a number or an empty text for none. */
+export function isSignature(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 /** Blocks and messages with the provider's members beside those that they represent. */
 interface WithProviderFields {
   readonly providerFields?: Readonly<Record<string, unknown>>;

@@ -5,6 +5,7 @@ import { unreachable } from "../internal/arguments.js";
 import { assistantParts, replyFields } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
+import { isOwn } from "./model-ref.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
 import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
 import type { ModelRef, TargetRules } from "./target.js";
@@ -25,16 +26,58 @@ export interface SelectOptions {
 /**
  * Converts each item of a context to a message of a request. Summaries, commands and custom messages become
  * user text. Cleans text, and keeps the parts of an assistant message that the target's model accepts back.
- * Attachments become pending parts.
+ * Attachments become pending parts. A turn that the target's model declined is left out.
  */
 export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
   const reader = new BlockReader(options);
   const messages: PendingMessage[] = [];
+  const refused = refusedItems(items, options.model);
   items.forEach(({ entryId, message }, item) => {
+    const reason = refused.get(item);
+    if (reason !== undefined) {
+      options.losses.add({ entryId, item }, { code: "refused", by: "policy", reason });
+      return;
+    }
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
   });
   return { system: systemParts(items, reader), messages };
+}
+
+/**
+ * The items that are left out after a refusal, with the reason. A turn goes from a user message up to the next.
+ * The model declines each request with the turn again; another model gets the question, and not the reply.
+ *
+ * @see https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals and
+ *   https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback (stored copies, 2026-11-28)
+ */
+function refusedItems(items: Context["items"], model: ModelRef): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  let start: number | undefined;
+  let isRefused = false;
+  items.forEach(({ message }, item) => {
+    if (message.role === "user") {
+      start = item;
+      isRefused = false;
+    }
+    if (message.role === "assistant" && message.refused === true) {
+      found.set(item, "a reply in which the model declined to answer");
+      if (isOwn(message, model) && !isRefused) {
+        isRefused = true;
+        for (let at = start ?? item; at < item; at++) if (isOfTurn(items[at])) found.set(at, ofRefusedTurn);
+      }
+    }
+    if (isRefused && isOfTurn(items[item])) found.set(item, ofRefusedTurn);
+  });
+  return found;
+}
+
+const ofRefusedTurn = "of a turn that the model declined, and would decline again";
+
+/** Summaries and instructions are of the whole conversation. */
+function isOfTurn(item: Context["items"][number] | undefined): boolean {
+  const role = item?.message.role;
+  return role !== "system" && role !== "compactionSummary" && role !== "branchSummary";
 }
 
 function messageDraft(

@@ -4,6 +4,9 @@
  */
 import type { AssistantMessage } from "sessile/content";
 import type { ReplyStream } from "sessile/projections";
+import { anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
+import { bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
+import { geminiStream, readGeminiReply } from "sessile/projections/gemini";
 import {
   openaiChatStream,
   openaiResponsesStream,
@@ -11,6 +14,11 @@ import {
   readOpenaiResponsesReply,
 } from "sessile/projections/openai";
 import { describe, expect, it } from "vitest";
+import { isRecord } from "../../src/internal/shape.js";
+import { callingReply as anthropicReply, messageOf } from "../support/providers/anthropic/replies.js";
+import { eventStreamFrames } from "../support/providers/bedrock/event-stream.js";
+import { callingReply as bedrockReply } from "../support/providers/bedrock/replies.js";
+import { callingReply as geminiReply } from "../support/providers/gemini/replies.js";
 import {
   chatCallsReply,
   chatReply,
@@ -18,6 +26,7 @@ import {
   responsesReply,
 } from "../support/providers/openai/replies.js";
 import { chatStreamed, responsesStreamed } from "../support/providers/openai/streamed.js";
+import { anthropicStreamed, bedrockStreamed, geminiStreamed } from "../support/providers/streamed.js";
 import {
   checkCuts,
   eventsFrom,
@@ -100,7 +109,60 @@ const protocols: readonly StreamedProtocol[] = [
     ],
     error: { type: "error", code: "server_error", message: "Sorry." },
   },
+  {
+    name: "Messages",
+    folders: ["anthropic"],
+    // A recording with a restart takes words back.
+    isStream: (events) =>
+      gives(events, "message_stop") && events.filter(({ type }) => type === "message_start").length === 1,
+    isEnd: ({ delta }) => isRecord(delta) && typeof delta.stop_reason === "string",
+    open: (source, signal) =>
+      anthropicStream(source as AsyncIterable<{ type: string }>, {
+        model,
+        timestamp: 0,
+        ...(signal && { signal }),
+      }),
+    isReply: ({ type }) => type === "message",
+    read: (reply) => readAnthropicReply(reply, { model, timestamp: 0 }),
+    streamed: anthropicStreamed,
+    replies: [messageOf(anthropicReply, model, 0)],
+    pings: [{ type: "ping" }, { type: "new_event", index: 0 }],
+    error: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+  },
+  {
+    name: "Converse",
+    folders: ["amazon-bedrock"],
+    isStream: (events) => events.some((event) => "messageStop" in event),
+    isEnd: (event) => "messageStop" in event,
+    open: (source, signal) => bedrockStream(source, { model, ...(signal && { signal }) }),
+    isReply: ({ output }) => isRecord(output),
+    read: (reply) => readBedrockReply(reply, { model }),
+    streamed: bedrockStreamed,
+    replies: [bedrockReply(model)],
+    pings: [{}, { newEvent: { a: 1 } }],
+    error: { throttlingException: { message: "slow down" } },
+    encode: (events) => Uint8Array.from(eventStreamFrames(events as readonly Fields[])),
+  },
+  {
+    name: "Gemini",
+    folders: ["google"],
+    isStream: (events) => events.some((event) => geminiReason(event) !== undefined),
+    isEnd: (event) => geminiReason(event) !== undefined,
+    open: (source, signal) =>
+      geminiStream(source as AsyncIterable<{ candidates?: object[] }>, { model, ...(signal && { signal }) }),
+    isReply: ({ candidates }) => Array.isArray(candidates),
+    read: (reply) => readGeminiReply(reply, { model }),
+    streamed: geminiStreamed,
+    replies: [geminiReply("gemini-3-pro-preview", { ids: true })],
+    pings: [{}, { candidates: [] }, { candidates: [{ index: 0, content: { parts: [] } }] }],
+    error: { error: { code: 503, message: "overloaded", status: "UNAVAILABLE" } },
+  },
 ];
+
+function geminiReason({ candidates }: Fields): string | undefined {
+  const reason = Array.isArray(candidates) ? (candidates[0] as Fields | undefined)?.finishReason : undefined;
+  return typeof reason === "string" && reason !== "" ? reason : undefined;
+}
 
 function finishReason({ choices }: Fields): string | undefined {
   const reason = Array.isArray(choices) ? (choices[0] as Fields | undefined)?.finish_reason : undefined;
@@ -307,8 +369,12 @@ describe.each(protocols)("replies of $name", (protocol) => {
       .filter(({ events }) => isStream(events))
       .map(({ name, events }) => ({ name: `${folder}/${name}`, events: events as readonly Fields[] })),
   );
-  it.skipIf(streams.length === 0).each(streams)("streams keep the law: $name", async ({ events }) => {
+  const tried = isThorough
+    ? streams
+    : sampled(streams.length, 8).map((at) => streams[at] as (typeof streams)[0]);
+  it.skipIf(streams.length === 0).each(tried)("streams keep the law: $name", async ({ events }) => {
     const whole = await checkStream(protocol, events);
+    if (whole.refused === true) return;
     expect(whole.stopReason).toMatch(/^(stop|toolUse|length)$/);
     expect(whole.content.length).toBeGreaterThan(0);
     const { response } = (events.find(({ type }) => type === "response.completed") ?? {}) as Fields;

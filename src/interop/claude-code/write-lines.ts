@@ -272,8 +272,7 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
     switch (block.type) {
       case "text": {
         if (isBlank(block.text)) return [];
-        const extra = isOwn ? extraFields(block.textSignature) : {};
-        return [{ type: "text", text: block.text, ...extra }];
+        return [{ ...(isOwn ? block.providerFields : {}), type: "text", text: block.text }];
       }
       case "image":
         return [{ type: "text", text: `[image, ${block.mimeType}]`.toWellFormed() }];
@@ -282,11 +281,12 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
         if (isBlank(thinking) && signature === "") return [];
         if (!isOwn || signature === "")
           return drop("reasoning", isOwn ? "without a signature" : "of another maker, or cut off");
-        if (redacted === true) return [{ type: "redacted_thinking", data: signature }];
-        return [{ type: "thinking", thinking, signature }];
+        if (redacted === true)
+          return [{ ...block.providerFields, type: "redacted_thinking", data: signature }];
+        return [{ ...block.providerFields, type: "thinking", thinking, signature }];
       }
       case "toolCall": {
-        const { id, name, arguments: args, thoughtSignature } = block;
+        const { id, name, arguments: args, providerFields } = block;
         if (!isRecord(args) && args !== null && args !== undefined)
           source.find({
             code: "entry",
@@ -294,7 +294,7 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
             text: `the arguments of ${id} are no object: they are its member value`,
           });
         const input = isRecord(args) ? args : args === null || args === undefined ? {} : { value: args };
-        return [{ type: "tool_use", id, name, input, ...(isOwn ? extraFields(thoughtSignature) : {}) }];
+        return [{ ...(isOwn ? providerFields : {}), type: "tool_use", id, name, input }];
       }
       case "opaque": {
         const { data } = block;
@@ -308,20 +308,14 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
   });
 }
 
-/** Members that the reader of replies kept beside a block, such as citations. */
-function extraFields(signature: string | undefined): Fields {
-  const fields = signature === undefined ? undefined : parseJson(signature);
-  if (!isRecord(fields)) return {};
-  const { type: _, cache_control: __, ...rest } = fields;
-  return rest;
-}
-
 function stopReasonOf(reason: AssistantMessage["stopReason"]): string | null {
   switch (reason) {
     case "toolUse":
       return "tool_use";
     case "length":
       return "max_tokens";
+    case "pause":
+      return "pause_turn";
     case "error":
       return "refusal";
     case "aborted":

@@ -1,7 +1,8 @@
 /** Blocks of earlier replies that the Messages API refuses, to be dropped. */
 
 import { isRecord } from "../../internal/shape.js";
-import type { AssistantPart, OpaquePart, Part, ReasoningPart, ResultPart, Turn } from "../request.js";
+import type { AssistantPart, OpaquePart, Part, ReasoningPart, Turn } from "../request.js";
+import { type ServerIds, serverCalls } from "../server-calls.js";
 import type { RenderTools } from "../target.js";
 import type { AnthropicOpaqueBlock } from "./types.js";
 
@@ -10,6 +11,8 @@ export interface Drops {
   readonly parts: ReadonlySet<Part>;
   /** Ids of omitted calls of the provider's own tools, which other calls may name as their caller. */
   readonly serverCalls: ReadonlySet<string>;
+  /** Whether a call of the provider's own tool is sent without its result, which is still to come. */
+  readonly hasOpenServerCalls: boolean;
 }
 
 /** Decides which blocks to leave out, and reports each as a loss. */
@@ -25,12 +28,11 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
       reason: "the data is no block of an assistant message",
     });
   }
-  const stray = strayServerBlocks(turns);
+  const { stray, isOpen } = serverCalls(turns, idsOf);
   for (const { part, reason } of stray) {
     parts.add(part);
     tools.reportLoss(part, { code: "opaque", by: "history", reason });
   }
-  const serverCalls = new Set(stray.map(({ id }) => id));
   const over = currentReasoningOnly ? turns.slice(0, currentTurn(turns)) : [];
   for (const part of over.flatMap(reasoningIn)) {
     if (parts.has(part)) continue;
@@ -41,7 +43,7 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   for (const turn of turns) {
     if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
   }
-  return { parts, serverCalls };
+  return { parts, serverCalls: new Set(stray.map(({ id }) => id)), hasOpenServerCalls: isOpen };
 }
 
 /**
@@ -91,56 +93,8 @@ function dropTrailingReasoning(
   }
 }
 
-/** A block of a provider-run tool that cannot be sent back. */
-export interface StrayServerBlock {
-  readonly part: OpaquePart;
-  /** The call's id. */
-  readonly id: string;
-  readonly reason: string;
-}
-
-/**
- * Calls of the provider's own tools without results, and results without calls. A call may stay open until
- * the end of the request, across user turns that have only results. Any other user content ends the turn, and
- * the API then refuses the request.
- *
- * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy read
- *   2026-11-21)
- */
-export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerBlock[] {
-  const stray: StrayServerBlock[] = [];
-  const open = new Map<string, { readonly part: OpaquePart; readonly turn: number }>();
-  const dropOpen = (before: number) => {
-    for (const [id, { part, turn }] of open) {
-      if (turn >= before) continue;
-      stray.push({ part, id, reason: "a call of the provider's own tool without a result" });
-      open.delete(id);
-    }
-  };
-  turns.forEach((turn, index) => {
-    if (turn.role === "user") {
-      if (turn.parts.length > 0 || turn.results.some(followsResults)) dropOpen(index);
-      return;
-    }
-    for (const part of turn.parts) {
-      if (part.type !== "opaque") continue;
-      const { call, result } = idsOf(part.data);
-      if (call !== undefined) open.set(call, { part, turn: index });
-      if (result !== undefined && !open.delete(result)) {
-        stray.push({ part, id: result, reason: "a result of the provider's own tool without a call" });
-      }
-    }
-  });
-  dropOpen(turns.findLastIndex(({ role }) => role === "assistant"));
-  return stray;
-}
-
-/** Whether part of a result has to follow the results: a failed result is text only. */
-function followsResults({ isError, parts }: ResultPart): boolean {
-  return isError && parts.some(({ type }) => type !== "text");
-}
-
-function idsOf(data: unknown): { readonly call?: string; readonly result?: string } {
+/** The ids of the provider's own call or result in a block. */
+export function idsOf(data: unknown): ServerIds {
   if (!isRecord(data) || typeof data.type !== "string") return {};
   const { type, id, tool_use_id: of } = data;
   if ((type === "server_tool_use" || type === "mcp_tool_use") && typeof id === "string") return { call: id };

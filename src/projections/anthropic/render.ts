@@ -1,6 +1,6 @@
 /** Renders a request for the Messages API. */
 
-import { copyJson } from "../../internal/json.js";
+import { copyJson, copyJsonObject, type JsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { withoutSpaceAtEnd } from "../block-reader.js";
 import {
@@ -17,18 +17,19 @@ import type {
   NeutralRequest,
   Part,
   ResultPart,
+  TextPart,
+  Turn,
   UserPart,
   UserTurn,
 } from "../request.js";
 import type { RenderTools } from "../target.js";
 import { type Drops, findDrops, isOpaqueBlock, isReasoning } from "./drop-unsendable.js";
-import {
-  type AnthropicAssistantBlock,
-  type AnthropicCallBlock,
-  type AnthropicRequest,
-  type AnthropicResultBlock,
-  type AnthropicUserBlock,
-  parseExtraFields,
+import type {
+  AnthropicAssistantBlock,
+  AnthropicCallBlock,
+  AnthropicRequest,
+  AnthropicResultBlock,
+  AnthropicUserBlock,
 } from "./types.js";
 
 /** Options of the rendering. */
@@ -46,17 +47,34 @@ export function renderAnthropic(
   options: RenderOptions,
   tools: RenderTools,
 ): AnthropicRequest {
-  const writer = new Writer(findDrops(turns, options.currentReasoningOnly, tools), options, tools);
+  const drops = findDrops(turns, options.currentReasoningOnly, tools);
+  const writer = new Writer(drops, options, tools);
   const messages = turns.map((turn) =>
     turn.role === "user"
       ? { role: turn.role, content: writer.user(turn) }
       : { role: turn.role, content: writer.assistant(turn) },
   );
-  if (system.length === 0) return { messages };
+  const container = drops.hasOpenServerCalls ? containerOf(turns) : undefined;
+  const continued = container === undefined ? {} : { container };
+  if (system.length === 0) return { messages, ...continued };
   return {
     system: system.map((part) => writer.placed<ClaudeTextBlock>({ type: "text", text: part.text }, part)),
     messages,
+    ...continued,
   };
+}
+
+/**
+ * The container of the latest reply that names one.
+ *
+ * @see https://github.com/anthropics/anthropic-sdk-typescript/issues/1114 (stored copy read 2026-11-28)
+ */
+function containerOf(turns: readonly Turn[]): string | undefined {
+  for (const turn of [...turns].reverse()) {
+    const container = turn.role === "assistant" ? turn.providerFields?.container : undefined;
+    if (isRecord(container) && typeof container.id === "string") return container.id;
+  }
+  return undefined;
 }
 
 class Writer {
@@ -167,11 +185,11 @@ export function assistantBlock(
 ): AnthropicAssistantBlock | undefined {
   switch (part.type) {
     case "text":
-      return { ...parseExtraFields(part.signature), type: "text", text: part.text };
+      return { ...fieldsOf(part), type: "text", text: part.text };
     case "reasoning":
       return part.redacted
-        ? { type: "redacted_thinking", data: part.signature }
-        : { type: "thinking", thinking: part.text, signature: part.signature };
+        ? { ...fieldsOf(part), type: "redacted_thinking", data: part.signature }
+        : { ...fieldsOf(part), type: "thinking", thinking: part.text, signature: part.signature };
     case "call":
       return callBlock(part, droppedServerCalls);
     case "opaque":
@@ -179,8 +197,15 @@ export function assistantBlock(
   }
 }
 
+/** A copy, without the marker of another request: the value is the caller's to change. */
+function fieldsOf({ providerFields }: Pick<TextPart, "providerFields">): JsonObject {
+  if (providerFields === undefined) return {};
+  const { cache_control: _, ...fields } = copyJsonObject(providerFields);
+  return fields;
+}
+
 function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): AnthropicCallBlock {
-  const { caller, ...rest } = parseExtraFields(part.signature);
+  const { caller, ...rest } = fieldsOf(part);
   const lost =
     isRecord(caller) && typeof caller.tool_id === "string" && droppedServerCalls.has(caller.tool_id);
   return {
@@ -195,7 +220,7 @@ function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): Ant
 
 /** The set of tools that a call is of, which its result has to name. */
 function toolsetOf(part: CallPart): string | undefined {
-  const { toolset_name: toolset } = parseExtraFields(part.signature);
+  const toolset = part.providerFields?.toolset_name;
   return typeof toolset === "string" ? toolset : undefined;
 }
 

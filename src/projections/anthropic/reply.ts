@@ -3,8 +3,17 @@
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
 import { anything, array, isRecord, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
-import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
-import { extraFieldsOf } from "./types.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  given,
+  givenFields,
+  isSignature,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
 
 /** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {
@@ -48,13 +57,23 @@ const finished = object(messageFields);
 
 type Content = AssistantMessage["content"][number];
 
+/** The members of a reply that a message represents itself. */
+const knownMembers = ["type", "role", "model", "content"];
+const knownCounts = [
+  ...["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"],
+  "cache_creation",
+];
+/** Each request places its own cache markers. */
+const knownFields = ["type", "cache_control"];
+
 /**
  * Reads a reply of Anthropic's API as a message of a session. A projection to the same model sends the API
  * its own blocks back: reasoning with its signature, text with its citations, calls with their caller. An
- * unknown block is kept whole.
+ * unknown block is kept whole, and so are the other members of the reply, such as its container.
  *
- * A refusal is an error with the API's explanation. A message without a stop reason, as after the client
- * aborted its stream, is aborted. A call at its end may be incomplete and is left out.
+ * A refusal is an error with the API's explanation, and `refused`. A message without a stop reason, as after
+ * the client aborted its stream, is aborted. A call at its end, or at the end of a reply that a limit cut, may
+ * be incomplete and is left out.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
  * @example
@@ -72,9 +91,10 @@ export function readAnthropicReply(
   assertReply(reply, finished);
   const { provider = "anthropic", account, timestamp = Date.now() } = options;
   const { content, stop_reason: reason, stop_details: details, usage } = reply;
-  const isUnfinished = reason === null || reason === undefined;
-  const stopReason = isUnfinished ? "aborted" : stopReasonOf(reason);
-  const isHalf = isUnfinished && content.at(-1)?.type === "tool_use";
+  const stopReason = (reason ?? undefined) === undefined ? "aborted" : stopReasonOf(reason as string);
+  // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy, 2026-11-28)
+  const isCut = stopReason === "aborted" || stopReason === "length";
+  const isHalf = isCut && content.at(-1)?.type === "tool_use";
   return {
     role: "assistant",
     content: (isHalf ? content.slice(0, -1) : content).map(blockOf),
@@ -83,7 +103,10 @@ export function readAnthropicReply(
     ...modelNames(options.model, reply.model),
     usage: anthropicUsage(usage),
     stopReason,
-    ...(stopReason === "error" ? { errorMessage: details?.explanation ?? `stopped: ${reason}` } : {}),
+    ...(stopReason === "error"
+      ? { errorMessage: details?.explanation ?? `stopped: ${reason}`, refused: true }
+      : {}),
+    ...replyFields({ ...reply, ...usageFields("usage", usage, ...knownCounts) }, ...knownMembers),
     ...(account === undefined ? {} : { account }),
     timestamp,
   };
@@ -95,35 +118,39 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
   switch (fields.type) {
     case "text": {
       if (typeof fields.text !== "string") break;
-      const textSignature = extraFieldsOf(fields, ["text"]);
-      return { type: "text", text: fields.text, ...(textSignature === undefined ? {} : { textSignature }) };
+      return { type: "text", text: fields.text, ...blockFields(fields, ...knownFields, "text") };
     }
     case "thinking": {
       const { thinking, signature } = fields;
-      if (typeof thinking !== "string" || typeof signature !== "string") break;
-      if (extraFieldsOf(fields, ["thinking", "signature"]) !== undefined) break;
-      return { type: "thinking", thinking, thinkingSignature: signature };
+      if (typeof thinking !== "string") break;
+      const signed = isSignature(signature) ? { thinkingSignature: signature } : {};
+      const rest = blockFields(fields, ...knownFields, "thinking", "signature");
+      return { type: "thinking", thinking, ...signed, ...rest };
     }
     case "redacted_thinking": {
       const { data } = fields;
-      if (typeof data !== "string" || extraFieldsOf(fields, ["data"]) !== undefined) break;
-      return { type: "thinking", thinking: "", thinkingSignature: data, redacted: true };
+      if (typeof data !== "string") break;
+      const rest = blockFields(fields, ...knownFields, "data");
+      return { type: "thinking", thinking: "", thinkingSignature: data, redacted: true, ...rest };
     }
     case "tool_use": {
       const { id, name, input } = fields;
       if (typeof id !== "string" || typeof name !== "string") break;
-      const thoughtSignature = extraFieldsOf(fields, ["id", "name", "input"]);
       const copy = input === undefined || input === null ? {} : structuredClone(input);
-      const call = { type: "toolCall", id, name, arguments: copy } as const;
-      return thoughtSignature === undefined ? call : { ...call, thoughtSignature };
+      const rest = blockFields(fields, ...knownFields, "id", "name", "input");
+      return { type: "toolCall", id, name, arguments: copy, ...rest };
     }
   }
-  return { type: "opaque", data: structuredClone(fields) };
+  const { signature, ...unsigned } = fields;
+  return { type: "opaque", data: structuredClone(isSignature(signature) ? fields : unsigned) };
 }
 
-/** `pause_turn` is not an end: the message is sent back unchanged, and the API continues it. */
+/** After `pause_turn` and `compaction` the message is sent back unchanged, and the API continues it. */
 function stopReasonOf(reason: string): StopReason {
   switch (reason) {
+    case "pause_turn":
+    case "compaction":
+      return "pause";
     case "max_tokens":
     case "model_context_window_exceeded":
       return "length";

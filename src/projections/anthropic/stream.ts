@@ -4,6 +4,7 @@
  */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
+import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
@@ -31,7 +32,8 @@ export interface AnthropicStreamEvent {
  * Reads a streamed reply of Anthropic's API: deltas as they arrive, then the message that {@link
  * readAnthropicReply} returns for the same reply. Accepts the official client's stream (of `stream: true` or
  * `messages.stream`), a `Response`, or its body. A second `message_start` before the end restarts the
- * message, as after a retry of a proxy. Events after the end are ignored.
+ * message, as after a retry of a proxy. Blocks are found by their index; if a gateway leaves one out or names
+ * another one, nothing is lost. Events after the end are ignored.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/streaming (stored copy, 2026-11-22)
  * @example
@@ -70,19 +72,25 @@ const textDeltas: Readonly<Record<string, { readonly from: string; readonly to: 
 class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
   readonly #options: ReadAnthropicReplyOptions;
   #message: Fields = {};
-  #blocks: OpenBlock[] = [];
-  #isComplete = false;
+  #blocks = new OpenBlocks<OpenBlock>();
+  #isOver = false;
 
   constructor(options: ReadAnthropicReplyOptions) {
     this.#options = options;
   }
 
+  /** From the stop reason on: some gateways omit the last event. */
   get isComplete(): boolean {
-    return this.#isComplete;
+    return this.#isOver || typeof this.#message.stop_reason === "string";
   }
 
   push(event: AnthropicStreamEvent): readonly ReplyDelta[] {
-    if (!isRecord(event) || this.#isComplete) return [];
+    if (!isRecord(event)) return [];
+    if (this.isComplete) {
+      if (!this.#isOver && event.type === "message_delta") this.#addUsage(event.usage);
+      this.#isOver ||= event.type === "message_stop";
+      return [];
+    }
     switch (event.type) {
       case "message_start":
         this.#start(event.message);
@@ -90,15 +98,17 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
       case "content_block_start":
         return this.#startBlock(event.index, event.content_block);
       case "content_block_delta":
-        return this.#delta(event.index, event.delta);
-      case "content_block_stop":
-        this.#stopBlock(this.#blockAt(event.index));
+        return isRecord(event.delta) ? this.#delta(event.index, event.delta) : [];
+      case "content_block_stop": {
+        const stopped = this.#blocks.at(event.index);
+        if (stopped !== undefined) stopped.block.isOpen = false;
         return [];
+      }
       case "message_delta":
-        this.#update(event.delta, event.usage);
+        this.#update(event);
         return [];
       case "message_stop":
-        this.#isComplete = true;
+        this.#isOver = true;
         return [];
       case "error": {
         const error = isRecord(event.error) ? event.error : {};
@@ -111,15 +121,11 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const blocks = this.#blocks.filter((block) => isOver || !block.isOpen || isTextual(block.fields));
-    for (const block of blocks) {
-      // Without its signature the reader takes reasoning for a block that it does not know.
-      if (!isOver && block.fields.type === "thinking") block.fields.signature ??= "";
-      this.#stopBlock(block);
-    }
-    const isCut = lengthReasons.has(this.#message.stop_reason);
-    const content = blocks
-      .map(({ fields }) => fields)
+    const isCut = !isOver || lengthReasons.has(this.#message.stop_reason);
+    const content = this.#blocks
+      .inOrder()
+      .filter((block) => isOver || !block.isOpen || isTextual(block.fields))
+      .map(wholeFields)
       .filter((fields) => !isEmptyText(fields) && !(isCut && isHalfCall(fields)));
     const reply = {
       model: "unknown",
@@ -130,87 +136,111 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
     if (isOver) return readAnthropicReply(reply, this.#options);
     // The reader leaves out the calls at the end of an unfinished message; here it is known which are whole.
     const whole = readAnthropicReply({ ...reply, stop_reason: "end_turn" }, this.#options);
-    return { ...whole, stopReason: end.type, errorMessage: end.reason };
+    const { stop_reason: _, ...fields } = whole.providerFields ?? {};
+    return { ...whole, providerFields: fields, stopReason: end.type, errorMessage: end.reason };
   }
 
   #start(message: unknown): void {
     if (!isRecord(message)) return;
     const { content, ...fields } = message;
     this.#message = fields;
+    this.#blocks = new OpenBlocks();
     // After a tool that calls tools, `message_start` already has content.
     const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
-    this.#blocks = blocks.filter(isRecord).map((block) => ({
-      fields: { ...block },
-      pieces: new Map(),
-      isOpen: false,
-    }));
+    for (const block of blocks.filter(isRecord)) this.#blocks.begin(undefined, opened(block, false));
   }
 
-  #startBlock(index: unknown, block: unknown): readonly ReplyDelta[] {
-    if (typeof index !== "number" || !Number.isSafeInteger(index) || index < 0 || !isRecord(block)) return [];
-    const at = Math.min(index, this.#blocks.length);
-    this.#blocks[at] = { fields: { ...block }, pieces: new Map(), isOpen: true };
-    const { type, text, thinking } = block;
+  #startBlock(index: unknown, start: unknown): readonly ReplyDelta[] {
+    if (!isRecord(start)) return [];
+    const before = this.#blocks.at(index)?.block;
+    // Some gateways begin a call twice.
+    if (before?.isOpen === true && start.id !== undefined && before.fields.id === start.id) return [];
+    const { block, place } = this.#blocks.begin(index, opened(start, true));
+    const { type, text, thinking } = block.fields;
     if (type === "text" && typeof text === "string" && text !== "")
-      return [{ type: "text", index: at, text }];
+      return [{ type: "text", index: place, text }];
     if (type === "thinking" && typeof thinking === "string" && thinking !== "")
-      return [{ type: "thinking", index: at, text: thinking }];
-    return type === "tool_use" ? [this.#callDelta(at, "")] : [];
+      return [{ type: "thinking", index: place, text: thinking }];
+    return type === "tool_use" ? [callDelta(block, place, "")] : [];
   }
 
-  #delta(index: unknown, delta: unknown): readonly ReplyDelta[] {
-    const block = this.#blockAt(index);
-    if (block?.isOpen !== true || !isRecord(delta)) return [];
-    const { type } = delta;
+  #delta(index: unknown, { type, ...delta }: Fields): readonly ReplyDelta[] {
     if (type === "citations_delta") {
-      const { citations } = block.fields;
-      block.fields.citations = [...(Array.isArray(citations) ? citations : []), delta.citation];
+      const { fields } = this.#blockFor(index, "text")?.block ?? {};
+      if (fields !== undefined) mergeDelta(fields, { citations: [delta.citation] });
       return [];
     }
-    if (type === "compaction_delta") {
-      for (const [field, value] of Object.entries(delta)) if (field !== "type") block.fields[field] = value;
+    const text = typeof type === "string" ? textDeltas[type] : undefined;
+    if (text === undefined) {
+      // Of a kind that is not known, such as `compaction_delta`.
+      const open = this.#blocks.for(index, ({ isOpen }) => isOpen);
+      if (open !== undefined) mergeDelta(open.block.fields, delta);
       return [];
     }
-    const field = typeof type === "string" ? textDeltas[type] : undefined;
-    const piece = field === undefined ? undefined : delta[field.from];
-    if (field === undefined || typeof piece !== "string") return [];
-    const pieces = block.pieces.get(field.to);
-    if (pieces === undefined) block.pieces.set(field.to, [piece]);
-    else pieces.push(piece);
-    const at = index as number;
-    if (field.to === "text" || field.to === "thinking") return [{ type: field.to, index: at, text: piece }];
-    return block.fields.type === "tool_use" && field.to === "input" ? [this.#callDelta(at, piece)] : [];
+    const piece = delta[text.from];
+    const placed = typeof piece === "string" ? this.#blockFor(index, text.to) : undefined;
+    if (placed === undefined) return [];
+    const { block, place } = placed;
+    const pieces = block.pieces.get(text.to);
+    if (pieces === undefined) block.pieces.set(text.to, [piece as string]);
+    else pieces.push(piece as string);
+    if (text.to === "text" || text.to === "thinking")
+      return [{ type: text.to, index: place, text: piece as string }];
+    return block.fields.type === "tool_use" && text.to === "input"
+      ? [callDelta(block, place, piece as string)]
+      : [];
   }
 
-  #callDelta(index: number, piece: string): ReplyDelta {
-    const { id, name } = (this.#blocks[index] as OpenBlock).fields;
-    return { type: "toolCall", index, id: String(id), name: String(name), arguments: piece };
+  /** The block that a piece of a field belongs to; one of text or reasoning can begin without its event. */
+  #blockFor(index: unknown, field: string): PlacedBlock<OpenBlock> | undefined {
+    const found = this.#blocks.for(index, ({ fields }) => hasField(fields, field));
+    if (found !== undefined || (field !== "text" && field !== "thinking")) return found;
+    return this.#blocks.begin(index, opened({ type: field, [field]: "" }, true));
   }
 
-  #blockAt(index: unknown): OpenBlock | undefined {
-    return typeof index === "number" ? this.#blocks[index] : undefined;
+  #update({ type: _, delta, usage, ...event }: Fields): void {
+    const said = Object.entries({ ...event, ...(isRecord(delta) ? delta : {}) });
+    const news = said.filter(([, value]) => value !== null && value !== undefined);
+    Object.assign(this.#message, Object.fromEntries(news));
+    this.#addUsage(usage);
   }
 
-  #stopBlock(block: OpenBlock | undefined): void {
-    if (block === undefined) return;
-    block.isOpen = false;
-    for (const [field, pieces] of block.pieces) {
-      const text = pieces.join("");
-      const before = block.fields[field];
-      if (field !== "input") block.fields[field] = (typeof before === "string" ? before : "") + text;
-      else if (text !== "") block.fields.input = parsedInput(text);
-    }
-    block.pieces.clear();
-  }
-
-  #update(delta: unknown, usage: unknown): void {
-    if (isRecord(delta)) Object.assign(this.#message, delta);
+  /** Counts are cumulative; null means that a count did not change. */
+  #addUsage(usage: unknown): void {
     if (!isRecord(usage)) return;
     const before = isRecord(this.#message.usage) ? this.#message.usage : {};
-    // Counts are cumulative; null means that a count did not change.
     const news = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     this.#message.usage = { ...before, ...Object.fromEntries(news) };
   }
+}
+
+function opened(block: Fields, isOpen: boolean): OpenBlock {
+  return { fields: { ...block }, pieces: new Map(), isOpen };
+}
+
+/** Whether a block has a field that arrives in pieces. A block of an unknown type has any but those of calls. */
+function hasField({ type, input }: Fields, field: string): boolean {
+  const isCall = input !== undefined || (typeof type === "string" && type.endsWith("tool_use"));
+  if (field === "input") return isCall;
+  if (type === "text" || type === "thinking")
+    return field === type || (field === "signature" && type !== "text");
+  return !isCall;
+}
+
+function callDelta({ fields: { id, name } }: OpenBlock, index: number, piece: string): ReplyDelta {
+  return { type: "toolCall", index, id: String(id), name: String(name), arguments: piece };
+}
+
+/** The block with its pieces joined. */
+function wholeFields({ fields, pieces }: OpenBlock): Fields {
+  const whole = { ...fields };
+  for (const [field, texts] of pieces) {
+    const text = texts.join("");
+    const before = whole[field];
+    if (field !== "input") whole[field] = (typeof before === "string" ? before : "") + text;
+    else if (text !== "") whole.input = parsedInput(text);
+  }
+  return whole;
 }
 
 /** Block types of which an incomplete part is useful; not of a call or a search result. */

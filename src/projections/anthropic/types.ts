@@ -1,7 +1,5 @@
 /** The request shapes of the Messages API, and the facts about its models. */
 
-import { isRecord } from "../../internal/shape.js";
-import { cleanJson } from "../block-reader.js";
 import type { ClaudeCacheControl, ClaudeShownBlock, ClaudeTextBlock } from "../claude-blocks.js";
 
 /** Reasoning, with the signature that the API made. */
@@ -77,32 +75,9 @@ export interface AnthropicRequest {
   /** Absent without instructions. */
   system?: ClaudeTextBlock[];
   messages: AnthropicTurn[];
-}
-
-/**
- * The fields of a block that the session's block does not represent, as JSON, so that they can be sent back.
- * Undefined without such fields. Cache markers are not kept: each request places its own.
- */
-export function extraFieldsOf(
-  block: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-): string | undefined {
-  const isExtra = (key: string) =>
-    key !== "type" && key !== "cache_control" && !known.includes(key) && block[key] !== undefined;
-  const extra = Object.keys(block).filter(isExtra);
-  if (extra.length === 0) return undefined;
-  return JSON.stringify(Object.fromEntries(extra.map((key) => [key, block[key]])));
-}
-
-/** The inverse of {@link extraFieldsOf}; empty for any other signature. */
-export function parseExtraFields(signature: string | undefined): Readonly<Record<string, unknown>> {
-  if (signature === undefined || !signature.startsWith("{")) return {};
-  try {
-    const fields = cleanJson(JSON.parse(signature), false);
-    if (!isRecord(fields)) return {};
-    const { type: _, cache_control: __, ...rest } = fields;
-    return rest;
-  } catch {
-    return {};
-  }
+  /**
+   * The id of the container in which a call of the provider's own tool is still running. The API refuses the
+   * request without it.
+   */
+  container?: string;
 }

@@ -2,7 +2,7 @@
 
 import { describe, unreachable } from "../../internal/arguments.js";
 import { decodeBase64 } from "../../internal/base64.js";
-import { copyJson } from "../../internal/json.js";
+import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { DocumentNames } from "../media-part.js";
 import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {
@@ -18,8 +18,9 @@ import type {
   UserPart,
   UserTurn,
 } from "../request.js";
+import { serverCalls } from "../server-calls.js";
 import type { RenderTools } from "../target.js";
-import { opaqueBlock } from "./reply.js";
+import { opaqueBlock, serverIdsOf, wordsOf } from "./reply.js";
 import type {
   BedrockBlock,
   BedrockDocument,
@@ -110,10 +111,13 @@ export function renderConverse(
   tools: RenderTools,
 ): BedrockRequest {
   const names = new DocumentNames();
+  const stray = new Map<AssistantPart, string>(
+    serverCalls(turns, serverIdsOf).stray.map(({ part, reason }) => [part, reason]),
+  );
   const messages = turns.flatMap((turn) =>
     turn.role === "user"
       ? userMessages(turn, names, family, tools)
-      : [assistantMessage(turn, isClaude, tools)],
+      : [assistantMessage(turn, { isClaude, stray }, tools)],
   );
   return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
 }
@@ -212,36 +216,50 @@ function toolResult(
   );
 }
 
-function assistantMessage(turn: AssistantTurn, isClaude: boolean, tools: RenderTools): BedrockMessage {
+/** Facts for the blocks of the model. */
+interface ReplyFacts {
+  readonly isClaude: boolean;
+  /** Calls and results of the service itself that are not sent, with the reason. */
+  readonly stray: ReadonlyMap<AssistantPart, string>;
+}
+
+function assistantMessage(turn: AssistantTurn, facts: ReplyFacts, tools: RenderTools): BedrockMessage {
   const content: BedrockBlock[] = [];
-  for (const part of turn.parts) put(content, assistantBlocks(part, isClaude, tools), part, tools);
+  for (const part of turn.parts) put(content, assistantBlocks(part, facts, tools), part, tools);
   return { role: "assistant", content };
 }
 
 function assistantBlocks(
   part: AssistantPart,
-  isClaude: boolean,
+  { isClaude, stray }: ReplyFacts,
   tools: RenderTools,
 ): readonly BedrockBlock[] {
   switch (part.type) {
     case "text":
-      return [tools.trace({ text: part.text }, part)];
+      return [tools.trace(textBlock(part), part)];
     case "reasoning":
       return reasoning(part, isClaude, tools);
     case "call": {
       const { id: toolUseId, name, arguments: input } = part;
-      return [tools.trace({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
+      const rest = copyJsonObject(part.providerFields ?? {});
+      return [tools.trace({ toolUse: { ...rest, toolUseId, name, input: copyJson(input) } }, part)];
     }
     case "opaque": {
-      const block = opaqueBlock(part.data);
+      const block = stray.has(part) ? undefined : opaqueBlock(part.data);
       if (block !== undefined) return [tools.trace(block, part)];
-      const reason = "Converse does not accept this block";
+      const reason = stray.get(part) ?? "Converse does not accept this block";
       tools.reportLoss(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
       return [tools.trace({ text: unknownBlockText }, part)];
     }
     default:
       return unreachable(part);
   }
+}
+
+/** The model's own block of these words, such as an answer with its citations; otherwise a text. */
+function textBlock({ text, providerFields = {} }: TextPart): BedrockBlock {
+  if (wordsOf(providerFields) !== text) return { text };
+  return opaqueBlock(providerFields) ?? { text };
 }
 
 function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
@@ -258,7 +276,10 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
     });
     return [];
   }
-  if (isClaude) return [tools.trace({ reasoningContent: { reasoningText: { text, signature } } }, part)];
+  if (isClaude) {
+    const reasoningText = { ...copyJsonObject(part.providerFields ?? {}), text, signature };
+    return [tools.trace({ reasoningContent: { reasoningText } }, part)];
+  }
   tools.reportLoss(part, {
     code: "reasoning",
     by: "target",

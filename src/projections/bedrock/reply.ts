@@ -5,7 +5,18 @@ import { stringArgument } from "../../internal/arguments.js";
 import { decodeBase64, encodeBase64 } from "../../internal/base64.js";
 import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, object, string } from "../../internal/shape.js";
-import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  given,
+  givenFields,
+  isSignature,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
+import type { ServerIds } from "../server-calls.js";
 import type { BedrockBlock } from "./types.js";
 
 /** The `api` of messages of this protocol: pi's name for Converse, streamed or not. */
@@ -24,6 +35,9 @@ export interface BedrockReply {
         readonly totalTokens?: number | undefined;
         readonly cacheReadInputTokens?: number | undefined;
         readonly cacheWriteInputTokens?: number | undefined;
+        readonly cacheDetails?:
+          | readonly { readonly ttl?: string | undefined; readonly inputTokens?: number | undefined }[]
+          | undefined;
       }
     | undefined;
 }
@@ -39,7 +53,8 @@ export interface BedrockReplyBlock {
   };
   readonly reasoningContent?: {
     readonly reasoningText?: { readonly text?: string | undefined; readonly signature?: string | undefined };
-    readonly redactedContent?: Uint8Array;
+    /** JSON that no client decoded has base64. */
+    readonly redactedContent?: Uint8Array | string;
   };
 }
 
@@ -55,8 +70,9 @@ export interface ReadBedrockReplyOptions {
 
 /**
  * Reads a response of the official client as a message of a session: text, reasoning and calls, with
- * signatures and redacted reasoning. `bedrockConverse` sends the model its own blocks back. Blocks of other
- * kinds, and calls that Bedrock answers itself, are kept unchanged.
+ * signatures and redacted reasoning. An answer with citations is text too. `bedrockConverse` sends the model its
+ * own blocks back. Blocks of other kinds, and calls that Bedrock answers itself, are kept unchanged, and so are
+ * the other members of the response. A call at the end of a response that a limit cut is left out.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
  * @throws TypeError if no model is given.
@@ -92,6 +108,8 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
     }),
     content: endsInHalfCall(content.at(-1), stopReason) ? content.slice(0, -1) : content,
+    ...(refusals.has(reply.stopReason as string) ? { refused: true } : {}),
+    ...replyRest(reply),
   };
   return account === undefined ? message : { ...message, account };
 }
@@ -101,9 +119,13 @@ export const replyBlock = object({
   text: given(string),
   toolUse: givenFields({ toolUseId: given(string), name: given(string), type: given(string) }),
   reasoningContent: givenFields({
-    reasoningText: givenFields({ text: given(string), signature: given(string) }),
+    reasoningText: givenFields({ text: given(string) }),
     redactedContent: given(
-      custom((value) => (value instanceof Uint8Array ? undefined : { path: "", expected: "a Uint8Array" })),
+      custom((value) =>
+        value instanceof Uint8Array || typeof value === "string"
+          ? undefined
+          : { path: "", expected: "a Uint8Array, or base64" },
+      ),
     ),
   }),
 });
@@ -112,11 +134,26 @@ const response = object({
   stopReason: given(string),
 });
 
-/** Whether an abort or a limit cut the last call, which then is as if it had never begun. */
+/**
+ * Whether an abort or a limit may have cut the last call, which then is as if it had never begun. Its input can
+ * be `{}`, or a part of itself.
+ */
 function endsInHalfCall(last: AssistantMessage["content"][number] | undefined, reason: StopReason): boolean {
-  if (last?.type !== "toolCall") return false;
-  return reason === "aborted" || (reason === "length" && typeof last.arguments === "string");
+  return last?.type === "toolCall" && (reason === "aborted" || reason === "length");
 }
+
+/** The members of a response beside its content and counts; of the metadata of the request only its id. */
+function replyRest(reply: BedrockReply): Pick<AssistantMessage, "providerFields"> {
+  const { $metadata: metadata } = reply as { readonly $metadata?: unknown };
+  const requestId = isRecord(metadata) ? metadata.requestId : undefined;
+  const rest = { ...reply, ...usageFields("usage", reply.usage, ...knownCounts), $metadata: { requestId } };
+  return replyFields(withoutBytes(rest), "output");
+}
+
+const knownCounts = [
+  ...["inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens"],
+  "cacheDetails",
+];
 
 /** Members that are null are not there. */
 function withoutNulls<T extends object>(value: T): T {
@@ -125,31 +162,61 @@ function withoutNulls<T extends object>(value: T): T {
 
 function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
   const { text, toolUse, reasoningContent } = withoutNulls(block);
-  if (text !== undefined) return { type: "text", text };
+  if (text !== undefined) return { type: "text", text, ...restOf(block, "text") };
+  const words = wordsOf(block);
+  if (words !== undefined) return { type: "text", text: words, ...restOf(block) };
   // A client call has type `tool_use` or no type; a call that the service runs has `server_tool_use`.
   if (toolUse !== undefined && ((toolUse.type ?? undefined) === undefined || toolUse.type === "tool_use")) {
     const { toolUseId, name, input } = toolUse;
-    return { type: "toolCall", id: toolUseId ?? "", name: name ?? "", arguments: copyJson(input ?? {}) };
+    const rest = restOf(toolUse, "toolUseId", "name", "input", "type");
+    return {
+      type: "toolCall",
+      id: toolUseId ?? "",
+      name: name ?? "",
+      arguments: copyJson(input ?? {}),
+      ...rest,
+    };
   }
   const { reasoningText, redactedContent } = withoutNulls(reasoningContent ?? {});
   if (redactedContent !== undefined) {
     return {
       type: "thinking",
       thinking: "",
-      thinkingSignature: encodeBase64(redactedContent),
+      thinkingSignature:
+        typeof redactedContent === "string" ? redactedContent : encodeBase64(redactedContent),
       redacted: true,
     };
   }
   if (reasoningText !== undefined) {
     const { text: thinking = "", signature } = withoutNulls(reasoningText);
-    return {
-      type: "thinking",
-      thinking,
-      ...(signature === undefined ? {} : { thinkingSignature: signature }),
-    };
+    const signed = isSignature(signature) ? { thinkingSignature: signature } : {};
+    return { type: "thinking", thinking, ...signed, ...restOf(reasoningText, "text", "signature") };
   }
   return { type: "opaque", data: opaqueData(block) };
 }
+
+function restOf(value: object, ...known: readonly string[]): Pick<AssistantMessage, "providerFields"> {
+  return blockFields(withoutBytes(value), ...known);
+}
+
+/**
+ * The words of a block that has them deeper than a text: an answer with citations, or guarded text. Undefined for
+ * any other block.
+ */
+export function wordsOf(block: object): string | undefined {
+  const { citationsContent, guardContent } = block as Readonly<Record<string, unknown>>;
+  if (isRecord(citationsContent) && Array.isArray(citationsContent.content)) {
+    const pieces = citationsContent.content.map((piece: unknown) =>
+      isRecord(piece) ? piece.text : undefined,
+    );
+    return pieces.every((piece) => typeof piece === "string") ? pieces.join("") : undefined;
+  }
+  const guarded = isRecord(guardContent) && isRecord(guardContent.text) ? guardContent.text.text : undefined;
+  return typeof guarded === "string" ? guarded : undefined;
+}
+
+/** Reasons to stop of a request that a guardrail, a filter or the model declines. */
+const refusals: ReadonlySet<string> = new Set(["guardrail_intervened", "content_filtered", "refusal"]);
 
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["end_turn", "stop"],
@@ -165,13 +232,29 @@ function bedrockUsage({ usage }: BedrockReply): Usage {
   const output = countOf(tokens.outputTokens) ?? 0;
   const cacheRead = countOf(tokens.cacheReadInputTokens) ?? 0;
   const cacheWrite = countOf(tokens.cacheWriteInputTokens) ?? 0;
+  const cacheWrite1h = hourWrites(tokens.cacheDetails);
   return {
     input,
     output,
     cacheRead,
     cacheWrite,
+    ...(cacheWrite1h > 0 ? { cacheWrite1h } : {}),
     totalTokens: countOf(tokens.totalTokens) ?? input + output + cacheRead + cacheWrite,
   };
+}
+
+/**
+ * The written tokens with a lifetime of an hour.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CacheDetail.html, and the types of
+ *   `@aws-sdk/client-bedrock-runtime` 3.1164 (2026-11-28)
+ */
+function hourWrites(details: unknown): number {
+  if (!Array.isArray(details)) return 0;
+  const counts = details.map((one: unknown) =>
+    isRecord(one) && one.ttl === "1h" ? (countOf(one.inputTokens) ?? 0) : 0,
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** The only member of an object that represents bytes: the session's log is JSON. */
@@ -193,12 +276,13 @@ function without(value: unknown): unknown {
 }
 
 /**
- * Block types beside text, calls and reasoning that Converse accepts back from the model.
+ * Block types that Converse does not accept back from the model: images and documents are the user's alone, and
+ * each request has its own cache points. Text and calls are blocks of the session.
  *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html (stored copy,
- *   2026-11-21)
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (stored copy,
+ *   2026-11-28)
  */
-const kinds = ["citationsContent", "searchResult", "audio", "video", "$unknown"];
+const refusedKinds = ["text", "reasoningContent", "image", "document", "cachePoint"];
 
 /** The block again, in fresh objects; undefined for data that Converse would refuse. */
 export function opaqueBlock(data: unknown): BedrockBlock | undefined {
@@ -219,5 +303,16 @@ function withBytes(value: unknown): unknown {
 function isBlock(block: unknown): block is BedrockBlock {
   if (!isRecord(block)) return false;
   const [kind = "", ...others] = Object.keys(block);
-  return others.length === 0 && kinds.includes(kind);
+  if (others.length > 0 || kind === "" || refusedKinds.includes(kind) || kind === "type") return false;
+  const { toolUse } = block;
+  return kind !== "toolUse" || (isRecord(toolUse) && toolUse.type === "server_tool_use");
+}
+
+/** The ids of a call that the service runs itself, or of its result. */
+export function serverIdsOf(data: unknown): ServerIds {
+  const { toolUse, toolResult } = isRecord(data) ? data : {};
+  if (isRecord(toolUse) && typeof toolUse.toolUseId === "string") return { call: toolUse.toolUseId };
+  return isRecord(toolResult) && typeof toolResult.toolUseId === "string"
+    ? { result: toolResult.toolUseId }
+    : {};
 }

@@ -7,6 +7,7 @@ import { decodeBase64 } from "../../internal/base64.js";
 import { concatBytes, decodeUtf8 } from "../../internal/bytes.js";
 import { EventStreamFrames, type EventStreamMessage } from "../../internal/event-stream.js";
 import { isRecord } from "../../internal/shape.js";
+import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import {
   type EventDecoder,
   type ReplyAccumulator,
@@ -52,7 +53,7 @@ export function bedrockStream(
   source: ReplySource<BedrockStreamEvent> | BedrockStreamReply,
   options: ReadBedrockReplyOptions & ReplyStreamOptions,
 ): ReplyStream {
-  const accumulator = new BedrockAccumulator(options);
+  const accumulator = new BedrockAccumulator(options, "$metadata" in source ? source.$metadata : undefined);
   const events = "stream" in source && !(Symbol.asyncIterator in source) ? source.stream : source;
   return replyStream(events as ReplySource<BedrockStreamEvent>, accumulator, options, frameDecoder());
 }
@@ -73,6 +74,8 @@ function frameEvent({ headers, payload }: EventStreamMessage): BedrockStreamEven
   const value: unknown = JSON.parse(decodeUtf8(payload) || "{}");
   const name = headers.get(type === "exception" ? ":exception-type" : ":event-type") ?? "unknown";
   if (type === "exception") throw exception(name, value);
+  // Padding of the service's.
+  if (isRecord(value)) delete value.p;
   return { [name]: value };
 }
 
@@ -90,6 +93,7 @@ interface OpenBlock {
   readonly fields: Fields;
   readonly pieces: string[];
   readonly bytes: Uint8Array[];
+  readonly citations: unknown[];
   signature: string | undefined;
   isOpen: boolean;
 }
@@ -105,118 +109,165 @@ const exceptions = [
 
 class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
   readonly #options: ReadBedrockReplyOptions;
-  readonly #blocks = new Map<number, OpenBlock>();
-  #stopReason: string | undefined;
-  #usage: unknown;
+  readonly #blocks = new OpenBlocks<OpenBlock>();
+  /** Members of the response beside its content. */
+  readonly #reply: Fields = {};
 
-  constructor(options: ReadBedrockReplyOptions) {
+  constructor(options: ReadBedrockReplyOptions, metadata: unknown) {
     // Throws at once if no model is named, and not at the end of the stream.
     readBedrockReply({}, options);
     this.#options = options;
+    if (isRecord(metadata)) this.#reply.$metadata = metadata;
   }
 
   get isComplete(): boolean {
-    return this.#stopReason !== undefined;
+    return typeof this.#reply.stopReason === "string";
   }
 
   push(event: BedrockStreamEvent): readonly ReplyDelta[] {
     if (!isRecord(event)) return [];
     const { contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata } = event as Fields;
+    // Usage arrives after the stop reason, or before it.
+    if (isRecord(metadata)) Object.assign(this.#reply, metadata);
+    if (this.isComplete) return [];
     for (const name of exceptions) {
       const error = (event as Fields)[name];
       if (error !== undefined && error !== null) throw exception(name, error);
     }
-    // Usage arrives after the stop reason, or before it.
-    if (isRecord(metadata)) this.#usage = metadata.usage;
-    if (isRecord(messageStop) && typeof messageStop.stopReason === "string")
-      this.#stopReason = messageStop.stopReason;
-    if (isRecord(contentBlockStart)) return this.#start(indexOf(contentBlockStart), contentBlockStart.start);
-    if (isRecord(contentBlockDelta)) return this.#delta(indexOf(contentBlockDelta), contentBlockDelta.delta);
-    const stopped = isRecord(contentBlockStop) ? this.#blocks.get(indexOf(contentBlockStop)) : undefined;
-    if (stopped !== undefined) stopped.isOpen = false;
+    if (isRecord(messageStop)) Object.assign(this.#reply, messageStop);
+    if (isRecord(contentBlockStart)) return this.#start(contentBlockStart);
+    if (isRecord(contentBlockDelta)) return this.#delta(contentBlockDelta);
+    const stopped = isRecord(contentBlockStop) ? this.#blocks.at(indexOf(contentBlockStop)) : undefined;
+    if (stopped !== undefined) stopped.block.isOpen = false;
     return [];
   }
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const blocks = [...this.#blocks]
-      .sort(([a], [b]) => a - b)
-      .map(([, block]) => block)
+    const blocks = this.#blocks
+      .inOrder()
       .filter((block) => isOver || !block.isOpen || block.kind === "text" || block.kind === "reasoningText");
     const content = blocks.flatMap(wholeBlock).filter((block) => replyBlock(block) === undefined);
-    const stopReason = isOver ? this.#stopReason : "end_turn";
+    const { usage, stopReason, ...rest } = this.#reply;
     const reply = {
+      ...rest,
       output: { message: { content } },
-      stopReason,
-      usage: recordOr(this.#usage),
+      stopReason: isOver ? stopReason : "end_turn",
+      usage: recordOr(usage),
     } as BedrockReply;
     const read = readBedrockReply(reply, this.#options);
-    return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
+    if (isOver) return read;
+    const { stopReason: _, ...fields } = read.providerFields ?? {};
+    return { ...read, providerFields: fields, stopReason: end.type, errorMessage: end.reason };
   }
 
-  #start(index: number, start: unknown): readonly ReplyDelta[] {
+  #start({ start, ...event }: Fields): readonly ReplyDelta[] {
+    const index = indexOf(event);
     const call = isRecord(start) && isRecord(start.toolUse) ? start.toolUse : undefined;
     if (call === undefined) {
       // Some models begin blocks of text too, with an empty start.
-      if (isRecord(start) && Object.keys(start).length > 0) this.#blocks.set(index, opened("other", start));
+      if (isRecord(start) && Object.keys(start).length > 0) this.#blocks.begin(index, opened("other", start));
       return [];
     }
-    this.#blocks.set(index, opened("toolUse", call));
-    return this.#callDelta(index, "");
+    const { block, place } = this.#blocks.begin(index, opened("toolUse", call));
+    return [callDelta(block, place, "")];
   }
 
-  #delta(index: number, delta: unknown): readonly ReplyDelta[] {
+  #delta({ delta, ...event }: Fields): readonly ReplyDelta[] {
     if (!isRecord(delta)) return [];
-    const { text, toolUse, reasoningContent } = delta as Fields;
+    const index = indexOf(event);
+    const { text, toolUse, reasoningContent, citation, ...others } = delta as Fields;
     if (typeof text === "string") {
-      this.#block(index, "text")?.pieces.push(text);
-      return text === "" ? [] : [{ type: "text", index, text }];
+      const { block, place } = this.#block(index, "text");
+      block.pieces.push(text);
+      return text === "" ? [] : [{ type: "text", index: place, text }];
+    }
+    if (isRecord(citation)) {
+      this.#block(index, "text").block.citations.push(citation);
+      return [];
     }
     if (isRecord(toolUse) && typeof toolUse.input === "string") {
-      const block = this.#blocks.get(index);
-      if (block?.kind !== "toolUse") return [];
-      block.pieces.push(toolUse.input);
-      return this.#callDelta(index, toolUse.input);
+      const placed = this.#blocks.for(index, ({ kind }) => kind === "toolUse");
+      if (placed === undefined) return [];
+      placed.block.pieces.push(toolUse.input);
+      return [callDelta(placed.block, placed.place, toolUse.input)];
     }
-    return isRecord(reasoningContent) ? this.#reasoning(index, reasoningContent) : [];
+    if (isRecord(reasoningContent)) return this.#reasoning(index, reasoningContent);
+    // A block of another kind, such as the result of a tool that the service runs.
+    if (Object.keys(others).length > 0) mergeOther(this.#block(index, "other").block.fields, others);
+    return [];
   }
 
-  #reasoning(index: number, { text, signature, redactedContent }: Fields): readonly ReplyDelta[] {
+  #reasoning(index: unknown, reasoning: Fields): readonly ReplyDelta[] {
+    const { text, signature, redactedContent, ...others } = reasoning;
     // JSON that no client decoded has base64.
     const redacted = typeof redactedContent === "string" ? decodeBase64(redactedContent) : redactedContent;
     if (redacted instanceof Uint8Array) {
-      this.#block(index, "redactedContent")?.bytes.push(redacted);
+      this.#block(index, "redactedContent").block.bytes.push(redacted);
       return [];
     }
-    const block = this.#block(index, "reasoningText");
-    if (block === undefined) return [];
+    const { block, place } = this.#block(index, "reasoningText");
+    mergeDelta(block.fields, others);
     if (typeof signature === "string") block.signature = (block.signature ?? "") + signature;
     if (typeof text !== "string" || text === "") return [];
     block.pieces.push(text);
-    return [{ type: "thinking", index, text }];
+    return [{ type: "thinking", index: place, text }];
   }
 
-  #callDelta(index: number, piece: string): readonly ReplyDelta[] {
-    const { toolUseId, name } = (this.#blocks.get(index) as OpenBlock).fields;
-    return [{ type: "toolCall", index, id: String(toolUseId), name: String(name), arguments: piece }];
-  }
-
-  /** The block at this index, begun now if no event began it; undefined for one of another kind. */
-  #block(index: number, kind: OpenBlock["kind"]): OpenBlock | undefined {
-    const block = this.#blocks.get(index);
-    if (block !== undefined) return block.kind === kind ? block : undefined;
-    const begun = opened(kind, {});
-    this.#blocks.set(index, begun);
-    return begun;
+  /** The block of a kind that a piece belongs to, begun now if no event began it. */
+  #block(index: unknown, kind: OpenBlock["kind"]): PlacedBlock<OpenBlock> {
+    const known = this.#blocks.for(index, (block) => block.kind === kind);
+    return known ?? this.#blocks.begin(index, opened(kind, {}));
   }
 }
 
 function opened(kind: OpenBlock["kind"], fields: Fields): OpenBlock {
-  return { kind, fields, pieces: [], bytes: [], signature: undefined, isOpen: true };
+  return {
+    kind,
+    fields: { ...fields },
+    pieces: [],
+    bytes: [],
+    citations: [],
+    signature: undefined,
+    isOpen: true,
+  };
 }
 
-function indexOf({ contentBlockIndex }: Fields): number {
-  return typeof contentBlockIndex === "number" ? contentBlockIndex : 0;
+function callDelta({ fields }: OpenBlock, index: number, piece: string): ReplyDelta {
+  return {
+    type: "toolCall",
+    index,
+    id: String(fields.toolUseId),
+    name: String(fields.name),
+    arguments: piece,
+  };
+}
+
+function indexOf({ contentBlockIndex }: Fields): unknown {
+  return contentBlockIndex;
+}
+
+/** Merges the delta of a block that the service wrote, as it is in a whole response. */
+function mergeOther(fields: Fields, { toolResult, image, ...others }: Fields): void {
+  mergeDelta(fields, others);
+  if (Array.isArray(toolResult)) {
+    const before = isRecord(fields.toolResult) ? fields.toolResult : {};
+    const content: unknown[] = Array.isArray(before.content) ? [...(before.content as unknown[])] : [];
+    for (const piece of toolResult as unknown[]) {
+      const last = content.at(-1);
+      if (isText(last) && isText(piece)) content[content.length - 1] = { text: last.text + piece.text };
+      else content.push(piece);
+    }
+    fields.toolResult = { ...before, content };
+  }
+  if (!isRecord(image)) return;
+  const { source } = image;
+  const bytes = isRecord(source) && typeof source.bytes === "string" ? decodeBase64(source.bytes) : undefined;
+  mergeDelta(fields, { image: bytes === undefined ? image : { ...image, source: { bytes } } });
+}
+
+function isText(value: unknown): value is { readonly text: string } {
+  return isRecord(value) && typeof value.text === "string";
 }
 
 function recordOr(value: unknown): Fields {
@@ -224,17 +275,22 @@ function recordOr(value: unknown): Fields {
 }
 
 /** The block as in a whole response; no block if it is empty. */
-function wholeBlock({ kind, fields, pieces, bytes, signature }: OpenBlock): readonly Fields[] {
+function wholeBlock({ kind, fields, pieces, bytes, citations, signature }: OpenBlock): readonly Fields[] {
   const text = pieces.join("");
   switch (kind) {
     case "text":
+      if (citations.length > 0) return [{ citationsContent: { content: [{ text }], citations } }];
       return text === "" ? [] : [{ text }];
     case "toolUse":
       return [{ toolUse: { ...fields, input: inputOf(text) } }];
     case "reasoningText":
       if (text === "" && signature === undefined) return [];
       return [
-        { reasoningContent: { reasoningText: { text, ...(signature === undefined ? {} : { signature }) } } },
+        {
+          reasoningContent: {
+            reasoningText: { ...fields, text, ...(signature === undefined ? {} : { signature }) },
+          },
+        },
       ];
     case "redactedContent":
       return [{ reasoningContent: { redactedContent: concatBytes(bytes) } }];

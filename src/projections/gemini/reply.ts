@@ -7,8 +7,19 @@ import { crc32Hex } from "../../internal/crc32.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, nonEmptyString, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
-import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
-import { geminiApi } from "./shapes.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  firstOf,
+  given,
+  givenFields,
+  isSignature,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
+import { geminiApi, transcribed } from "./shapes.js";
 import { generatedCallId } from "./target.js";
 
 /** A response of `generateContent`, as far as it is read. The official client's fits. */
@@ -59,19 +70,14 @@ export interface ReadGeminiReplyOptions {
 /** The shape of a part that is read; a stream leaves out any other part. */
 export const replyPart = object({
   text: given(string),
-  thoughtSignature: given(string),
   functionCall: givenFields({ name: given(string), args: givenFields({}) }),
 });
+/** The shape of the members that are read, of a candidate. */
+export const candidateFields = { finishReason: given(string), finishMessage: given(string) };
 /** The shape of the members that are read, of a response and of a stream's chunk. */
 export const responseFields = {
   candidates: given(
-    firstOf(
-      givenFields({
-        content: givenFields({ parts: given(array(replyPart)) }),
-        finishReason: given(string),
-        finishMessage: given(string),
-      }),
-    ),
+    firstOf(givenFields({ content: givenFields({ parts: given(array(replyPart)) }), ...candidateFields })),
   ),
   promptFeedback: givenFields({ blockReason: given(string), blockReasonMessage: given(string) }),
   responseId: given(string),
@@ -81,8 +87,9 @@ type Block = AssistantMessage["content"][number];
 
 /**
  * Reads a response of the official client as a message of a session: text, reasoning, calls and other parts,
- * each with its signature. `geminiContents` sends the model its own parts back. A call without an id gets one
- * that is not sent back. Only the first candidate is read.
+ * each with its signature and its other members. `geminiContents` sends the model its own parts back. A call
+ * without an id gets one that is not sent back. Only the first candidate is read; its grounding, and the other
+ * members of the response, are kept.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for `modelVersion`, if
  *   the options name no model.
@@ -120,19 +127,53 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
       ...(errorMessage === undefined ? {} : { errorMessage }),
     }),
     content,
+    ...(isRefused(reply) ? { refused: true } : {}),
+    ...restOf(reply),
   };
   return account === undefined ? message : { ...message, account };
+}
+
+/** The members of a response beside its content and counts. Those that begin with `sdk` are of the transport. */
+function restOf(reply: GeminiReply): Pick<AssistantMessage, "providerFields"> {
+  const candidate = reply.candidates?.[0];
+  const { providerFields } = replyFields(candidate ?? {}, "content", "index");
+  const rest = {
+    ...reply,
+    candidates: providerFields === undefined ? undefined : [providerFields],
+    ...usageFields("usageMetadata", reply.usageMetadata, ...knownCounts),
+  };
+  return replyFields(rest, "modelVersion", "sdkHttpResponse", "automaticFunctionCallingHistory");
+}
+
+const knownCounts = [
+  ...["promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount"],
+  ...["thoughtsTokenCount", "toolUsePromptTokenCount", "totalTokenCount"],
+];
+
+/**
+ * Reasons to finish because of what was asked or answered.
+ *
+ * @see https://ai.google.dev/api/generate-content#FinishReason (stored copy, 2026-11-28)
+ */
+const refusals: ReadonlySet<unknown> = new Set([
+  ...["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"],
+]);
+
+function isRefused({ candidates, promptFeedback }: GeminiReply): boolean {
+  const reason = candidates?.[0]?.finishReason ?? undefined;
+  return reason === undefined ? typeof promptFeedback?.blockReason === "string" : refusals.has(reason);
 }
 
 function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
   let tag = responseId ?? undefined;
   const known = new Set<string>();
-  return parts.map((part, index): Block => {
-    const { thought } = part;
+  return parts.map((sent, index): Block => {
     // REST answers through a proxy may have null for absent members.
-    const text = part.text ?? undefined;
-    const thoughtSignature = part.thoughtSignature ?? undefined;
-    const functionCall = part.functionCall ?? undefined;
+    const part = Object.fromEntries(
+      Object.entries(sent).filter(([, value]) => value !== null),
+    ) as typeof sent;
+    const { thought, text, functionCall } = part;
+    const thoughtSignature = isSignature(part.thoughtSignature) ? part.thoughtSignature : undefined;
     if (functionCall !== undefined) {
       const { id } = functionCall;
       const name = functionCall.name ?? "";
@@ -141,24 +182,32 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
       const callId = own ?? generatedCallId(tag, index);
       known.add(callId);
       const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
+      const { providerFields: ofCall } = blockFields(functionCall, ...knownOfCall);
+      const rest = { ...part, functionCall: ofCall };
       return {
         type: "toolCall",
         id: callId,
         name,
         arguments: copyJsonObject(functionCall.args ?? {}),
         ...signed,
+        ...blockFields(rest, "thoughtSignature"),
       };
     }
-    if (text === undefined) return opaque(part);
+    const words = text ?? transcribed(part);
+    if (words === undefined) return opaque(part);
+    const rest = blockFields(part, "text", "thought", "thoughtSignature");
     if (thought === true) {
       const signed = thoughtSignature === undefined ? {} : { thinkingSignature: thoughtSignature };
-      return { type: "thinking", thinking: text, ...signed };
+      return { type: "thinking", thinking: words, ...signed, ...rest };
     }
-    if (thoughtSignature === undefined) return { type: "text", text };
+    const signed = thoughtSignature === undefined ? {} : { textSignature: thoughtSignature };
     // A signature may arrive on an empty text, which other providers refuse.
-    return /\S/.test(text) ? { type: "text", text, textSignature: thoughtSignature } : opaque(part);
+    if (thoughtSignature !== undefined && !/\S/.test(words)) return opaque(part);
+    return { type: "text", text: words, ...signed, ...rest };
   });
 }
+
+const knownOfCall = ["id", "name", "args", "partialArgs", "willContinue"];
 
 function isUnfinishedCall(part: GeminiReplyPart): boolean {
   const call: unknown = part?.functionCall;

@@ -9,6 +9,7 @@
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { modelFacts } from "../../models/internal.js";
+import { isSignature } from "../reply-shape.js";
 import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 
@@ -98,30 +99,33 @@ export function geminiApi(provider: string): string {
 }
 
 /**
- * Members of parts beside texts and client calls. An opaque part has one of these.
+ * Members that are the data of a part, of which it has one at most.
  *
  * @see https://ai.google.dev/api/caching#Part (stored copy, 2026-11-21)
  */
 const kinds = [
-  "text",
-  "inlineData",
-  "fileData",
-  "executableCode",
-  "codeExecutionResult",
-  "toolCall",
-  "toolResponse",
+  ...["text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"],
+  "functionResponse",
 ];
-const others = ["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
-/** A copy of an opaque part that `readGeminiReply` kept; undefined for data that Gemini would refuse. */
+/**
+ * A copy of an opaque part that `readGeminiReply` kept, also of a kind that is not known here; undefined for
+ * data that Gemini would refuse, such as another protocol's block, which has a type.
+ */
 export function ownPart(data: unknown): GeminiPart | undefined {
-  if (!isRecord(data)) return undefined;
-  const names = Object.keys(data);
-  const known = names.every((name) => kinds.includes(name) || others.includes(name));
-  const copy: object = copyJsonObject(data);
-  return known && names.filter((name) => kinds.includes(name)).length === 1 && isPart(copy)
-    ? copy
-    : undefined;
+  if (!isRecord(data) || "type" in data || "functionCall" in data) return undefined;
+  const { thoughtSignature, ...unsigned } = data;
+  const named = Object.keys(unsigned).filter((name) => kinds.includes(name));
+  if (Object.keys(unsigned).length === 0 || named.length > 1) return undefined;
+  const copy: object = copyJsonObject(isSignature(thoughtSignature) ? data : unsigned);
+  return isPart(copy) ? copy : undefined;
+}
+
+/** The words of a part that transcribes speech. */
+export function transcribed(part: object): string | undefined {
+  const { audioTranscription } = part as Readonly<Record<string, unknown>>;
+  const text = isRecord(audioTranscription) ? audioTranscription.text : undefined;
+  return typeof text === "string" && text !== "" ? text : undefined;
 }
 
 /** Keeps an empty text only if it has a signature. */

@@ -6,7 +6,7 @@ import type { AssistantMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { isRecord } from "../../internal/shape.js";
-import { passing } from "../reply-shape.js";
+import { isSignature, passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
@@ -18,6 +18,7 @@ import {
   type StreamEnd,
 } from "../reply-stream.js";
 import {
+  candidateFields,
   type GeminiReply,
   type ReadGeminiReplyOptions,
   readGeminiReply,
@@ -70,7 +71,8 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
   readonly #options: ReadGeminiReplyOptions;
   readonly #parts: OpenPart[] = [];
   #reply: Fields = {};
-  #ending: Fields = {};
+  /** Members of the candidate beside its content. */
+  #candidate: Fields = {};
   #isComplete = false;
 
   constructor(options: ReadGeminiReplyOptions) {
@@ -83,40 +85,49 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
 
   push(chunk: GeminiStreamChunk): readonly ReplyDelta[] {
     if (!isRecord(chunk)) return [];
-    const { candidates, error, promptFeedback, usageMetadata, modelVersion, responseId } = chunk as Fields;
-    if (isRecord(error)) throw replyFailed(typeof error.message === "string" ? error.message : "", error);
-    const members = { promptFeedback, usageMetadata, modelVersion, responseId };
-    for (const [name, value] of Object.entries(members)) {
-      if (value !== undefined && value !== null && value !== "") this.#reply[name] = value;
+    const { candidates, error, ...members } = chunk as Fields;
+    if (isRecord(error)) {
+      if (this.#isComplete) return [];
+      throw replyFailed(typeof error.message === "string" ? error.message : "", error);
     }
+    keep(members, this.#reply);
+    const { promptFeedback } = members;
     if (isRecord(promptFeedback) && typeof promptFeedback.blockReason === "string") this.#isComplete = true;
     const candidate = Array.isArray(candidates) ? candidates.find(isFirst) : undefined;
     if (!isRecord(candidate)) return [];
-    const content = isRecord(candidate.content) ? candidate.content.parts : undefined;
-    const deltas = Array.isArray(content) ? content.filter(isRecord).flatMap((part) => this.#part(part)) : [];
-    const { finishReason, finishMessage } = candidate;
-    if (typeof finishReason === "string" && finishReason !== "") {
-      this.#ending = { finishReason, ...(typeof finishMessage === "string" ? { finishMessage } : {}) };
-      this.#isComplete = true;
-    }
+    const { content, ...ofCandidate } = candidate;
+    const parts = isRecord(content) ? content.parts : undefined;
+    const isNew = Array.isArray(parts) && !this.#isComplete;
+    const deltas = isNew ? parts.filter(isRecord).flatMap((part) => this.#part(part)) : [];
+    keep({ ...ofCandidate, ...this.#ending }, this.#candidate);
+    if (typeof this.#candidate.finishReason === "string") this.#isComplete = true;
     return deltas;
   }
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const isCut = !isOver || this.#ending.finishReason === "MAX_TOKENS";
+    const isCut = !isOver || this.#candidate.finishReason === "MAX_TOKENS";
     const open = this.#parts.filter(({ isOpen }) => !isOpen || !isCut);
     const parts = open
       .map(({ fields, pieces }) => (pieces.length === 0 ? fields : { ...fields, text: pieces.join("") }))
       .filter((part) => replyPart(part) === undefined);
-    const candidate = { content: { parts }, ...(isOver ? this.#ending : { finishReason: "STOP" }) };
+    const ending = isOver ? this.#candidate : { ...this.#candidate, finishReason: "STOP" };
+    const candidate = { ...passing(ending, candidateFields), content: { parts } };
     const reply = { ...passing(this.#reply, responseFields), candidates: [candidate] } as GeminiReply;
     const model = this.#options.model ?? reply.modelVersion;
     const read = readGeminiReply(reply, {
       ...this.#options,
       model: typeof model === "string" ? model : "unknown",
     });
-    return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
+    if (isOver) return read;
+    const { candidates: _, ...fields } = read.providerFields ?? {};
+    return { ...read, providerFields: fields, stopReason: end.type, errorMessage: end.reason };
+  }
+
+  /** The end that the provider said first. */
+  get #ending(): Fields {
+    const { finishReason, finishMessage } = this.#candidate;
+    return typeof finishReason === "string" ? { finishReason, finishMessage } : {};
   }
 
   #part(part: Fields): readonly ReplyDelta[] {
@@ -129,16 +140,19 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
       this.#parts.push({ fields: part, pieces: [], isOpen: false });
       return [];
     }
-    const isSigned = typeof part.thoughtSignature === "string";
+    const isSigned = isSignature(part.thoughtSignature);
     const isThought = part.thought === true;
     const goesOn =
       !isSigned &&
       last !== undefined &&
       last.pieces.length > 0 &&
-      (last.fields.thought === true) === isThought;
-    if (goesOn && last.fields.thoughtSignature === undefined) last.pieces.push(text);
+      (last.fields.thought === true) === isThought &&
+      isPlainText(last.fields) &&
+      isPlainText(part);
+    if (goesOn) last.pieces.push(text);
     // An empty text without a signature carries no content.
-    else if (text !== "" || isSigned) this.#parts.push({ fields: part, pieces: [text], isOpen: false });
+    else if (text !== "" || isSigned || !isPlainText(part))
+      this.#parts.push({ fields: part, pieces: [text], isOpen: false });
     if (text === "") return [];
     return [{ type: isThought ? "thinking" : "text", index: this.#parts.length - 1, text }];
   }
@@ -183,6 +197,18 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     if (typeof id === "string" && id !== "" && !isKnown) return id;
     const { responseId } = this.#reply;
     return generatedCallId(typeof responseId === "string" ? responseId : crc32Hex(encodeUtf8("")), index);
+  }
+}
+
+/** Whether a part has no members that belong to this text alone. */
+function isPlainText({ text: _, thought: __, thoughtSignature, ...others }: Fields): boolean {
+  return !isSignature(thoughtSignature) && Object.keys(others).length === 0;
+}
+
+/** Keeps the members of a chunk that say something. */
+function keep(members: Fields, into: Fields): void {
+  for (const [name, value] of Object.entries(members)) {
+    if (value !== undefined && value !== null && value !== "" && name !== "__proto__") into[name] = value;
   }
 }
 

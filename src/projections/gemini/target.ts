@@ -18,6 +18,7 @@ import {
   isSigning,
   ownPart,
   sentType,
+  transcribed,
 } from "./shapes.js";
 
 /** Options of {@link geminiContents}. */
@@ -151,12 +152,12 @@ function modelContent(
   const parts = turn.parts.flatMap((part): readonly GeminiPart[] => {
     switch (part.type) {
       case "text":
-        return [tools.trace({ text: part.text, ...signed(part, tools) }, part)];
+        return [tools.trace({ ...textPart(part), ...signed(part, tools) }, part)];
       case "reasoning": {
         const signature = signed(part, tools);
         return signature.thoughtSignature === undefined
           ? []
-          : [tools.trace({ text: part.text, thought: true, ...signature }, part)];
+          : [tools.trace({ ...textPart(part), thought: true, ...signature }, part)];
       }
       case "call":
         return [tools.trace(functionCall(part, signs && part === first, ids, tools), part)];
@@ -174,6 +175,16 @@ function modelContent(
   return { role: "model", parts };
 }
 
+/** A text, or the model's own part with these words, such as a transcription. */
+function textPart({ text, providerFields }: TextPart | ReasoningPart): GeminiPart {
+  if (providerFields === undefined) return { text };
+  const fields = copyJsonObject(providerFields);
+  const words = transcribed(fields);
+  if (words === text) return fields;
+  const { audioTranscription: _, ...rest } = fields;
+  return { ...rest, text };
+}
+
 function functionCall(
   part: CallPart,
   wantsSignature: boolean,
@@ -184,8 +195,11 @@ function functionCall(
   const named = own && !isGeneratedCallId(storedId, name);
   if (named) ids.add(id);
   const signature = signed(part, tools);
+  const { functionCall: ofCall, ...rest } = copyJsonObject(part.providerFields ?? {});
   return {
+    ...rest,
     functionCall: {
+      ...(isRecord(ofCall) ? ofCall : {}),
       ...(named ? { id } : {}),
       name,
       args: isRecord(part.arguments) ? copyJsonObject(part.arguments) : {},

@@ -1,6 +1,7 @@
 /** The state of a conversation at a leaf: settings in force, tool calls, the last turn. */
 
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
+import { isBroken, isCutCall } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import { type EntryMap, ownEntry, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
@@ -63,8 +64,8 @@ export interface ToolCallState {
   /** The assistant message with the call. */
   readonly entryId: string;
   /**
-   * - `completed`, `error`: it has a result. A call without a result in an aborted or failed reply is an
-   *   `error` too: it may be incomplete, and must not be run.
+   * - `completed`, `error`: it has a result. A call without a result in an aborted or failed reply, or one that
+   *   a limit cut, is an `error` too: it may be incomplete, and must not be run.
    * - `running`: it was started and has no result.
    * - `pending`: it was not started, as far as the session knows.
    */
@@ -78,7 +79,12 @@ export interface ToolCallState {
  * - `awaitingReply`: a user message, or the results of all tool calls, have no reply. Call the model.
  * - `awaitingResults`: the last reply has tool calls without results. Run the pending ones; a running one was
  *   started and may have had effects.
+ * - `paused`: the provider continues the last reply. Call the model with the same context.
+ * - `cut`: a limit cut the last reply. Ask for the rest, or again with a higher limit. A call that was cut is not
+ *   to be run.
  * - `aborted`: the last reply was aborted or failed. Its calls are not to be run.
+ * - `refused`: the provider declined to answer. The turn is not sent again to the same model; the user is next,
+ *   or another model.
  */
 export type TurnState =
   | { readonly state: "idle" }
@@ -95,7 +101,7 @@ export type TurnState =
       readonly calls: readonly ToolCallState[];
     }
   | {
-      readonly state: "aborted";
+      readonly state: "paused" | "cut" | "aborted" | "refused";
       /** The assistant message. */
       readonly entryId: string;
     };
@@ -132,21 +138,22 @@ export function* turnStateSteps(rows: EntryTable, leaf: number): EntryRequests<T
   if (last < 0) return { state: "idle" };
   const { entryId, message } = items[last] as ContextItem;
   if (message.role !== "assistant") return { state: "awaitingReply", entryId };
-  const isBroken = message.stopReason === "aborted" || message.stopReason === "error";
-  if (isBroken) return { state: "aborted", entryId };
+  if (message.refused === true) return { state: "refused", entryId };
+  if (isBroken(message)) return { state: "aborted", entryId };
   const calls = (yield* callStates(rows, at, items)).filter((call) => call.entryId === entryId);
   // A request has a call id of a message once: a second call with the id is not to be run.
   const seen = new Set<string>();
   const open = calls.filter(({ call, resultEntryId }) => {
     const isFirst = !seen.has(call.id);
     seen.add(call.id);
-    return isFirst && resultEntryId === undefined;
+    return isFirst && resultEntryId === undefined && !isCutCall(message, call);
   });
   if (open.length > 0) return { state: "awaitingResults", entryId, calls: open };
   const result = items.findLast(({ message: { role } }) => role === "toolResult");
-  return calls.length === 0 || result === undefined
-    ? { state: "idle" }
-    : { state: "awaitingReply", entryId: result.entryId };
+  const isAnswered = calls.some(({ resultEntryId }) => resultEntryId !== undefined);
+  if (isAnswered && result !== undefined) return { state: "awaitingReply", entryId: result.entryId };
+  if (message.stopReason === "pause") return { state: "paused", entryId };
+  return message.stopReason === "length" ? { state: "cut", entryId } : { state: "idle" };
 }
 
 /** The row before all compactions after the last message: they may drop that message from the context. */
@@ -188,9 +195,8 @@ function* callStates(
     const entryId = (items[callAt] as ContextItem).entryId;
     if (result === undefined || resultAt === undefined) {
       const asked = (items[callAt] as ContextItem).message;
-      const broken =
-        asked.role === "assistant" && (asked.stopReason === "aborted" || asked.stopReason === "error");
-      if (broken) return { call, entryId, state: "error" };
+      const isLost = asked.role === "assistant" && (isBroken(asked) || isCutCall(asked, call));
+      if (isLost) return { call, entryId, state: "error" };
       // Some providers reuse ids in later turns: a start before the call belongs to another call.
       const calledAt = place[rows.row(entryId)] as number;
       return { call, entryId, state: (startedAt.get(call.id) ?? -1) > calledAt ? "running" : "pending" };

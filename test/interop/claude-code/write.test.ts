@@ -155,7 +155,7 @@ describe("a session written anew", () => {
       model: "m",
       api: "anthropic-messages",
     } as const;
-    const said = JSON.stringify({ type: "text", citations: [{ url: "u" }], cache_control: {} });
+    const said = { type: "text", citations: [{ url: "u" }] };
     const message = (id: string, parentId: string | null, timestamp: number, fields: Fields) => ({
       ...{ type: "message", id, parentId, ...at(timestamp) },
       message: { ...fields, timestamp },
@@ -176,8 +176,8 @@ describe("a session written anew", () => {
           { type: "thinking", thinking: "", thinkingSignature: "s2", redacted: true },
           { type: "thinking", thinking: " " },
           text(" "),
-          { ...text("so"), textSignature: said },
-          { type: "toolCall", id: "c1", name: "Bash", arguments: [1], thoughtSignature: '{"caller":"x"}' },
+          { ...text("so"), providerFields: said },
+          { type: "toolCall", id: "c1", name: "Bash", arguments: [1], providerFields: { caller: "x" } },
           { type: "toolCall", id: "c2", name: "Bash", arguments: null },
         ],
       }),
@@ -185,7 +185,7 @@ describe("a session written anew", () => {
       message("e4", "e3", 3000, { ...answer, toolCallId: "c2", isError: false, content: [] }),
       message("e5", "e4", 5000, {
         ...{ ...maker, provider: "openai", model: "gpt", stopReason: "length" },
-        content: [{ ...text("cut"), textSignature: said }],
+        content: [{ ...text("cut"), providerFields: said }],
       }),
       message("e6", "e5", 5000, { ...maker, stopReason: "error", content: [text("no")] }),
       message("e7", "e6", 5000, { ...maker, stopReason: "aborted", content: [text("st")] }),

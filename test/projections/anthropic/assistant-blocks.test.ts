@@ -81,11 +81,11 @@ describe("withServerToolsFirst", () => {
 
 describe("assistantBlock", () => {
   test("what is left over never stands for what a session has", () => {
-    const signature = JSON.stringify({ type: "image", text: "no", citations: [1] });
-    const block = assistantBlock({ type: "text", text: "yes", signature, origin }, new Set());
+    const providerFields = { type: "image", text: "no", citations: [1] };
+    const block = assistantBlock({ type: "text", text: "yes", providerFields, origin }, new Set());
     expect(block).toEqual({ type: "text", text: "yes", citations: [1] });
-    const forged = JSON.stringify({ id: "no", name: "no", input: "no", caller: { type: "direct" } });
-    expect(assistantBlock({ ...call("yes"), signature: forged }, new Set())).toEqual({
+    const forged = { id: "no", name: "no", input: "no", caller: { type: "direct" } };
+    expect(assistantBlock({ ...call("yes"), providerFields: forged }, new Set())).toEqual({
       type: "tool_use",
       id: "yes",
       name: "read",

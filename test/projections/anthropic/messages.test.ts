@@ -180,7 +180,7 @@ describe("anthropicMessages", () => {
       const untold = { ...thinking, thinking: "" };
       const said = own(thinking, withheld, search, found, untold, {
         ...text,
-        textSignature: '{"citations":[]}',
+        providerFields: { citations: [] },
       });
       const { value, losses } = await projected([ask, said, ask]);
       expect(losses).toEqual([]);
@@ -220,10 +220,10 @@ describe("anthropicMessages", () => {
     });
 
     test("a call's caller and set of tools go back, and its result names the set", async () => {
-      const thoughtSignature = JSON.stringify({ caller: { type: "direct" }, toolset_name: "browser" });
+      const providerFields = { caller: { type: "direct" }, toolset_name: "browser" };
       const { value } = await projected([
         ask,
-        own({ ...read, thoughtSignature }),
+        own({ ...read, providerFields }),
         toolResult(read, "done"),
         ask,
       ]);
@@ -235,7 +235,7 @@ describe("anthropicMessages", () => {
 
     test("a search that broke off is left out, and with it the reasoning before it and its name as a caller", async () => {
       const caller = { type: "code_execution_20260120", tool_id: "srvtoolu_1" };
-      const called = own(search, { ...read, thoughtSignature: JSON.stringify({ caller }) });
+      const called = own(search, { ...read, providerFields: { caller } });
       const broken = await projected([
         ask,
         called,
@@ -364,8 +364,8 @@ describe("anthropicMessages", () => {
     });
 
     test("never on reasoning, and never of an earlier request", async () => {
-      const textSignature = '{"cache_control":{"type":"ephemeral"}}';
-      const { value } = await projected([ask, own(thinking, { ...text, textSignature }), ask]);
+      const providerFields = { cache_control: { type: "ephemeral" } };
+      const { value } = await projected([ask, own(thinking, { ...text, providerFields }), ask]);
       expect(JSON.stringify(value)).not.toContain("cache_control");
     });
   });

@@ -3,8 +3,7 @@ import fc from "fast-check";
 import type { AssistantMessage } from "sessile/content";
 import { readAnthropicReply } from "sessile/projections/anthropic";
 import { describe, expect, test } from "vitest";
-import { extraFieldsOf, parseExtraFields } from "../../../src/projections/anthropic/types.js";
-import { cleanJson } from "../../../src/projections/block-reader.js";
+import { blockFields } from "../../../src/projections/reply-shape.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { callingReply, messageOf, type ScriptedReply } from "../../support/providers/anthropic/replies.js";
 
@@ -22,13 +21,13 @@ describe("readAnthropicReply", () => {
       content: [
         { type: "thinking", thinking: "Both files, then.", thinkingSignature: "c2lnbmVkLTE=" },
         { type: "thinking", thinking: "", thinkingSignature: "cmVkYWN0ZWQ=", redacted: true },
-        { type: "text", text: "I read both. ", textSignature: '{"citations":null}' },
+        { type: "text", text: "I read both. ", providerFields: { citations: null } },
         {
           type: "toolCall",
           id: "toolu_A",
           name: "read",
           arguments: { path: "a.txt" },
-          thoughtSignature: '{"caller":{"type":"direct"}}',
+          providerFields: { caller: { type: "direct" } },
         },
         { type: "thinking", thinking: "", thinkingSignature: "b21pdHRlZA==" },
         {
@@ -36,7 +35,7 @@ describe("readAnthropicReply", () => {
           id: "toolu_B",
           name: "screenshot",
           arguments: {},
-          thoughtSignature: '{"caller":{"type":"direct"},"toolset_name":"browser"}',
+          providerFields: { caller: { type: "direct" }, toolset_name: "browser" },
         },
       ],
       usage: {
@@ -47,6 +46,7 @@ describe("readAnthropicReply", () => {
         totalTokens: 1360,
       },
       stopReason: "toolUse",
+      providerFields: { id: "msg_0000", stop_reason: "tool_use", usage: { service_tier: "standard" } },
       timestamp: 1,
     } satisfies AssistantMessage);
   });
@@ -72,8 +72,6 @@ describe("readAnthropicReply", () => {
       { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
     ],
     ["a block of a type that nobody knew", { type: "holo", data: [1] }],
-    ["reasoning with a field that is new", { type: "thinking", thinking: "a", signature: "b", depth: 2 }],
-    ["withheld reasoning with a field that is new", { type: "redacted_thinking", data: "a", depth: 2 }],
     ["text without text", { type: "text" }],
     ["a call without a name", { type: "tool_use", id: "a", input: {} }],
   ])("keeps whole: %s", (_, data) => {
@@ -105,7 +103,8 @@ describe("readAnthropicReply", () => {
   test.each([
     ["end_turn", "stop"],
     ["stop_sequence", "stop"],
-    ["pause_turn", "stop"],
+    ["pause_turn", "pause"],
+    ["compaction", "pause"],
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
     ["tool_use", "toolUse"],
@@ -146,33 +145,19 @@ describe("readAnthropicReply", () => {
 const keys = fc.constantFrom("text", "citations", "caller", "cache_control", "type", "a", "__proto__");
 const block = fc.uniqueArray(fc.tuple(keys, jsonValue), { selector: ([key]) => key }).map(Object.fromEntries);
 
-describe("extraFieldsOf and parseExtraFields", () => {
-  test("what a session has no place for comes back, and nothing else", () => {
+describe("blockFields", () => {
+  test("are the members that a session's block does not have, and nothing else", () => {
     fc.assert(
       fc.property(block, (fields) => {
-        const left = Object.entries(fields).filter(
-          ([key]) => !["text", "type", "cache_control"].includes(key),
-        );
-        const expected = Object.entries(cleanJson(Object.fromEntries(left), false) as object);
-        const back = parseExtraFields(extraFieldsOf(fields, ["text"]));
-        expect(Object.entries(back)).toEqual(expected);
+        const known = ["text", "type", "cache_control"];
+        const left = Object.entries(fields).filter(([key]) => !known.includes(key));
+        const { providerFields = {} } = blockFields(fields, ...known);
+        expect(Object.entries(providerFields)).toEqual(left);
       }),
     );
   });
 
-  test("are nothing where nothing is left over", () => {
-    expect(extraFieldsOf({ type: "text", text: "a", citations: undefined }, ["text"])).toBeUndefined();
-    expect(extraFieldsOf({ type: "text", text: "a", cache_control: {} }, ["text"])).toBeUndefined();
-  });
-
-  test.each(["", "a mark of another provider", "{", "[1]", "null", '{"a":1'])(
-    "takes %j for no fields",
-    (signature) => {
-      expect(parseExtraFields(signature)).toEqual({});
-    },
-  );
-
-  test("gives strings that a request can have", () => {
-    expect(parseExtraFields('{"a":["\\ud83d"]}')).toEqual({ a: ["\ufffd"] });
+  test("are absent if nothing is left over", () => {
+    expect(blockFields({ text: "a", citations: undefined }, "text")).toEqual({});
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { strayServerBlocks } from "../../../src/projections/anthropic/drop-unsendable.js";
+import { idsOf } from "../../../src/projections/anthropic/drop-unsendable.js";
 import type { AssistantPart, Turn, UserTurn } from "../../../src/projections/request.js";
+import { serverCalls } from "../../../src/projections/server-calls.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = { type: "text", text: "a", origin } as const;
@@ -45,9 +46,9 @@ const withPicture = (isError: boolean): Turn => ({
 });
 const depicted = withPicture(false);
 const pictured = withPicture(true);
-const stray = (...turns: readonly Turn[]) => strayServerBlocks(turns).map(({ id }) => id);
+const stray = (...turns: readonly Turn[]) => serverCalls(turns, idsOf).stray.map(({ id }) => id);
 
-describe("strayServerBlocks", () => {
+describe("serverCalls", () => {
   test.each([
     ["a call and its result", [said(call("s"), result("s"), text)]],
     ["a paused turn at the end", [said(text, call("s"))]],

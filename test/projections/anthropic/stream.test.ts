@@ -4,6 +4,7 @@ import { contextOf, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { describe, expect, it } from "vitest";
+import { isRecord } from "../../../src/internal/shape.js";
 import { eventsOf } from "../../support/providers/anthropic/events.js";
 import { callingReply, messageOf, type ScriptedReply } from "../../support/providers/anthropic/replies.js";
 import { startAnthropic } from "../../support/providers/anthropic/server.js";
@@ -67,6 +68,12 @@ const reply: fc.Arbitrary<ScriptedReply> = fc.record({
   usage: fc.record({ input_tokens: fc.nat(), output_tokens: fc.nat(), cache_read_input_tokens: fc.nat() }),
 });
 
+/** How many events come up to the stop reason. */
+const endOf = (events: readonly Event[]): number =>
+  events.findIndex(
+    ({ type, delta }) => type === "message_delta" && isRecord(delta) && delta.stop_reason != null,
+  ) + 1;
+
 describe("anthropicStream", () => {
   it("gives what the reader of the whole reply gives, and of any cut a message that says it was aborted", async () => {
     await fc.assert(
@@ -78,7 +85,7 @@ describe("anthropicStream", () => {
         const whole = messageOf(JSON.parse(JSON.stringify(scripted)), model, 0);
         const events = inPieces(parsed(eventsOf(whole)), size);
         const open = (source: AsyncIterable<Event>) => anthropicStream(source, options);
-        expect(await checkCuts(events, open)).toEqual(readAnthropicReply(whole, options));
+        expect(await checkCuts(events, open, endOf(events))).toEqual(readAnthropicReply(whole, options));
       }),
       { numRuns: 30 },
     );
@@ -233,6 +240,6 @@ describe("anthropicStream", () => {
       ? all.slice(all.findLastIndex(({ type }) => type === "message_start"))
       : all.slice(0, end);
     const open = (source: AsyncIterable<Event>) => anthropicStream(source, options);
-    expect((await checkCuts(one, open)).stopReason).not.toBe("aborted");
+    expect((await checkCuts(one, open, endOf(one))).stopReason).not.toBe("aborted");
   });
 });

@@ -105,7 +105,8 @@ describe("readBedrockReply", () => {
     };
     expect(ids(undefined, {})).toBe(1);
     expect(ids("max_tokens", '{"a')).toBe(1);
-    expect(ids("max_tokens", {})).toBe(2);
+    expect(ids("max_tokens", {})).toBe(1);
+    expect(ids("max_tokens", { a: 1 })).toBe(1);
     expect(ids("tool_use", {})).toBe(2);
   });
 
@@ -137,7 +138,14 @@ const { value } = fc.letrec((tie) => ({
   value: fc.oneof({ depthSize: "small" }, leaf, fc.array(tie("value")), tie("fields")),
   fields: fc.dictionary(fc.string(), tie("value"), { noNullPrototype: true }),
 }));
-const kind = fc.constantFrom("citationsContent", "searchResult", "audio", "video", "$unknown");
+const kind = fc.constantFrom(
+  "citationsContent",
+  "searchResult",
+  "audio",
+  "video",
+  "guardContent",
+  "$unknown",
+);
 
 describe("a block that is kept as it is", () => {
   test("survives the log, bytes and all, in fresh objects", () => {
@@ -156,7 +164,8 @@ describe("a block that is kept as it is", () => {
 
   test.each([
     [{ text: "a" }],
-    [{ toolUse: { toolUseId: "1", name: "search", input: {}, type: "server_tool_use" } }],
+    [{ toolUse: { toolUseId: "1", name: "search", input: {} } }],
+    [{ image: { format: "png", source: {} } }],
     [{ audio: {}, video: {} }],
     [{ $base64: "AQI=" }],
     [{}],

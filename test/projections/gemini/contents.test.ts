@@ -365,6 +365,8 @@ describe("ownPart", () => {
     [{ codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" }, thoughtSignature: "YQ==" }],
     [{ inlineData: { mimeType: "image/png", data: "AAAA" }, thought: true }],
     [{ text: "", thoughtSignature: "YQ==" }],
+    [{ functionResponse: { name: "read", response: {} } }],
+    [{ executableCode: {}, added: 1 }],
   ])("copies %j", (data) => {
     const part = ownPart(data);
     expect(part).toEqual(data);
@@ -376,9 +378,7 @@ describe("ownPart", () => {
     [{ thoughtSignature: "YQ==" }],
     [{ text: "a", executableCode: {} }],
     [{ functionCall: { name: "read" } }],
-    [{ functionResponse: { name: "read", response: {} } }],
     [{ type: "server_tool_use", id: "1" }],
-    [{ executableCode: {}, added: 1 }],
     [{}],
     [[]],
     ["text"],
