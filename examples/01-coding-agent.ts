@@ -85,7 +85,7 @@ async function finishTurn(): Promise<void> {
   const signal = AbortSignal.timeout(15 * 60_000);
   for (;;) {
     const turn = await session.turnState();
-    if (turn.state === "awaitingReply") {
+    if (turn.state === "awaitingReply" || turn.state === "paused") {
       await session.appendMessage(await ask(signal));
     } else if (turn.state === "awaitingResults") {
       for (const call of turn.calls) await session.appendMessage(await resultOf(call, signal));

@@ -102,7 +102,7 @@ async function say(text: string) {
   const signal = AbortSignal.timeout(10 * 60_000);
   for (;;) {
     const next = await session.turnState();
-    if (next.state === "awaitingReply") {
+    if (next.state === "awaitingReply" || next.state === "paused") {
       await session.appendMessage(await ask());
     } else if (next.state === "awaitingResults") {
       for (const { call } of next.calls) {

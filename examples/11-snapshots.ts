@@ -65,7 +65,7 @@ async function turn(prompt: string): Promise<string> {
   const question = await session.appendMessage(userMessage(prompt));
   for (;;) {
     const next = await session.turnState();
-    if (next.state === "awaitingReply") {
+    if (next.state === "awaitingReply" || next.state === "paused") {
       const { value } = await project(await session.context(), target, { blobs, signal });
       const reply = await client.messages.create({ model, max_tokens: 8192, system, tools, ...value });
       const { message } = await session.appendMessage(readAnthropicReply(reply, { model }));

@@ -67,7 +67,7 @@ async function turn({ person, session, memory }: Assistant, prompt: string): Pro
   await session.appendMessage(userMessage(prompt));
   for (;;) {
     const next = await session.turnState();
-    if (next.state === "awaitingReply") {
+    if (next.state === "awaitingReply" || next.state === "paused") {
       const { system, tools } = await memory.prompt({ shape: "anthropic" });
       const sent = { blobs: blobs.partition(person), replay: memory.replay(), cache: cacheConversation };
       const { value } = await project(await session.context(), target, sent);

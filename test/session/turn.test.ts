@@ -348,6 +348,16 @@ describe("turnState", () => {
     const draft = ask(id, ...calls) as EntryDraft & { readonly type: "message" };
     return { ...draft, message: { ...draft.message, stopReason } as never };
   };
+  const ended = (
+    id: string,
+    stopReason: string,
+    more: object,
+    ...content: readonly (string | ToolCall | { readonly type: "text"; readonly text: string })[]
+  ): EntryDraft => ({
+    type: "message",
+    id,
+    message: { ...assistantMessage({ provider: "anthropic", model: "m", stopReason }, ...content), ...more },
+  });
   const compaction = (firstKeptEntryId: string, more: object = {}): EntryDraft => ({
     type: "compaction",
     summary: "s",
@@ -435,6 +445,53 @@ describe("turnState", () => {
       awaitingReply("u"),
     ],
     ["a compaction and a reply", [say("hi", "u"), compaction("u"), ask("a")], idle],
+    [
+      "a reply that the provider continues",
+      [say("hi", "u"), ended("a", "pause", {}, { type: "text", text: "I search." })],
+      { state: "paused", entryId: "a" },
+    ],
+    [
+      "a reply that a limit cut in its text",
+      [say("hi", "u"), ended("a", "length", {}, { type: "text", text: "It is" })],
+      { state: "cut", entryId: "a" },
+    ],
+    [
+      "a call that was cut before its first byte",
+      [ended("a", "length", {}, callOf("c1"))],
+      { state: "cut", entryId: "a" },
+    ],
+    [
+      "a call that was cut in the middle, behind a whole one",
+      [ended("a", "length", {}, callOf("c1"), { ...callOf("c2"), arguments: '{"path":"a' })],
+      calls("a", ["c1", "pending"]),
+    ],
+    [
+      "the result of the whole one",
+      [
+        ended("a", "length", {}, callOf("c1"), { ...callOf("c2"), arguments: '{"path":"a' }),
+        answer("r", "c1"),
+      ],
+      awaitingReply("r"),
+    ],
+    [
+      "a limit behind whole arguments",
+      [ended("a", "length", {}, { ...callOf("c1"), arguments: { path: "a" } })],
+      {
+        state: "awaitingResults",
+        entryId: "a",
+        calls: [{ call: { ...callOf("c1"), arguments: { path: "a" } }, entryId: "a", state: "pending" }],
+      },
+    ],
+    [
+      "a reply that the provider declined",
+      [say("hi", "u"), ended("a", "error", { refused: true }, callOf("c1"))],
+      { state: "refused", entryId: "a" },
+    ],
+    [
+      "a user message behind a refusal",
+      [ended("a", "error", { refused: true }), say("sorry", "u")],
+      awaitingReply("u"),
+    ],
     [
       "a user message that an edit removed",
       [ask("a"), say("hi", "u"), { type: "context_edit", targetId: "u", replacement: null }],

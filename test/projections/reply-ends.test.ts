@@ -1,0 +1,316 @@
+/** The ends of replies in requests: a pause, a refusal, a running container; and signatures that are none. */
+
+import {
+  type AssistantMessage,
+  assistantMessage,
+  contextOf,
+  toolResult,
+  type Usage,
+  userMessage,
+} from "sessile/content";
+import { costOf } from "sessile/cost";
+import { project } from "sessile/projections";
+import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
+import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
+import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
+import { openaiChat, openaiResponses } from "sessile/projections/openai";
+import { describe, expect, it } from "vitest";
+import { eventsFrom } from "../support/reply-streams.js";
+
+const model = "claude-opus-4-8";
+const target = anthropicMessages({ model });
+const reply = (content: readonly object[], stop_reason: string, more: object = {}) =>
+  readAnthropicReply({ id: "msg_1", model, content, stop_reason, usage: {}, ...more } as never, { model });
+const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } };
+const text = { type: "text", text: "I search." };
+
+describe("a reply that the provider paused", () => {
+  it("goes back as it came, without a warning, and its rest continues the turn", async () => {
+    const paused = reply([text, search], "pause_turn");
+    const first = await project(contextOf([userMessage("hi"), paused]), target);
+    expect(first.value.messages.at(-1)).toEqual({ role: "assistant", content: [text, search] });
+    expect([first.warnings, first.losses]).toEqual([[], []]);
+    const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] };
+    const rest = reply([found, { type: "text", text: "It is 42." }], "end_turn");
+    const { value, losses } = await project(
+      contextOf([userMessage("hi"), paused, rest, userMessage("go")]),
+      target,
+    );
+    expect(value.messages[1]?.content).toMatchObject([text, search, found, { text: "It is 42." }]);
+    expect(losses).toEqual([]);
+  });
+});
+
+describe("a call of the provider's own tool that runs in a container", () => {
+  const code = { ...search, name: "code_execution" };
+  const read = {
+    type: "tool_use",
+    id: "toolu_1",
+    name: "read",
+    input: {},
+    caller: { type: "code_execution_20260120", tool_id: code.id },
+  };
+  const asked = reply([code, read], "tool_use", {
+    container: { id: "container_1", expires_at: "2026-11-28T07:00:00Z" },
+  });
+  const history = [userMessage("hi"), asked, toolResult({ id: "toolu_1", name: "read" }, "a")];
+
+  it("goes out with the container's id, as long as its result is to come", async () => {
+    expect((await project(contextOf(history), target)).value).toMatchObject({ container: "container_1" });
+    const done = reply(
+      [{ type: "code_execution_tool_result", tool_use_id: code.id, content: {} }, text],
+      "end_turn",
+    );
+    const later = await project(contextOf([...history, done, userMessage("go")]), target);
+    expect(later.value).not.toHaveProperty("container");
+    const other = await project(contextOf(history), anthropicMessages({ model: "claude-sonnet-5" }));
+    expect(other.value).not.toHaveProperty("container");
+  });
+});
+
+describe("a turn that the model declined", () => {
+  const refused = reply([{ type: "text", text: "Well" }], "refusal", {
+    stop_details: { type: "refusal", category: "bio", explanation: "no" },
+  });
+  const call = { type: "toolCall", id: "toolu_1", name: "read", arguments: {} } as const;
+  const history = [
+    userMessage("first"),
+    assistantMessage({ provider: "anthropic", model }, "answer"),
+    userMessage("forbidden"),
+    assistantMessage({ provider: "anthropic", model }, call),
+    toolResult(call, "secret"),
+    refused,
+    userMessage("next"),
+  ];
+  const spoken = (value: unknown) => JSON.stringify(value).match(/first|answer|forbidden|secret|Well|next/g);
+
+  // @covers R26
+  it("does not go out again to it, and a warning says so", async () => {
+    const { value, warnings, losses, byPolicy } = await project(contextOf(history), target);
+    expect(spoken(value)).toEqual(["first", "answer", "next"]);
+    expect(warnings).toMatchObject([{ code: "refused" }]);
+    expect(losses).toEqual([]);
+    expect(byPolicy.map(({ code, entryId }) => [code, entryId])).toEqual(
+      ["m2", "m3", "m4", "m5"].map((id) => ["refused", id]),
+    );
+  });
+
+  it("leaves a request without anything else empty", async () => {
+    const { warnings } = await project(contextOf([userMessage("forbidden"), refused]), target);
+    expect(warnings.map(({ code }) => code)).toEqual(["empty", "refused"]);
+  });
+
+  it("goes to a fallback model, without the reply", async () => {
+    for (const other of [anthropicMessages({ model: "claude-opus-4-6" }), openaiChat({ model: "gpt-5.5" })]) {
+      const { value, warnings } = await project(contextOf(history.slice(0, -1)), other);
+      expect(spoken(value)).toEqual(["first", "answer", "forbidden", "secret"]);
+      expect(warnings).toMatchObject([{ code: "refused" }]);
+    }
+  });
+
+  it("is told from a failure by each reader", () => {
+    const bedrock = (stopReason: string) =>
+      readBedrockReply({ output: { message: { content: [] } }, stopReason }, { model });
+    const gemini = (finishReason: string) =>
+      readGeminiReply({ candidates: [{ finishReason }] }, { model: "gemini-3-pro" });
+    const found: readonly [AssistantMessage, boolean][] = [
+      [refused, true],
+      [bedrock("guardrail_intervened"), true],
+      [bedrock("content_filtered"), true],
+      [bedrock("malformed_tool_use"), false],
+      [gemini("SAFETY"), true],
+      [gemini("PROHIBITED_CONTENT"), true],
+      [gemini("MALFORMED_FUNCTION_CALL"), false],
+      [readGeminiReply({ promptFeedback: { blockReason: "OTHER" } }, { model: "gemini-3-pro" }), true],
+    ];
+    for (const [message, isRefused] of found)
+      expect([message.stopReason, message.refused === true]).toEqual(["error", isRefused]);
+  });
+});
+
+describe("a signature that is none", () => {
+  it.each(["", null, 5])("%j goes back to no provider", async (signature) => {
+    const content = [
+      { type: "thinking", thinking: "hm", thinkingSignature: signature },
+      { type: "text", text: "yes", textSignature: signature },
+      { type: "toolCall", id: "c1", name: "read", arguments: {}, thoughtSignature: signature },
+    ];
+    const gemini = geminiContents({ model: "gemini-3-pro-preview" });
+    for (const to of [
+      target,
+      gemini,
+      bedrockConverse({ model: "anthropic.claude-opus-4-8" }),
+      openaiResponses({ model: "gpt-5.5" }),
+    ]) {
+      const { provider, model: name, api } = to.model;
+      const own = {
+        role: "assistant",
+        provider,
+        model: name,
+        api,
+        content,
+        stopReason: "toolUse",
+        timestamp: 1,
+      };
+      const messages = [
+        userMessage("hi"),
+        own as AssistantMessage,
+        toolResult({ id: "c1", name: "read" }, "ok"),
+      ];
+      const { value } = await project(contextOf(messages), to);
+      const sent = JSON.stringify(value);
+      expect(sent).not.toMatch(/[sS]ignature":(?:""|null|5)/);
+      expect(sent).not.toContain("hm");
+    }
+  });
+
+  it.each(["", null, 5])("%j is kept by no reader", (signature) => {
+    const parts = [
+      { text: "hm", thought: true, thoughtSignature: signature },
+      { functionCall: { name: "read", args: {} }, thoughtSignature: signature },
+      { inlineData: { mimeType: "audio/wav", data: "UklGRg==" }, thoughtSignature: signature },
+    ];
+    const gemini = readGeminiReply({ candidates: [{ content: { parts }, finishReason: "STOP" }] } as never, {
+      model: "g",
+    });
+    expect(gemini.content.map(({ type }) => type)).toEqual(["thinking", "toolCall", "opaque"]);
+    expect(gemini.content[0]).not.toHaveProperty("thinkingSignature");
+    expect(gemini.content[1]).not.toHaveProperty("thoughtSignature");
+    const reasoningText = { text: "hm", signature };
+    const converse = {
+      output: { message: { content: [{ reasoningContent: { reasoningText } }] } },
+      stopReason: "end_turn",
+    };
+    expect(readBedrockReply(converse as never, { model }).content).toEqual([
+      { type: "thinking", thinking: "hm" },
+    ]);
+    expect(reply([{ type: "thinking", thinking: "hm", signature }], "end_turn").content).toEqual([
+      { type: "thinking", thinking: "hm" },
+    ]);
+  });
+});
+
+describe("a reply that a limit cut", () => {
+  it.each([{}, { path: "a" }])("has no call at its end, whole or streamed, of input %j", async (input) => {
+    const call = { type: "tool_use", id: "toolu_1", name: "write", input };
+    expect(reply([text, call], "max_tokens").content).toMatchObject([text]);
+    const events = [
+      { type: "message_start", message: { model, content: [], usage: {} } },
+      { type: "content_block_start", index: 0, content_block: { ...call, input: {} } },
+      {
+        type: "content_block_delta",
+        index: 0,
+        delta: { type: "input_json_delta", partial_json: JSON.stringify(input) },
+      },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "max_tokens" }, usage: {} },
+    ];
+    const streamed = await anthropicStream(eventsFrom(events), { model }).message();
+    expect([streamed.stopReason, streamed.content]).toEqual(["length", []]);
+    const toolUse = { toolUseId: "t1", name: "write", input };
+    const converse = { output: { message: { content: [{ toolUse }] } }, stopReason: "max_tokens" };
+    expect(readBedrockReply(converse, { model }).content).toEqual([]);
+  });
+});
+
+describe("cache writes of Bedrock with a lifetime of an hour", () => {
+  it("are counted apart, and priced as such", () => {
+    const usage = {
+      ...{ inputTokens: 0, outputTokens: 0, totalTokens: 1000, cacheWriteInputTokens: 1000 },
+      cacheDetails: [
+        { ttl: "1h", inputTokens: 600 },
+        { ttl: "5m", inputTokens: 400 },
+      ],
+    };
+    const id = "us.anthropic.claude-opus-4-8-v1:0";
+    const read = (details: object) =>
+      readBedrockReply(
+        { output: { message: { content: [] } }, stopReason: "end_turn", usage: { ...usage, ...details } },
+        { model: id },
+      );
+    const hour = read({});
+    expect(hour.usage).toMatchObject({ cacheWrite: 1000, cacheWrite1h: 600 });
+    const [dear, cheap] = [hour, read({ cacheDetails: [] })].map(
+      (message) => costOf(message.usage as Usage, id)?.total ?? 0,
+    );
+    expect((dear as number) / (cheap as number)).toBeCloseTo((0.6 * 2 + 0.4 * 1.25) / 1.25, 5);
+  });
+});
+
+describe("a stream whose indexes are not those of its blocks", () => {
+  const start = { type: "message_start", message: { model, content: [], usage: {} } };
+  const end = [
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: {} },
+    { type: "message_stop" },
+  ];
+  const call = (id: string) => ({ type: "tool_use", id, name: "read", input: {} });
+  const begin = (index: number | undefined, content_block: object) => ({
+    type: "content_block_start",
+    index,
+    content_block,
+  });
+  const piece = (index: number | undefined, delta: object) => ({ type: "content_block_delta", index, delta });
+  const json = (partial_json: string) => ({ type: "input_json_delta", partial_json });
+  const words = (said: string) => ({ type: "text_delta", text: said });
+  const stop = (index: number | undefined) => ({ type: "content_block_stop", index });
+  const a = { type: "toolCall", id: "a", name: "read", arguments: { path: "x" } };
+  const b = { ...a, id: "b" };
+  const cases: Readonly<Record<string, readonly [readonly object[], readonly object[]]>> = {
+    "an index left out": [[begin(2, call("a")), piece(2, json('{"path":"x"}')), stop(2)], [a]],
+    "a text at index 1 alone": [
+      [begin(1, { type: "text", text: "" }), piece(1, words("ok")), stop(1)],
+      [{ type: "text", text: "ok" }],
+    ],
+    "one index for two calls": [
+      [
+        begin(0, call("a")),
+        piece(0, json('{"path":"x"}')),
+        stop(0),
+        begin(0, call("b")),
+        piece(0, json('{"path":"x"}')),
+        stop(0),
+      ],
+      [a, b],
+    ],
+    "another index for the arguments": [
+      [begin(0, call("a")), piece(1, json('{"path":')), piece(1, json('"x"}')), stop(0)],
+      [a],
+    ],
+    "no index": [[begin(undefined, call("a")), piece(undefined, json('{"path":"x"}')), stop(undefined)], [a]],
+    "a text that never began": [[piece(0, words("ok")), stop(0)], [{ type: "text", text: "ok" }]],
+    "a call that begins twice": [
+      [begin(0, call("a")), begin(0, call("a")), piece(0, json('{"path":"x"}')), stop(0)],
+      [a],
+    ],
+  };
+
+  it.each(Object.entries(cases))("loses nothing: %s", async (_, [events, content]) => {
+    const message = await anthropicStream(eventsFrom([start, ...events, ...end] as { type: string }[]), {
+      model,
+    }).message();
+    expect(message.content).toEqual(content);
+  });
+
+  it("loses nothing of a delta that is not known", async () => {
+    const events = [
+      begin(0, { type: "holo", note: "a" }),
+      piece(0, { type: "holo_delta", note: "b", list: [1], of: { x: "y" } }),
+      piece(0, { type: "holo_delta", list: [2], of: { x: "z" } }),
+    ];
+    const message = await anthropicStream(eventsFrom([start, ...events, ...end]), { model }).message();
+    expect(message.content).toEqual([
+      { type: "opaque", data: { type: "holo", note: "ab", list: [1, 2], of: { x: "yz" } } },
+    ]);
+  });
+
+  it("loses no call of Converse whose index is used twice", async () => {
+    const of = (toolUseId: string) => ({
+      contentBlockStart: { contentBlockIndex: 0, start: { toolUse: { toolUseId, name: "read" } } },
+    });
+    const input = {
+      contentBlockDelta: { contentBlockIndex: 0, delta: { toolUse: { input: '{"path":"x"}' } } },
+    };
+    const events = [of("a"), input, of("b"), input, { messageStop: { stopReason: "tool_use" } }];
+    expect((await bedrockStream(eventsFrom(events), { model }).message()).content).toEqual([a, b]);
+  });
+});
