@@ -109,7 +109,7 @@ const readers: Readonly<Record<string, Reader>> = {
       ["output.message.content", "text"],
       ["output.message.content[2]", null],
       ["output.message.content[3].toolUse", "read"],
-      ["output.message.content[1].reasoningContent.redactedContent", "text"],
+      ["output.message.content[1].reasoningContent.redactedContent", 5],
       ["stopReason", 5],
     ],
   },

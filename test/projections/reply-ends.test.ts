@@ -9,7 +9,7 @@ import {
   userMessage,
 } from "sessile/content";
 import { costOf } from "sessile/cost";
-import { project } from "sessile/projections";
+import { project, type Target } from "sessile/projections";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
 import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
@@ -101,7 +101,11 @@ describe("a turn that the model declined", () => {
   });
 
   it("goes to a fallback model, without the reply", async () => {
-    for (const other of [anthropicMessages({ model: "claude-opus-4-6" }), openaiChat({ model: "gpt-5.5" })]) {
+    const others: readonly Target<object>[] = [
+      anthropicMessages({ model: "claude-opus-4-6" }),
+      openaiChat({ model: "gpt-5.5" }),
+    ];
+    for (const other of others) {
       const { value, warnings } = await project(contextOf(history.slice(0, -1)), other);
       expect(spoken(value)).toEqual(["first", "answer", "forbidden", "secret"]);
       expect(warnings).toMatchObject([{ code: "refused" }]);
@@ -136,12 +140,13 @@ describe("a signature that is none", () => {
       { type: "toolCall", id: "c1", name: "read", arguments: {}, thoughtSignature: signature },
     ];
     const gemini = geminiContents({ model: "gemini-3-pro-preview" });
-    for (const to of [
+    const targets: readonly Target<object>[] = [
       target,
       gemini,
       bedrockConverse({ model: "anthropic.claude-opus-4-8" }),
       openaiResponses({ model: "gpt-5.5" }),
-    ]) {
+    ];
+    for (const to of targets) {
       const { provider, model: name, api } = to.model;
       const own = {
         role: "assistant",

@@ -56,15 +56,21 @@ function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessa
   // Most lines are written before the reply ends, and have no reason.
   const inferred = calls.size > 0 ? "tool_use" : "end_turn";
   const { model = "unknown", usage = {} as AnthropicReply["usage"], stop_reason: end = inferred } = reply;
-  const message = readAnthropicReply(
-    { ...reply, model, usage, stop_reason: end, content },
-    { timestamp, ...(requested === undefined ? {} : { model: requested }) },
-  );
+  const read = (stop_reason: string) =>
+    readAnthropicReply(
+      { ...reply, model, usage, stop_reason, content },
+      { timestamp, ...(requested === undefined ? {} : { model: requested }) },
+    );
+  const { providerFields: { stop_reason: _, ...fields } = {}, ...message } = read(end);
+  // A call at the limit of a reply's length is left out of a new reply; here its result can follow.
+  const blocks = message.stopReason === "length" ? read(inferred).content : message.content;
+  const known = reply.stop_reason === undefined ? fields : { ...fields, stop_reason: end };
   return {
     ...message,
-    content: message.content.map((block, at) =>
-      block.type === "toolCall" ? { ...block, arguments: inputs[at] ?? {} } : unsigned(block),
+    content: blocks.map((block, at) =>
+      block.type === "toolCall" ? { ...block, arguments: inputs[at] ?? {} } : block,
     ),
+    ...(Object.keys(known).length === 0 ? {} : { providerFields: known }),
   };
 }
 
@@ -75,14 +81,6 @@ function withoutInput(block: AnthropicBlock): AnthropicBlock {
   const { type, id, name } = block as ForeignObject;
   const isCall = type === "tool_use" && typeof id === "string" && typeof name === "string";
   return isCall ? ({ ...block, input: undefined } as AnthropicBlock) : block;
-}
-
-/** Reasoning without a signature is an unknown block to the reader of replies, which always have one. */
-function unsigned(block: AssistantMessage["content"][number]): AssistantMessage["content"][number] {
-  if (block.type !== "opaque") return block;
-  const { type, thinking, signature } = objectOf(block.data) ?? {};
-  const isUnsigned = type === "thinking" && typeof thinking === "string" && typeof signature !== "string";
-  return isUnsigned ? { type: "thinking", thinking } : block;
 }
 
 /** The key of a result: calls of two replies may have one id. */

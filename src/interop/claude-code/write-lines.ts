@@ -7,7 +7,6 @@ import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../conte
 import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
-import { parseJson } from "../shared/values.js";
 import { describedReply, filledReply, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
