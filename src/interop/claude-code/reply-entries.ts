@@ -56,7 +56,7 @@ function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessa
   // Most lines are written before the reply ends, and have no reason.
   const inferred = calls.size > 0 ? "tool_use" : "end_turn";
   const { model = "unknown", usage = {} as AnthropicReply["usage"], stop_reason: end = inferred } = reply;
-  const read = (stop_reason: string) =>
+  const read = (stop_reason: string | null) =>
     readAnthropicReply(
       { ...reply, model, usage, stop_reason, content },
       { timestamp, ...(requested === undefined ? {} : { model: requested }) },
