@@ -6,7 +6,7 @@ import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { randomHex8 } from "../internal/ids.js";
 import { essenceOf, isSniffedImage } from "../internal/media-types.js";
-import { type ImageMedia, type Media, mediaTypeOfName, sniff } from "../media/index.js";
+import { type ImageMedia, type Media, mediaTypeOfName, type PdfMedia, sniff } from "../media/index.js";
 import type { SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */
@@ -34,10 +34,12 @@ export function newResourceId(): string {
   return `res_${randomHex8()}${randomHex8()}`;
 }
 
+type PdfFacts = Pick<PdfMedia, "pages" | "encrypted">;
+
 /** The kind and media type of bytes, and the facts that limits are about. */
 export type Identity =
   | Pick<ImageMedia, "kind" | "mediaType" | "width" | "height" | "animated">
-  | { readonly kind: "file"; readonly mediaType: string };
+  | ({ readonly kind: "file"; readonly mediaType: string } & PdfFacts);
 
 /** The media type of bytes whose format is not recognised. They are stored and described, never sent. */
 export const unknownMediaType = "application/octet-stream";
@@ -69,8 +71,13 @@ export function identify(
     });
   }
   const actual = media?.mediaType ?? unknownMediaType;
+  const file: Identity = {
+    ...(media?.kind === "pdf" ? pdfFacts(media) : {}),
+    kind: "file",
+    mediaType: actual,
+  };
   const claim = [mediaType, mediaTypeOfName(name)].find((claimed) => contradicts(media, claimed));
-  if (claim === undefined || mismatch === "file") return { kind: "file", mediaType: actual };
+  if (claim === undefined || mismatch === "file") return file;
   const found = bytes.length === 0 ? "empty" : actual;
   throw new SessileError("MEDIA_TYPE_MISMATCH", `declared as ${claim}, but is ${found}`, {
     details: { declared: claim, actual },
@@ -129,7 +136,14 @@ export async function storeResource(
 }
 
 /** The facts of bytes that their resource records. */
-export function recordedFacts(identity: Identity): Pick<StoredResource, "width" | "height"> {
-  if (identity.kind !== "image" || identity.width === undefined || identity.height === undefined) return {};
-  return { width: identity.width, height: identity.height };
+export function recordedFacts(
+  identity: Identity,
+): Pick<StoredResource, "width" | "height" | "pages" | "encrypted"> {
+  if (identity.kind === "file") return pdfFacts(identity);
+  const { width, height } = identity;
+  return width === undefined || height === undefined ? {} : { width, height };
+}
+
+function pdfFacts({ pages, encrypted }: PdfFacts): PdfFacts {
+  return { ...(pages === undefined ? {} : { pages }), ...(encrypted === undefined ? {} : { encrypted }) };
 }

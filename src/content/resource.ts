@@ -32,6 +32,10 @@ export interface StoredResource extends ResourceBase {
   readonly width?: number;
   /** Pixels. */
   readonly height?: number;
+  /** Pages of a PDF, if they can be counted. */
+  readonly pages?: number;
+  /** A PDF is encrypted, if only to restrict printing or copying. */
+  readonly encrypted?: boolean;
   /** The address of its origin, if known. */
   readonly uri?: string;
 }

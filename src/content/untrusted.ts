@@ -106,6 +106,8 @@ const storedFields = [
   "contentSha256",
   "width",
   "height",
+  "pages",
+  "encrypted",
 ] as const satisfies readonly (keyof StoredResource)[];
 
 function asResource(resource: Resource): Resource {

@@ -142,7 +142,7 @@ const pageTokens: Readonly<Record<PdfFamily, number>> = { anthropic: 3000 + 1568
 /** A provider with a known price for a PDF page. */
 export type PdfFamily = "anthropic" | "gemini";
 
-/** A guess, because the number of pages is unknown. */
+/** A guess, for a PDF whose pages cannot be counted. */
 const bytesPerPage = 50_000;
 /** Between prose and compact JSON. */
 const bytesPerToken = 3;
@@ -153,6 +153,8 @@ export interface AttachmentSize {
   readonly size: number;
   readonly width?: number | undefined;
   readonly height?: number | undefined;
+  /** Of a PDF. If unknown, its size decides. */
+  readonly pages?: number | undefined;
 }
 
 /**
@@ -167,7 +169,7 @@ export interface AttachmentSize {
  * ```
  */
 export function estimateResourceTokens(
-  { mediaType, size, width, height }: AttachmentSize,
+  { mediaType, size, width, height, pages }: AttachmentSize,
   rules: {
     readonly image?: ImageFamily | ImageTokenRule | undefined;
     readonly pdf?: PdfFamily | undefined;
@@ -175,21 +177,22 @@ export function estimateResourceTokens(
 ): number {
   const { image = "anthropic", pdf = "anthropic" } = rules;
   if (mediaType.startsWith("image/")) {
-    const isKnown = isSide(width) && isSide(height);
+    const isKnown = isCount(width) && isCount(height);
     return isKnown ? estimateImageTokens({ width, height }, image) : mostImageTokens(image);
   }
-  if (mediaType === "application/pdf") return pdfTokens(size, pdf);
+  if (mediaType === "application/pdf") return pdfTokens(size, pages, pdf);
   return mediaType.startsWith("text/") ? Math.ceil(size / bytesPerToken) : 0;
 }
 
-function isSide(side: number | undefined): side is number {
-  return Number.isSafeInteger(side) && (side as number) >= 1;
+function isCount(value: number | undefined): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
 }
 
-function pdfTokens(size: number, family: PdfFamily): number {
+function pdfTokens(size: number, pages: number | undefined, family: PdfFamily): number {
   if (!Object.hasOwn(pageTokens, family)) {
     const names = Object.keys(pageTokens).join(", ");
     throw new TypeError(`pdf: expected one of ${names}, got ${describe(family)}`);
   }
-  return Math.max(1, Math.ceil(integerArgument("size", size, 0) / bytesPerPage)) * pageTokens[family];
+  const guess = Math.max(1, Math.ceil(integerArgument("size", size, 0) / bytesPerPage));
+  return (isCount(pages) ? pages : guess) * pageTokens[family];
 }

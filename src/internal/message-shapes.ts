@@ -39,6 +39,8 @@ const storedResource = object({
   contentSha256: matching<string>(/^[0-9a-f]{64}$/),
   width: optional(number),
   height: optional(number),
+  pages: optional(number),
+  encrypted: optional(boolean),
   uri: optional(string),
 });
 

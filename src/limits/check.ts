@@ -32,7 +32,7 @@ export interface LimitItem {
   /** More than one frame. */
   readonly animated?: boolean;
   readonly pages?: number;
-  /** Requires a password. */
+  /** With or without a password. */
   readonly encrypted?: boolean;
   /** UTF-16 code units. */
   readonly characters?: number;

@@ -2,10 +2,10 @@
 
 import { describe } from "../internal/arguments.js";
 import { isBmp, isTiff, readBmp, readTiff } from "./bitmap.js";
-import { u32be } from "./byte-reader.js";
 import { isGif, readGif } from "./gif.js";
 import { heifType, readHeif } from "./heif.js";
 import { isJpeg, readJpeg } from "./jpeg.js";
+import { isPdf, readPdf } from "./pdf.js";
 import { isPng, readPng } from "./png.js";
 import type { Media } from "./types.js";
 import { isWebp, readWebp } from "./webp.js";
@@ -41,7 +41,7 @@ export function sniff(bytes: Uint8Array): Media | undefined {
   if (isBmp(bytes)) return readBmp(bytes);
   const heif = heifType(bytes);
   if (heif !== undefined) return readHeif(bytes, heif);
-  if (isPdf(bytes)) return { kind: "pdf", mediaType: "application/pdf" };
+  if (isPdf(bytes)) return readPdf(bytes);
   return isText(bytes) ? { kind: "text", mediaType: "text/plain" } : undefined;
 }
 
@@ -52,11 +52,6 @@ export function sniff(bytes: Uint8Array): Media | undefined {
 function isByteArray(bytes: unknown): boolean {
   if (!ArrayBuffer.isView(bytes)) return false;
   return bytes instanceof Uint8Array || Object.prototype.toString.call(bytes) === "[object Uint8Array]";
-}
-
-/** Requires `%PDF-` at offset 0, though PDF readers accept it anywhere in the first kilobyte. */
-function isPdf(bytes: Uint8Array): boolean {
-  return u32be(bytes, 0) === 0x25504446 && bytes[4] === 0x2d;
 }
 
 /**

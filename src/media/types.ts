@@ -38,10 +38,16 @@ export interface ImageMedia {
   readonly orientation?: Orientation;
 }
 
-/** A PDF. Its header tells neither the number of pages nor whether it is encrypted. */
+/** A PDF. */
 export interface PdfMedia {
   readonly kind: "pdf";
   readonly mediaType: "application/pdf";
+  /** At least 1. Undefined if they cannot be counted, such as those in encrypted objects. */
+  readonly pages?: number;
+  /** It is encrypted, if only to restrict printing or copying. */
+  readonly encrypted?: true;
+  /** It opens with a password alone, so no provider can read it. */
+  readonly needsPassword?: true;
 }
 
 /** Valid UTF-8 without NUL, including empty text. Bytes do not tell the kind of text. */

@@ -291,7 +291,8 @@ export function limitItem(
   if (asText === true || isOwnFile)
     return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
   const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
-  const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
+  const facts = media?.type === "reference" ? media.resource : media;
+  const { width, height, pages, encrypted }: Partial<NonNullable<typeof facts>> = facts ?? {};
   const animated = media?.type === "media" ? media.animated : undefined;
   return {
     kind,
@@ -304,6 +305,8 @@ export function limitItem(
     ...(width === undefined ? {} : { width }),
     ...(height === undefined ? {} : { height }),
     ...(animated === undefined ? {} : { animated }),
+    ...(pages === undefined ? {} : { pages }),
+    ...(encrypted === undefined ? {} : { encrypted }),
   };
 }
 

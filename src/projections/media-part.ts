@@ -19,6 +19,8 @@ export interface MediaPartInit {
   readonly width?: number;
   readonly height?: number;
   readonly animated?: boolean;
+  readonly pages?: number;
+  readonly encrypted?: boolean;
   readonly resource?: StoredResource;
   /** The base64 of the bytes, if already known. */
   readonly base64?: string;
@@ -194,6 +196,8 @@ export interface MediaFacts {
   readonly width?: number;
   readonly height?: number;
   readonly animated?: boolean;
+  readonly pages?: number;
+  readonly encrypted?: boolean;
 }
 
 /**
@@ -212,8 +216,12 @@ export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts |
     return facts;
   }
   if (mediaType.startsWith("image/")) return otherImage(mediaType, media);
-  if (mediaType === "application/pdf" && media?.kind !== "pdf") return "its bytes are no PDF";
-  return { kind: "document", mediaType: media?.kind === "pdf" ? media.mediaType : mediaType };
+  if (media?.kind !== "pdf") {
+    return mediaType === "application/pdf" ? "its bytes are no PDF" : { kind: "document", mediaType };
+  }
+  const { needsPassword, ...facts } = media;
+  // No provider takes a password.
+  return needsPassword ? "it opens with a password alone" : { ...facts, kind: "document" };
 }
 
 /** Checks an image of a rare type, whose bytes are unknown: they must not be of a known type. */

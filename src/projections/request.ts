@@ -48,6 +48,10 @@ export interface MediaPart {
   readonly height?: number;
   /** More than one frame. */
   readonly animated?: boolean;
+  /** Pages of a PDF, if they can be counted. */
+  readonly pages?: number;
+  /** A PDF is encrypted, and opens without a password. */
+  readonly encrypted?: boolean;
   /** Absent for an inline image. */
   readonly resource?: StoredResource;
   readonly origin: Origin;

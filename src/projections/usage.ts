@@ -26,9 +26,9 @@ export function requestUsage({ system, turns }: NeutralRequest, target: Target<u
   let bytes = 0;
   let imageCount = 0;
   const tokensOf = (part: MediaPart | ReferencePart) => {
-    const { width, height } = part.type === "media" ? part : part.resource;
+    const { width, height, pages } = part.type === "media" ? part : part.resource;
     return estimateResourceTokens(
-      { mediaType: part.mediaType, size: sizeOf(part), width, height },
+      { mediaType: part.mediaType, size: sizeOf(part), width, height, pages },
       target.estimate,
     );
   };

@@ -190,7 +190,7 @@ describe("real files", () => {
   });
   const files = [
     ["animated.gif", image("image/gif", 2166, 546, { animated: true, frames: 240 })],
-    ["paper.pdf", pdf],
+    ["paper.pdf", { ...pdf, pages: 1 }],
     ["parrot.jpg", image("image/jpeg", 800, 618)],
     ["red-circle.png", image("image/png", 200, 200)],
     ["screenshot.png", image("image/png", 1024, 768)],

@@ -2,7 +2,13 @@
 
 import { encodeBase64 } from "../../../internal/base64.js";
 import { decodeUtf8 } from "../../../internal/bytes.js";
-import { agreesWith, type ImageMedia, type ImageMediaType, sniff } from "../../../media/index.js";
+import {
+  agreesWith,
+  type ImageMedia,
+  type ImageMediaType,
+  type PdfMedia,
+  sniff,
+} from "../../../media/index.js";
 import { isBlank } from "../../block-reader.js";
 import type { Refusal } from "./failure.js";
 import type { ReadAttachment } from "./read-attachment.js";
@@ -11,6 +17,7 @@ import type { ReadAttachment } from "./read-attachment.js";
 export interface FileContent {
   readonly block: AttachmentImageBlock | AttachmentDocumentBlock;
   readonly image?: ImageMedia;
+  readonly pdf?: PdfMedia;
   /** Bytes of the file. */
   readonly size: number;
 }
@@ -32,8 +39,9 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
       return { block: { type: "image", source }, image: media, size };
     }
     case "pdf": {
+      if (media.needsPassword) return locked;
       const source = { type: "base64", media_type: media.mediaType, data: encodeBase64(bytes) } as const;
-      return { block: { type: "document", source, title }, size };
+      return { block: { type: "document", source, title }, pdf: media, size };
     }
     case "text": {
       const data = decodeUtf8(bytes);
@@ -49,6 +57,7 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
 }
 
 const empty: Refusal = { code: "EMPTY", reason: "it is empty" };
+const locked: Refusal = { code: "PDF_LOCKED", reason: "it opens with a password alone" };
 const notText: Refusal = { code: "NOT_TEXT", reason: "it is not text in UTF-8" };
 
 function mismatch(claimed: string, actual: string): Refusal {

@@ -21,7 +21,8 @@ import { chiralityLimits } from "../../../limits/index.js";
  * - `EMPTY` it has zero bytes, or only white space
  * - `NOT_TEXT` the extension is one of text, and the bytes are no UTF-8
  * - `CONTENT_MISMATCH` the bytes are of another type than the extension
- * - `IMAGE_INVALID` the bytes begin as the extension's image format, but the header is invalid
+ * - `IMAGE_INVALID` the bytes begin as the extension's image format, but the image is cut or damaged
+ * - `PDF_LOCKED` the PDF opens with a password alone
  * - `TARGET_LIMIT` with this file, the request would exceed a limit of the target
  */
 export type AttachmentErrorCode =
@@ -40,6 +41,7 @@ export type AttachmentErrorCode =
   | "NOT_TEXT"
   | "CONTENT_MISMATCH"
   | "IMAGE_INVALID"
+  | "PDF_LOCKED"
   | "TARGET_LIMIT";
 
 /**

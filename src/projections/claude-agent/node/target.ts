@@ -48,7 +48,8 @@ function itemOfText({ text }: AttachmentTextBlock): LimitItem {
   return { mediaType: "text/plain", kind: "text", size: Buffer.byteLength(text), characters: text.length };
 }
 
-function itemOf({ block, image, size }: FileContent): LimitItem {
+function itemOf({ block, image, pdf, size }: FileContent): LimitItem {
+  if (pdf !== undefined) return { ...pdf, size };
   if (image === undefined) return { mediaType: block.source.media_type, size };
   return { ...image, size };
 }
