@@ -17,6 +17,19 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
+/** Decodes UTF-16 with a byte order mark; undefined for other bytes, and for text with NUL. */
+export function decodeUtf16(bytes: Uint8Array): string | undefined {
+  const mark = ((bytes[0] as number) << 8) | (bytes[1] as number);
+  if (bytes.length % 2 !== 0 || (mark !== 0xfffe && mark !== 0xfeff)) return undefined;
+  try {
+    const label = mark === 0xfffe ? "utf-16le" : "utf-16be";
+    const text = new TextDecoder(label, { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Characters of short texts that are encoded at once. */
 const chunkLength = 64 * 1024;
 

@@ -1,6 +1,7 @@
 /** Identifies bytes by their content: images, PDF, text. */
 
 import { describe } from "../internal/arguments.js";
+import { decodeUtf16 } from "../internal/bytes.js";
 import { isBmp, isTiff, readBmp, readTiff } from "./bitmap.js";
 import { isGif, readGif } from "./gif.js";
 import { heifType, readHeif } from "./heif.js";
@@ -42,7 +43,9 @@ export function sniff(bytes: Uint8Array): Media | undefined {
   const heif = heifType(bytes);
   if (heif !== undefined) return readHeif(bytes, heif);
   if (isPdf(bytes)) return readPdf(bytes);
-  return isText(bytes) ? { kind: "text", mediaType: "text/plain" } : undefined;
+  return isText(bytes) || decodeUtf16(bytes) !== undefined
+    ? { kind: "text", mediaType: "text/plain" }
+    : undefined;
 }
 
 /**

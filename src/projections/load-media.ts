@@ -3,6 +3,7 @@
 import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
+import { decodeUtf16, encodeUtf8 } from "../internal/bytes.js";
 import { mapConcurrent } from "../internal/concurrency.js";
 import { essenceOf } from "../internal/media-types.js";
 import {
@@ -89,8 +90,11 @@ async function loadOne(
     const reason = `it was said to be ${said}, and its bytes are ${facts.mediaType}`;
     losses.add(work.draft.origin, { code: "retyped", by: "history", ...knownId(work), reason });
   }
-  if (way === "asText") return showText(work, payload, attaching);
-  if (way !== "converted") return setMedia(work, payload, facts, attaching);
+  // Providers read text as UTF-8.
+  const wide = facts.kind === "document" ? decodeUtf16(payload) : undefined;
+  const bytes = wide === undefined ? payload : encodeUtf8(wide);
+  if (way === "asText") return showText(work, bytes, attaching);
+  if (way !== "converted") return setMedia(work, bytes, facts, attaching);
   const because = await setResized(
     work,
     { bytes: payload, ...facts },

@@ -196,3 +196,24 @@ describe("a PDF", () => {
     });
   });
 });
+
+test("text in UTF-16 reaches a model as UTF-8", async () => {
+  const words = "name;größe\n1;2\n";
+  const little = Buffer.from(`\ufeff${words}`, "utf16le");
+  const outcomes = Object.values(await sent(Uint8Array.from(little), "t.csv"));
+  for (const outcome of outcomes) expect(outcome).toMatch(/^(?:bytes|text): /);
+  const blobs = memoryBlobStore();
+  for (const bytes of [little, Buffer.from(little).swap16()]) {
+    const resource = await ingest({ bytes: Uint8Array.from(bytes), name: "t.csv" }, { blobs });
+    for (const name of names) {
+      const { value } = await project<unknown>(contextOf([userMessage("look", resource)]), targets[name], {
+        blobs,
+      });
+      const shown = JSON.stringify(value, (_, part) =>
+        part instanceof Uint8Array ? Buffer.from(part).toString() : part,
+      );
+      const base64 = Buffer.from(words).toString("base64");
+      expect(shown.includes("größe") || shown.includes(base64)).toBe(true);
+    }
+  }
+});
