@@ -9,7 +9,7 @@ import type {
   SystemMessage,
   TextBlock,
 } from "../content/index.js";
-import { isRecord } from "../internal/shape.js";
+import { toolsAfter } from "../content/internal.js";
 import type { EntryDraft } from "../session/index.js";
 import { newestUserIndex } from "./cut-point.js";
 import type { CompactionPlan, Reinjection, ResolvedOptions } from "./options.js";
@@ -131,9 +131,7 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
       if (section === null) sections.delete(name);
       else sections.set(name, section);
     }
-    const removed = new Set((message.toolsRemoved ?? []).map(toolKey));
-    if (removed.size > 0) tools = tools.filter((tool) => !removed.has(toolKey(tool)));
-    tools = [...tools, ...(message.toolsAdded ?? [])];
+    tools = toolsAfter(tools, message);
   }
   return {
     role: "system",
@@ -142,9 +140,4 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
     ...(tools.length === 0 ? {} : { toolsAdded: tools }),
     timestamp: (messages.at(-1) as SystemMessage).timestamp,
   };
-}
-
-/** The identity of a tool: its name, or the value itself. */
-function toolKey(tool: unknown): unknown {
-  return isRecord(tool) && typeof tool.name === "string" ? tool.name : tool;
 }

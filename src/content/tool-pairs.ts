@@ -1,5 +1,12 @@
-/** Reads messages: their text, and tool calls paired with their results. */
-import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
+/** Reads messages: their text, tool calls paired with their results, and declared tools. */
+import { isRecord } from "../internal/shape.js";
+import type {
+  AssistantMessage,
+  ContextMessage,
+  SystemMessage,
+  ToolCall,
+  ToolResultMessage,
+} from "./message.js";
 import { opaqueWords } from "./opaque-words.js";
 
 /**
@@ -106,4 +113,19 @@ interface WaitingCalls {
   answered: number;
   /** The calls of an earlier message with the same id. */
   readonly earlier: WaitingCalls | undefined;
+}
+
+/** The declared tools after a system message, from those before it. */
+export function toolsAfter(
+  tools: readonly unknown[],
+  { toolsAdded = [], toolsRemoved = [] }: SystemMessage,
+): readonly unknown[] {
+  const removed = new Set(toolsRemoved.map(toolKey));
+  const kept = removed.size === 0 ? tools : tools.filter((tool) => !removed.has(toolKey(tool)));
+  return [...kept, ...toolsAdded];
+}
+
+/** The identity of a tool: its name, or the value itself. */
+function toolKey(tool: unknown): unknown {
+  return isRecord(tool) && typeof tool.name === "string" ? tool.name : tool;
 }

@@ -18,3 +18,4 @@ export {
   type PdfFamily,
 } from "./message.js";
 export { estimateTextTokens, type TextEstimator } from "./text.js";
+export { estimateToolTokens } from "./tools.js";

@@ -14,16 +14,22 @@ import {
 import { opaqueMedia, withReferences } from "../content/internal.js";
 import { describe, integerArgument, unreachable } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json.js";
+import { modelFacts } from "../models/internal.js";
 import { estimateImageTokens, type ImageFamily, type ImageTokenRule, mostImageTokens } from "./image.js";
 import { type TextEstimator, textEstimator } from "./text.js";
 
 /** Options of {@link estimateMessageTokens}. */
 export interface MessageTokenOptions {
+  /**
+   * Counts as this model does, by any form of its name: its vocabulary, images and pages, and the tokens that
+   * frame a message and a call. The other options take precedence.
+   */
+  readonly model?: string | undefined;
   /** @default "fitted" */
   readonly text?: TextEstimator | undefined;
-  /** The cost of an image: a family's name, or a rule. @default "anthropic" */
+  /** The cost of an image: a family's name, or a rule. @default "anthropic", or by `model` */
   readonly image?: ImageFamily | ImageTokenRule | undefined;
-  /** The cost of a PDF page. @default "anthropic" */
+  /** The cost of a PDF page. @default "anthropic", or by `model` */
   readonly pdf?: PdfFamily | undefined;
   /**
    * The part of an attachment that is sent: pass the decision of the projection. `full` also counts the
@@ -34,8 +40,8 @@ export interface MessageTokenOptions {
 
 /**
  * Estimates the tokens of a message, rounded up: its text, thinking, tool calls with their arguments, images
- * and attachments. Signatures, `details`, messages excluded from context and the provider's framing tokens
- * count 0. An image of unknown size counts as the largest one. `{ text: "chars/4", image: { kind: "flat",
+ * and attachments. Signatures, `details` and messages excluded from context count 0, and without a `model`
+ * the provider's framing tokens too. An image of unknown size counts as the largest one. `{ text: "chars/4", image: { kind: "flat",
  * tokens: 1200 } }` counts as pi 0.73.1 does, except that pi counts 0 for images of users.
  *
  * @throws TypeError if `message` is not a message
@@ -46,6 +52,21 @@ export interface MessageTokenOptions {
  * ```
  */
 export function estimateMessageTokens(message: ContextMessage, options: MessageTokenOptions = {}): number {
+  const { model } = options;
+  if (model === undefined) return contentOfMessage(message, options);
+  const { tokens, image, pdf } = modelFacts(model);
+  const counted = contentOfMessage(message, {
+    ...options,
+    text: options.text ?? { model },
+    image: options.image ?? image,
+    pdf: options.pdf ?? pdf,
+  });
+  if (message.role === "bashExecution" && message.excludeFromContext === true) return counted;
+  const calls = message.role === "assistant" ? message.content.filter(({ type }) => type === "toolCall") : [];
+  return Math.ceil(counted + tokens.message + tokens.call * calls.length);
+}
+
+function contentOfMessage(message: ContextMessage, options: MessageTokenOptions): number {
   const role: unknown = (message as { readonly role?: unknown } | null | undefined)?.role;
   if (typeof role !== "string") throw new TypeError(`message.role: expected a string, got ${describe(role)}`);
   const text = textEstimator(options.text);

@@ -1,6 +1,7 @@
 /** Estimates the tokens of a text. */
 
 import { describe } from "../internal/arguments.js";
+import { modelFacts } from "../models/internal.js";
 import { type RunWeights, runEstimator } from "./runs.js";
 
 /**
@@ -8,12 +9,18 @@ import { type RunWeights, runEstimator } from "./runs.js";
  *
  * - `fitted`: runs of letters, digits, marks and white space, each at its average cost. The default.
  * - `upperBound`: for a gate. Counts a token for each CJK character, and 15 % more than `fitted` in all.
+ * - `{ model }`: `fitted`, times the tokens that the model's vocabulary has for one of o200k_base.
  * - `chars/4`: a quarter of the UTF-16 code units, as pi 0.73.1 counts. Wrong by a factor of 3 for some
  *   scripts.
  *
  * Wrap a tokenizer only if its time is bounded: several take seconds for 100,000 spaces.
  */
-export type TextEstimator = "fitted" | "upperBound" | "chars/4" | ((text: string) => number);
+export type TextEstimator =
+  | "fitted"
+  | "upperBound"
+  | "chars/4"
+  | { readonly model: string }
+  | ((text: string) => number);
 
 /** Fitted to o200k_base in November 2026, and rounded. */
 const fitted: RunWeights = {
@@ -63,9 +70,16 @@ export const textEstimators = {
 /** @throws TypeError for an unknown name */
 export function textEstimator(estimator: TextEstimator = "fitted"): (text: string) => number {
   if (typeof estimator === "function") return estimator;
-  if (Object.hasOwn(textEstimators, estimator)) return textEstimators[estimator];
+  if (typeof estimator === "object" && typeof estimator?.model === "string") {
+    const { text: factor } = modelFacts(estimator.model).tokens;
+    return (text) => textEstimators.fitted(text) * factor;
+  }
+  if (typeof estimator === "string" && Object.hasOwn(textEstimators, estimator))
+    return textEstimators[estimator];
   const names = Object.keys(textEstimators).join(", ");
-  throw new TypeError(`estimator: expected a function or one of ${names}, got ${describe(estimator)}`);
+  throw new TypeError(
+    `estimator: expected a function, { model } or one of ${names}, got ${describe(estimator)}`,
+  );
 }
 
 /**

@@ -20,7 +20,28 @@ export interface ModelFacts {
   readonly signsCalls?: true;
   /** The length of its own call ids, if they are longer than OpenAI accepts. They are sent unchanged. */
   readonly maxCallIdLength?: number;
+  /** How tokens differ from a count by o200k_base of the text alone. */
+  readonly tokens?: Partial<TokenFacts>;
 }
+
+/** The tokens of a request besides its text, and of its text by the model's own vocabulary. */
+export interface TokenFacts {
+  /** Tokens of text for each of o200k_base. */
+  readonly text: number;
+  /** Of a request, and of each message in it. */
+  readonly request: number;
+  readonly message: number;
+  /** Of a call, besides its name and arguments, with its result. */
+  readonly call: number;
+  /** Of a request with tools, the first tool's part included, and of each further tool. */
+  readonly tools: number;
+  readonly tool: number;
+  /** Of a property of a tool's schema, for models that get the schema in another form. Absent: as JSON. */
+  readonly property?: number;
+}
+
+/** For models without a row: ChatML, and tools as JSON in the instructions. */
+const plainTokens: TokenFacts = { text: 1, request: 3, message: 4, call: 12, tools: 100, tool: 10 };
 
 /** The rules of images that the table names. */
 type ImageRuleName =
@@ -54,7 +75,7 @@ const sees: readonly ModelInput[] = ["text", "image"];
 const reads: readonly ModelInput[] = ["text", "image", "pdf"];
 
 /**
- * All rows that match count; a later row takes precedence, fact by fact. A new model is a row, or none if it is
+ * All rows that match count; a later row takes precedence, fact by fact, and number by number of `tokens`. A new model is a row, or none if it is
  * like the one before it.
  *
  * @see the models of the npm package @earendil-works/pi-ai 1.6.0, generated 2026-11-20: `inputs` of text and
@@ -71,7 +92,23 @@ const rows: readonly ModelRow[] = [
   { names: /^claude-(?:fable|mythos)/, from: 501, newest: 502, facts: { bindsReasoning: true } },
   { names: /^claude/, from: 505, facts: { bindsReasoning: true } },
 
-  // https://developers.openai.com/api/docs/guides/images-vision and file-inputs (2026-11-21).
+  // Texts and calls: usage in recorded replies and requests of 2025 and 2026, those of the AI SDK and of
+  // pydantic-ai's tests. Tools: "tool use system prompt token count" of
+  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview (read 2026-11-28), and from 4.7 on
+  // 104 more by the same recordings. Choices `any` and `tool` cost up to 130 more.
+  { names: /^claude/, facts: { tokens: { text: 1.13, call: 40, tools: 330, tool: 28 } } },
+  { names: /^claude/, from: 405, facts: { tokens: { tools: 496 } } },
+  { names: /^claude/, from: 407, facts: { tokens: { text: 1.39, call: 34, tools: 780, tool: 39 } } },
+  { names: /^claude/, from: 408, facts: { tokens: { tools: 394 } } },
+  { names: /^claude-sonnet/, from: 500, facts: { tokens: { tools: 458 } } },
+
+  // https://developers.openai.com/api/docs/guides/images-vision and file-inputs (2026-11-21). Tools are lines
+  // of TypeScript: the npm package ai-tokenizer 1.0.6, measured by its authors (2026-11-28), also for Gemini,
+  // Kimi, Grok, GLM, Qwen and DeepSeek.
+  {
+    names: /^(?:gpt|chatgpt|o\d|codex)/,
+    facts: { tokens: { call: 12, tools: 20, tool: 6, property: 4 } },
+  },
   { names: /^(?:gpt|chatgpt|o\d|codex|computer-use)/, newest: 602, facts: { inputs: reads } },
   { names: /^(?:gpt|chatgpt)/, from: 504, facts: { image: "openaiHigh" } },
   { names: /^gpt/, until: 503, facts: { image: "openaiPatches" } },
@@ -95,25 +132,36 @@ const rows: readonly ModelRow[] = [
     facts: { inputs: [...reads, "audio", "video"], image: "gemini2", pdf: "gemini" },
   },
   { names: /^gemini/, from: 300, facts: { image: "gemini3", signsCalls: true } },
+  {
+    names: /^gemini/,
+    facts: { tokens: { text: 1.08, request: 0, message: 0, call: 5, tools: 0, tool: 0, property: 3 } },
+  },
 
-  { names: /^deepseek/, facts: { inputs: text } },
+  { names: /^deepseek/, facts: { inputs: text, tokens: { tools: 140, tool: 40 } } },
   { names: /^deepseek-(?:v\d|flash)/, from: 401, newest: 401, facts: { inputs: sees } },
   { names: /^grok/, from: 400, newest: 407, facts: { inputs: sees } },
+  { names: /^grok/, from: 400, facts: { tokens: { request: 160, tools: 186, tool: 20 } } },
   { names: /^grok/, until: 399, facts: { inputs: text } },
   { names: /^grok-(?:code|voice)/, facts: { inputs: text } },
   { names: /^grok-build/, facts: { inputs: sees } },
   // `functions.NAME:INDEX`, which it does not recognize if rewritten:
   // https://github.com/MoonshotAI/kimi-code/pull/2503 (2026-11-22).
-  { names: /^(?:kimi|k\d)/, newest: 301, facts: { inputs: sees, maxCallIdLength: 128 } },
+  {
+    names: /^(?:kimi|k\d)/,
+    newest: 301,
+    facts: { inputs: sees, maxCallIdLength: 128, tokens: { tools: 40 } },
+  },
   { names: /^kimi|^moonshot/, until: 204, facts: { inputs: text } },
-  { names: /^glm/, newest: 503, facts: { inputs: text } },
+  { names: /^glm/, newest: 503, facts: { inputs: text, tokens: { tools: 130, tool: 10 } } },
   { names: /^glm-(?:\d-)?\dv/, facts: { inputs: sees } },
   { names: /^glm-(?:\d-\d-)?flash/, from: 503, facts: { inputs: sees } },
   { names: /^minimax/, until: 299, facts: { inputs: text } },
   { names: /^minimax-m/, from: 300, newest: 301, facts: { inputs: sees } },
+  { names: /^qwen/, facts: { tokens: { tools: 140, tool: 30 } } },
   { names: /^qwen/, from: 305, newest: 400, facts: { inputs: sees } },
   { names: /^qwen/, until: 304, facts: { inputs: text } },
   { names: /^(?:qwen-plus|qwen-turbo|qwen.*-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/, facts: { inputs: text } },
+  { names: /^(?:mistral|mixtral|codestral|devstral|magistral|ministral)/, facts: { tokens: { tools: 40 } } },
   { names: /^mistral|^(?:labs|magistral|ministral|pixtral)/, newest: 400, facts: { inputs: sees } },
   {
     names: /^(?:mistral-(?:\d|nemo|saba|tiny|embed)|open-mi|mixtral|codestral|devstral|mathstral)/,
@@ -153,7 +201,9 @@ const rows: readonly ModelRow[] = [
  * What the table knows of a model, by any form of its name. A newer version than the table knows, or a name
  * without one, is counted as the newest of its family: `isAssumed`.
  */
-export function modelFacts(model: string): ModelFacts & { readonly isAssumed: boolean } {
+export function modelFacts(
+  model: string,
+): ModelFacts & { readonly tokens: TokenFacts; readonly isAssumed: boolean } {
   const { name, version = Number.POSITIVE_INFINITY } = readModelName(model);
   const found = rows.filter(
     ({ names, from = 0, until = Number.POSITIVE_INFINITY }) =>
@@ -161,5 +211,6 @@ export function modelFacts(model: string): ModelFacts & { readonly isAssumed: bo
   );
   const newest = found.findLast((row) => row.newest !== undefined)?.newest;
   const facts = Object.assign({}, ...found.map((row) => row.facts)) as ModelFacts;
-  return { ...facts, isAssumed: newest !== undefined && version > newest };
+  const tokens = Object.assign({}, plainTokens, ...found.map((row) => row.facts.tokens)) as TokenFacts;
+  return { ...facts, tokens, isAssumed: newest !== undefined && version > newest };
 }

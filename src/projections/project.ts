@@ -3,6 +3,7 @@
 import { resourcesIn } from "../attachments/index.js";
 import { dropRefusedNotes, type InlineContext, inlineAsResources } from "../attachments/internal.js";
 import type { Context, ContextItem } from "../content/index.js";
+import { toolsAfter } from "../content/internal.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
@@ -99,7 +100,7 @@ export async function project<V>(
       .sort((a, b) => a.item - b.item)
       .map(({ report }) => report),
     get usage() {
-      usage ??= requestUsage(request, target);
+      usage ??= requestUsage(request, target, options.tools ?? toolsIn(context.items));
       return usage;
     },
     request,
@@ -110,6 +111,14 @@ export async function project<V>(
     },
   };
   return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
+}
+
+/** The tools that the context's system messages declare. */
+function toolsIn(items: Context["items"]): readonly unknown[] {
+  return items.reduce<readonly unknown[]>(
+    (tools, { message }) => (message.role === "system" ? toolsAfter(tools, message) : tools),
+    [],
+  );
 }
 
 /** The items, and reports of the attachments that the boundary refuses in summaries. */

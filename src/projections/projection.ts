@@ -35,6 +35,11 @@ export interface ProjectOptions {
   readonly resize?: ResizeImage;
   /** The positions of cache markers, for targets that support them. @default none */
   readonly cache?: CachePolicy;
+  /**
+   * The tools that the request declares, in the provider's form, to be counted in `usage`. They are not sent.
+   * @default those that system messages of the context add
+   */
+  readonly tools?: unknown;
   /** `throw` for PROJECTION_LOSSY if there are losses. @default "report" */
   readonly onLoss?: "report" | "throw";
   /** Milliseconds since 1970, for the expiry of references. @default Date.now */

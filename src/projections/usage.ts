@@ -1,6 +1,7 @@
 /** Estimates the cost of a request in tokens and bytes. */
 
-import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js";
+import { estimateResourceTokens, estimateTextTokens, estimateToolTokens } from "../estimate/index.js";
+import { modelFacts } from "../models/internal.js";
 import { outlineOfOpaque } from "./opaque-part.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
@@ -12,15 +13,28 @@ export interface ProjectionUsage {
   readonly images: number;
   /** Of documents that go as such. */
   readonly documents: number;
+  /** Of the declared tools, if `tools` of the projection has them. */
+  readonly tools: number;
+  /** Of the request, its messages and calls, besides their content. */
+  readonly framing: number;
+  /** The sum. */
   readonly total: number;
   /** Stored bytes of the attachments. */
   readonly bytes: number;
   readonly imageCount: number;
 }
 
-/** Counts a request. */
-export function requestUsage({ system, turns }: NeutralRequest, target: Target<unknown>): ProjectionUsage {
+/** Counts a request as the target's model does. */
+export function requestUsage(
+  { system, turns }: NeutralRequest,
+  target: Target<unknown>,
+  declared?: unknown,
+): ProjectionUsage {
+  const { model } = target.model;
+  const facts = modelFacts(model).tokens;
+  const textTokensOf = (value: string) => estimateTextTokens(value, { model });
   let text = 0;
+  let framing = facts.request + facts.message * (turns.length + (system.length > 0 ? 1 : 0));
   let images = 0;
   let documents = 0;
   let bytes = 0;
@@ -33,18 +47,19 @@ export function requestUsage({ system, turns }: NeutralRequest, target: Target<u
     );
   };
   const textTokens = (part: MediaPart | ReferencePart) =>
-    part.type === "media" ? estimateTextTokens(part.text) : Math.ceil(sizeOf(part) / bytesPerToken);
+    part.type === "media" ? textTokensOf(part.text) : Math.ceil(sizeOf(part) / bytesPerToken);
   const add = (part: Part): void => {
     switch (part.type) {
       case "text":
       case "reasoning":
-        text += estimateTextTokens(part.text);
+        text += textTokensOf(part.text);
         return;
       case "call":
-        text += estimateTextTokens(part.name) + estimateTextTokens(JSON.stringify(part.arguments) ?? "");
+        text += textTokensOf(part.name) + textTokensOf(JSON.stringify(part.arguments) ?? "");
+        framing += facts.call;
         return;
       case "opaque":
-        text += estimateTextTokens(JSON.stringify(outlineOfOpaque(part)) ?? "");
+        text += textTokensOf(JSON.stringify(outlineOfOpaque(part)) ?? "");
         part.media?.forEach(add);
         return;
       case "result":
@@ -64,7 +79,9 @@ export function requestUsage({ system, turns }: NeutralRequest, target: Target<u
     if (turn.role === "user") turn.results.forEach(add);
     turn.parts.forEach(add);
   }
-  return { text, images, documents, total: text + images + documents, bytes, imageCount };
+  const tools = declared === undefined ? 0 : estimateToolTokens(declared, model);
+  const total = text + images + documents + tools + framing;
+  return { text, images, documents, tools, framing, total, bytes, imageCount };
 }
 
 /** Between prose and compact JSON. */

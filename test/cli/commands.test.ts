@@ -578,7 +578,7 @@ describe("the words and the text of a command", () => {
     ]);
     expect(await told("project", "latest", "--target", "anthropic")).toEqual([
       ...[0, "anthropic-messages, claude-sonnet-5"],
-      "67 tokens estimated: 66 of text, 1 of 1 images, 0 of documents; body 780 B",
+      "145 tokens estimated: 91 of text, 1 of 1 images, 0 of documents, 53 of tools and framing; body 780 B",
       ...["endsWithAssistant the last turn is the model's", "nothing is lost"],
       ...["within imageCount: 0 % of 600", "within bodyBytes: 0 % of 32.0 MB"],
     ]);

@@ -101,7 +101,7 @@ describe("estimateTextTokens", () => {
   test.each([["toString"], ["byRuns"], [null], [5]])("refuses an estimator %j", (estimator) => {
     expect(() => estimateTextTokens("a", estimator as never)).toThrow(TypeError);
     expect(() => estimateTextTokens("a", estimator as never)).toThrow(
-      /^estimator: expected a function or one of/,
+      /^estimator: expected a function, \{ model \} or one of/,
     );
   });
 

@@ -76,7 +76,10 @@ describe("usageOf", () => {
       text: expected,
       images: 0,
       documents: 0,
-      total: expected,
+      tools: 0,
+      // A request, its instructions and two turns, and a call.
+      framing: 3 + 3 * 4 + 12,
+      total: expected + 27,
       bytes: 0,
       imageCount: 0,
     });
@@ -108,7 +111,7 @@ describe("usageOf", () => {
       imageCount: 2,
       bytes: png().length,
       text: 0,
-      total: 2592,
+      total: 2592 + 7,
     });
     const tiles = usage({ turns }, { estimate: { image: "openai4o" } });
     expect(tiles.images).toBe(2 * estimateImageTokens(size, "openai4o"));

@@ -136,7 +136,7 @@ async function print(
   const { target, model, losses, byPolicy, warnings, usage, limits, bodyBytes, file } = result;
   await out.line(out.style("bold", out.clean(`${target}, ${model}`)));
   await out.line(
-    `${usage.total} tokens estimated: ${usage.text} of text, ${usage.images} of ${usage.imageCount} images, ${usage.documents} of documents; body ${bytesText(bodyBytes)}`,
+    `${usage.total} tokens estimated: ${usage.text} of text, ${usage.images} of ${usage.imageCount} images, ${usage.documents} of documents, ${usage.tools + usage.framing} of tools and framing; body ${bytesText(bodyBytes)}`,
   );
   for (const { code, message } of warnings)
     await out.line(`${out.style("yellow", code)} ${out.clean(message)}`);
