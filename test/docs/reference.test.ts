@@ -110,10 +110,11 @@ describe("the blocks of docs/reference/modules.md", () => {
     const bytes = makePng(9_000, 20);
     const screenshot = await ingest({ bytes }, { blobs: memoryBlobStore() });
     const message = userMessage("Why?", screenshot);
-    const { printed, values } = await run(blocks.media, { bytes, screenshot, message, tools: [{ name: "read" }] }, [
-      "tokens",
-      "declared",
-    ]);
+    const { printed, values } = await run(
+      blocks.media,
+      { bytes, screenshot, message, tools: [{ name: "read" }] },
+      ["tokens", "declared"],
+    );
     expect(printed[0]).toBe("image/png 9000 20 false");
     expect(printed[1]).toMatch(/ 9000 at most 8000 /);
     expect(values.tokens).toBeGreaterThan(2);
