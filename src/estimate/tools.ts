@@ -24,7 +24,7 @@ const maxDepth = 32;
  * @example
  * ```ts
  * const read = { name: "read", description: "Reads a file", input_schema: { type: "object" } };
- * estimateToolTokens([read], "claude-opus-5-5"); // 427
+ * estimateToolTokens([read], "claude-opus-5-5"); // 424
  * ```
  */
 export function estimateToolTokens(tools: unknown, model: string): number {

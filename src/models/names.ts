@@ -27,7 +27,7 @@ const maxNameLength = 256;
  * @see https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html, read 2026-11-22
  */
 const bedrockId =
-  /^(?:(global|geo|us-gov|us|eu|apac|au|jp|in|ca)\.)?(anthropic|amazon|meta|mistral|deepseek|qwen|openai|xai|google|moonshot|moonshotai|minimax|zai|nvidia|writer|cohere|ai21|stability|twelvelabs)\.(.*)$/;
+  /^(?:(global|geo|us-gov|us|eu|apac|au|jp|in|ca)\.)?(anthropic|amazon|meta|mistral|deepseek|qwen|openai|xai|google|moonshot|moonshotai|minimax|zai|nvidia|writer|cohere|ai21|stability|twelvelabs)\.(.{0,256})$/;
 
 /** The first words of makers' names. The first match counts. */
 const makers: readonly (readonly [RegExp, string])[] = [
