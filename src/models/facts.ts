@@ -160,7 +160,10 @@ const rows: readonly ModelRow[] = [
   { names: /^qwen/, facts: { tokens: { tools: 140, tool: 30 } } },
   { names: /^qwen/, from: 305, newest: 400, facts: { inputs: sees } },
   { names: /^qwen/, until: 304, facts: { inputs: text } },
-  { names: /^(?:qwen-plus|qwen-turbo|qwen.{0,80}-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/, facts: { inputs: text } },
+  {
+    names: /^(?:qwen-plus|qwen-turbo|qwen.{0,80}-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/,
+    facts: { inputs: text },
+  },
   { names: /^(?:mistral|mixtral|codestral|devstral|magistral|ministral)/, facts: { tokens: { tools: 40 } } },
   { names: /^mistral|^(?:labs|magistral|ministral|pixtral)/, newest: 400, facts: { inputs: sees } },
   {
