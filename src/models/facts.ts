@@ -84,7 +84,7 @@ const reads: readonly ModelInput[] = ["text", "image", "pdf"];
 const rows: readonly ModelRow[] = [
   // https://platform.claude.com/docs/en/build-with-claude/vision and pdf-support (2026-11-21).
   { names: /^claude/, newest: 505, facts: { inputs: reads, image: "anthropic", pdf: "anthropic" } },
-  { names: /^claude-(?:instant|\d)/, until: 299, facts: { inputs: text } },
+  { names: /^claude-(?:instant|[12](?:-|$))/, facts: { inputs: text } },
   // https://platform.claude.com/docs/en/api/errors (2026-11-21).
   { names: /^claude/, from: 406, facts: { refusesPrefill: true } },
   { names: /^claude/, from: 407, facts: { image: "anthropicLarge" } },
@@ -113,14 +113,15 @@ const rows: readonly ModelRow[] = [
   { names: /^(?:gpt|chatgpt)/, from: 504, facts: { image: "openaiHigh" } },
   { names: /^gpt/, until: 503, facts: { image: "openaiPatches" } },
   { names: /^gpt-5(?:-1)?(?!-\d)/, facts: { image: "openai5" } },
-  { names: /^gpt-(?:4o|4-1|4-turbo|4-5)/, facts: { image: "openai4o" } },
+  { names: /^(?:chat)?gpt-(?:4o|4-1(?!\d)|4-turbo|4-5|4-vision)/, facts: { image: "openai4o" } },
   { names: /^gpt-(?:4-1|5)-mini|^gpt-5(?:-1)?-codex-mini/, facts: { image: "openaiMini" } },
   { names: /^gpt-(?:4-1|5)-nano/, facts: { image: "openaiNano" } },
   { names: /^gpt-4o-mini/, facts: { image: "openai4oMini" } },
   { names: /^o\d/, facts: { image: "openaiO" } },
   { names: /^o4-mini/, facts: { image: "openaiO4Mini" } },
   {
-    names: /^(?:gpt-3|gpt-4(?:-32k)?$|gpt-oss|o1-mini|o1-preview|o3-mini|davinci|babbage)/,
+    names:
+      /^(?:gpt-3|gpt-4(?:-32k)?$|gpt-4-(?:1106|0125)|gpt-oss|o1-mini|o1-preview|o3-mini|davinci|babbage)/,
     facts: { inputs: text },
   },
   { names: /^gpt-(?:4o-)?audio/, facts: { inputs: ["text", "audio"] } },
@@ -160,8 +161,9 @@ const rows: readonly ModelRow[] = [
   { names: /^qwen/, facts: { tokens: { tools: 140, tool: 30 } } },
   { names: /^qwen/, from: 305, newest: 400, facts: { inputs: sees } },
   { names: /^qwen/, until: 304, facts: { inputs: text } },
+  // Qwen-Max and Qwen-Flash: https://www.alibabacloud.com/help/en/model-studio/text-generation (2026-01-28).
   {
-    names: /^(?:qwen-plus|qwen-turbo|qwen.{0,80}-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/,
+    names: /^(?:qwen-(?:max|plus|flash|turbo)|qwen.{0,100}-coder|qwen-3-7-max|qwen-3-8-2-4t|qwq)/,
     facts: { inputs: text },
   },
   { names: /^(?:mistral|mixtral|codestral|devstral|magistral|ministral)/, facts: { tokens: { tools: 40 } } },

@@ -29,6 +29,10 @@ const maxNameLength = 256;
 const bedrockId =
   /^(?:(global|geo|us-gov|us|eu|apac|au|jp|in|ca)\.)?(anthropic|amazon|meta|mistral|deepseek|qwen|openai|xai|google|moonshot|moonshotai|minimax|zai|nvidia|writer|cohere|ai21|stability|twelvelabs)\.(.{0,256})$/;
 
+/** What stands before a model's name: a deployment's words, but no other model, whose name tells its teacher. */
+const deployment =
+  /^(?!(?:qwen|llama|gemma|deepseek|mistral|gpt|phi|glm|granite|nemotron|hermes|olmo|kimi|grok|smollm)).{1,100}?[-_.~](?=(?:claude|gemini)-)/;
+
 /** The first words of makers' names. The first match counts. */
 const makers: readonly (readonly [RegExp, string])[] = [
   [/^claude\b/, "anthropic"],
@@ -56,11 +60,16 @@ const makers: readonly (readonly [RegExp, string])[] = [
  */
 export function readModelName(model: string): ModelName {
   if (model.length > maxNameLength) return { name: model, snapshot: "", family: model };
-  const isGov = model.startsWith("arn:aws-us-gov:");
-  let name = (model.toLowerCase().split("/").at(-1) ?? "").replace(/\[[^[\]]{0,20}\]$/, "");
+  const written = model.trim().toLowerCase();
+  const isGov = /(?:^|\/)(?:arn:aws-us-gov:|us-gov-(?:east|west)-\d\/)/.test(written);
+  let name = (written.split("/").at(-1) ?? "").replace(/\[[^[\]]{0,20}\]$/, "");
+  // OpenAI: `ft:gpt-4o-mini-2024-07-18:acme::abc123`.
+  const tuned = /^ft:([^:]{1,100})(?::|$)/.exec(name)?.[1];
+  if (tuned !== undefined) name = `${tuned}:ft`;
   const [, area, vendor, id] = bedrockId.exec(name) ?? [];
   if (id !== undefined) {
-    name = id.replace(/(?:-v\d{1,2}|-\d{1,2}(?=:))(?::\d{1,2}(?::\w{1,8})?)?$/, "");
+    // The `v2` of `claude-v2:1` is the model's version.
+    name = id.replace(/(?<!^claude)(?:-v\d{1,2}|-\d{1,2}(?=:))(?::\d{1,2}(?::\w{1,8})?)?$/, "");
     // `deepseek.r1-v1:0`
     if (vendor === "deepseek" && /^[vr]\d/.test(name)) name = `deepseek-${name}`;
   }
@@ -68,8 +77,13 @@ export function readModelName(model: string): ModelName {
   const tag = colon === -1 ? "" : name.slice(colon + 1);
   if (colon !== -1) name = name.slice(0, colon) + (/^\d{1,4}(?:\.\d)?[bm]/.test(tag) ? `-${tag}` : "");
   const isVariant = tag !== "" && tag !== "latest" && !/^\d/.test(tag);
-  // A deployment's prefix, such as `databricks-claude-…`.
-  name = name.replace(/^.{1,100}?[-_.~](?=(?:claude|gemini)-)/, "").replace(/^[~@]/, "");
+  name = name.replace(deployment, "").replace(/^[~@]/, "");
+  // Aliases of Claude Code.
+  name = name.replace(/^(?=(?:opus|sonnet|haiku)(?:-\d|$))/, "claude-");
+  // Gateways and agents have a name for Claude with thinking; others have it for another model.
+  const thinks = /^claude-.{1,100}-thinking$/.test(name);
+  if (thinks) name = name.replace(/-thinking$/, "");
+  const variant = isVariant ? tag : thinks ? "thinking" : undefined;
   const dated = splitSnapshot(name);
   name = plainName(dated.name);
   const { family, version } = splitVersion(name);
@@ -81,7 +95,7 @@ export function readModelName(model: string): ModelName {
     ...(version !== undefined && { version }),
     ...(maker !== undefined && { maker }),
     ...(id !== undefined && { bedrock: isGov ? "us-gov" : (area ?? "region") }),
-    ...(isVariant && { variant: tag }),
+    ...(variant !== undefined && { variant }),
   };
 }
 
@@ -113,6 +127,7 @@ function plainName(name: string): string {
     .replaceAll(/[._ ]/g, "-")
     .replaceAll(/(?<=\d)p(?=\d)/g, "-") // Fireworks writes `glm-5p1`.
     .replace(/^(?:meta-(?=llama)|zai-(?=glm)|nvidia-(?=nemotron))/, "")
+    .replace(/^claude-v(?=\d)/, "claude-")
     .replace(/^((?:nova|claude)-[a-z\d-]{1,30})-v\d$/, "$1")
     .replace(/^(llama|qwen|gemma|phi|ernie)(?=\d)/, "$1-")
     .replace(/^gpt-35\b/, "gpt-3-5");
@@ -126,10 +141,8 @@ function splitVersion(name: string): { readonly family: string; readonly version
   const found = /(?<!\d)(\d{1,2})(?!\d|b\b|x\d)(?:-(\d{1,2})(?!\d|b\b|x\d))?/.exec(name);
   if (found === null) return { family: name };
   const [all, major, minor = "0"] = found;
-  const rest = name.slice(0, found.index) + name.slice(found.index + all.length);
-  const family = rest
-    .replace(/-v(?=-|$)/, "")
-    .replaceAll(/-{2,4}/g, "-")
-    .replace(/-(?:preview|exp|beta)$|-$/, "");
+  // `deepseek-v3`, but not `glm-4.5v`.
+  const rest = name.slice(0, found.index).replace(/-v$/, "") + name.slice(found.index + all.length);
+  const family = rest.replaceAll(/-{2,4}/g, "-").replace(/-(?:preview|exp|beta)$|-$/, "");
   return { family, version: Number(major) * 100 + Number(minor) };
 }

@@ -31,6 +31,10 @@ const forms: readonly (readonly [name: string, forms: readonly string[]])[] = [
       "arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.anthropic.claude-opus-4-7-20260401-v1:0",
       "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-opus-4-7-v1:0",
       "databricks-claude-opus-4-7",
+      " Claude Opus 4.7 ",
+      "claude-4.7-opus-thinking",
+      "claude-opus-4-7-20260401-thinking",
+      "opus-4.7",
     ],
   ],
   ["claude-sonnet-3-7", ["claude-3-7-sonnet-20250219", "us.anthropic.claude-3-7-sonnet-20250219-v1:0"]],
@@ -47,6 +51,9 @@ const forms: readonly (readonly [name: string, forms: readonly string[]])[] = [
   ["glm-5-1", ["accounts/fireworks/models/glm-5p1", "zai-org/GLM-5.1", "zai.glm-5.1", "z-ai/glm-5.1:free"]],
   ["deepseek-r1", ["deepseek.r1-v1:0", "deepseek/deepseek-r1", "deepseek-r1-0528"]],
   ["llama-3-3-70b-instruct", ["meta-llama/Llama-3.3-70B-Instruct", "us.meta.llama3-3-70b-instruct-v1:0"]],
+  ["claude-2", ["claude-v2", "anthropic.claude-v2", "bedrock/us-west-2/anthropic.claude-v2:1"]],
+  ["claude-sonnet", ["sonnet", "sonnet[1m]", "~anthropic/claude-sonnet-latest"]],
+  ["gpt-4o-mini", ["ft:gpt-4o-mini-2024-07-18:acme::abc123", "ft:gpt-4o-mini:acme"]],
   ["qwen-3-32b", ["qwen3:32b", "Qwen/Qwen3-32B", "qwen/qwen3-32b"]],
 ];
 
@@ -67,6 +74,8 @@ describe("readModelName", () => {
     ["gpt-oss:20b", "gpt-oss:120b"],
     ["claude-sonnet-4-20250514", "claude-sonnet-4@20250601"],
     ["deepseek-r1", "deepseek-v3"],
+    ["kimi-k2", "kimi-k2-thinking"],
+    ["claude-opus-4-5", "someone/Qwen3-8B-Claude-4.5-Opus-Distill"],
     ["", "gpt-5"],
   ])("tells %s from %s", (a, b) => {
     expect(isSameModel(a, b)).toBe(false);
@@ -92,6 +101,10 @@ describe("readModelName", () => {
     expect(readModelName("gemini-3.1-pro-preview").family).toBe("gemini-pro");
     expect(readModelName("deepseek-v4.1-flash").family).toBe("deepseek-flash");
     expect(readModelName("llama-3.3-70b-instruct").version).toBe(303);
+    expect(readModelName("glm-4.5v").family).toBe("glm-v");
+    expect(readModelName("ft:gpt-4.1:acme::a").variant).toBe("ft");
+    expect(readModelName("claude-opus-4-5-thinking").variant).toBe("thinking");
+    expect(readModelName("bedrock/us-gov-west-1/anthropic.claude-opus-4-5").bedrock).toBe("us-gov");
     expect(readModelName("arn:aws-us-gov:bedrock:x::foundation-model/anthropic.claude-opus-4").bedrock).toBe(
       "us-gov",
     );
@@ -189,6 +202,8 @@ describe("modelFacts", () => {
         "us.amazon.nova-micro-v1:0",
       ],
     ],
+    ["text", ["anthropic.claude-v2:1", "anthropic.claude-instant-v1", "claude-2.1", "gpt-4-1106-preview"]],
+    ["text", ["qwen-max-latest", "qwen-plus", "someone/Qwen3-8B-Claude-4.5-Opus-Distill"]],
     [
       "image",
       ["llama3.2-vision:11b", "llama-4-scout-17b-16e-instruct", "qwen2.5vl:7b", "Qwen/Qwen3-VL-8B-Instruct"],
