@@ -2,7 +2,7 @@
 import type { BlobStore } from "../blobs/index.js";
 import type { LinkResource, Resource, StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { integerOption, oneOfOption } from "../internal/arguments.js";
+import { describe, integerOption, oneOfOption } from "../internal/arguments.js";
 import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
 import { type ReadFile, readLink, readSource } from "./read-source.js";
 import {
@@ -15,6 +15,7 @@ import {
 } from "./sources.js";
 import {
   assertBlobs,
+  asUtf8,
   defaultMaxBytes,
   type IdentifiedBytes,
   identifySource,
@@ -42,6 +43,12 @@ export interface IngestOptions {
   /** Behaviour if bytes that claim to be an image are not one. Default `refuse`. */
   readonly mismatch?: MismatchPolicy | undefined;
   /**
+   * The encoding of text that is not UTF-8 or UTF-16 with a mark: a label of `TextDecoder`, such as
+   * `windows-1252`. Applies to bytes of no known format whose name or media type is one of text; they are
+   * stored as UTF-8. Default none: bytes of unknown type.
+   */
+  readonly textEncoding?: string | undefined;
+  /**
    * Reads `file:` links; by default they are refused. Use `readLocalFile`, with roots if a model chose the
    * link.
    */
@@ -53,7 +60,7 @@ export interface IngestOptions {
 
 /**
  * Stores an attachment and returns the resource to put into a message. The bytes are read, sniffed, checked
- * against the limits and stored unchanged. They are durable once the promise resolves, before any log can
+ * against the limits and stored unchanged, except for `textEncoding`. They are durable once the promise resolves, before any log can
  * name them. The sender's media type and size are recorded as `declared` and never trusted. A link keeps
  * scheme, host and path, and is never fetched.
  *
@@ -64,7 +71,7 @@ export interface IngestOptions {
  * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, MEDIA_INVALID, MEDIA_TYPE_MISMATCH, LINK_REFUSED;
  *   LIMIT_EXCEEDED, with the indexes of the sources in `details.violations`; errors of the store and of
  *   `readFile`
- * @throws TypeError for an unknown source
+ * @throws TypeError for an unknown source; RangeError for an unknown `textEncoding`
  * @example
  * ```ts
  * const blobs = memoryBlobStore();
@@ -107,11 +114,13 @@ async function ingestAll(
   const { signal, readFile } = options;
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 0);
   const mismatch = oneOfOption("mismatch", options.mismatch, ["refuse", "file"]);
+  const decoder = textDecoder(options.textEncoding);
   const newId = () => resourceIdFrom(options.newId);
   const pieces: (LinkResource | IdentifiedBytes)[] = [];
   for (const source of sources) {
     signal?.throwIfAborted();
-    const piece = await readSource(source, { maxBytes, readFile, signal, newId });
+    const read = await readSource(source, { maxBytes, readFile, signal, newId });
+    const piece = read.kind === "link" || decoder === undefined ? read : asUtf8(read, decoder, maxBytes);
     pieces.push(piece.kind === "link" ? piece : identifySource(piece, mismatch));
   }
   checkTogether(pieces, options);
@@ -122,6 +131,16 @@ async function ingestAll(
     if (outcome.status === "rejected") throw outcome.reason;
     return outcome.value;
   });
+}
+
+function textDecoder(label: string | undefined): TextDecoder | undefined {
+  if (label === undefined) return undefined;
+  try {
+    return new TextDecoder(label, { fatal: true });
+  } catch (cause) {
+    const given = describe(label);
+    throw new RangeError(`textEncoding: expected a label of TextDecoder, got ${given}`, { cause });
+  }
 }
 
 function checkTogether(

@@ -4,10 +4,18 @@ import { type BlobStore, digest } from "../blobs/index.js";
 import type { StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
+import { encodeUtf8 } from "../internal/bytes.js";
 import { randomHex8 } from "../internal/ids.js";
 import { essenceOf, isSniffedImage } from "../internal/media-types.js";
-import { type ImageMedia, type Media, mediaTypeOfName, type PdfMedia, sniff } from "../media/index.js";
-import type { SourceBytes } from "./read-source.js";
+import {
+  agreesWith,
+  type ImageMedia,
+  type Media,
+  mediaTypeOfName,
+  type PdfMedia,
+  sniff,
+} from "../media/index.js";
+import { checkSize, type SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */
 export const defaultMaxBytes: number = 64 << 20;
@@ -92,6 +100,34 @@ function contradicts(media: Media | undefined, claimed: string | undefined): boo
   const type = essenceOf(claimed ?? "");
   if (/^image\/(?:png|jpeg|gif|webp)$/.test(type)) return true;
   return media !== undefined && isSniffedImage(type);
+}
+
+const upperControls = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+const windows1252 = (control: string) => upperControls[control.charCodeAt(0) - 0x80] as string;
+
+/**
+ * Text in another encoding as UTF-8: bytes of no known format that are text by their name or media type.
+ * Returns other bytes unchanged, and those that the encoding does not have.
+ *
+ * @throws SessileError BLOB_TOO_LARGE
+ */
+export function asUtf8(piece: SourceBytes, decoder: TextDecoder, maxBytes: number): SourceBytes {
+  const { bytes, name = "", declared } = piece;
+  const claims = [declared?.mediaType, mediaTypeOfName(name)];
+  const isText = claims.some((claim) => agreesWith({ kind: "text", mediaType: "text/plain" }, claim ?? ""));
+  if (!isText || sniff(bytes) !== undefined) return piece;
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+    // Some versions of Node and workerd read Windows-1252 as Latin-1: nodejs/node issue 60888.
+    if (decoder.encoding === "windows-1252") text = text.replace(/[\x80-\x9f]/g, windows1252);
+  } catch {
+    return piece;
+  }
+  if (text.includes("\0")) return piece;
+  const encoded = encodeUtf8(text);
+  checkSize(encoded.length, maxBytes);
+  return { ...piece, bytes: encoded };
 }
 
 /** Bytes of a source, with their identity. */

@@ -1,7 +1,6 @@
 /** Reads the objects of a PDF: the number of its pages, and whether it is encrypted. */
 
 import { inflate } from "./inflate.js";
-import { opensWithoutPassword } from "./pdf-password.js";
 import { dictionaryAt, isDigit, isSpace, numberAt, PdfBudget, type PdfDictionary } from "./pdf-syntax.js";
 import type { PdfMedia } from "./types.js";
 
@@ -25,15 +24,24 @@ export function isPdf(bytes: Uint8Array): boolean {
  */
 export function readPdf(bytes: Uint8Array): PdfMedia {
   const file = new PdfFile(bytes);
-  const { encryption } = file;
-  const media = { kind: "pdf", mediaType: "application/pdf" } as const;
   const pages = file.pages();
   return {
-    ...media,
+    kind: "pdf",
+    mediaType: "application/pdf",
     ...(pages === undefined ? {} : { pages }),
-    ...(encryption === undefined ? {} : { encrypted: true }),
-    ...(encryption === undefined || opensWithoutPassword(encryption) ? {} : { needsPassword: true }),
+    ...(file.encryption === undefined ? {} : { encrypted: true }),
   };
+}
+
+/** The encryption dictionary of a file, and the offset of its id. */
+export interface PdfEncryption {
+  readonly encrypt?: PdfDictionary;
+  readonly id?: number;
+}
+
+/** Undefined for a file that is not encrypted. */
+export function encryptionOf(bytes: Uint8Array): PdfEncryption | undefined {
+  return new PdfFile(bytes).encryption;
 }
 
 /** An object: its place in the file, or in an inflated stream. */
@@ -65,9 +73,7 @@ class PdfFile {
   }
 
   /** The dictionaries that describe the encryption; undefined without one. */
-  get encryption():
-    | { readonly source: Uint8Array; readonly encrypt?: PdfDictionary; readonly id?: number }
-    | undefined {
+  get encryption(): PdfEncryption | undefined {
     const trailer = this.#encrypted;
     const encrypt = trailer?.entries.get("Encrypt");
     if (trailer === undefined || encrypt === undefined) return undefined;
@@ -76,7 +82,6 @@ class PdfFile {
     const dictionary = place && this.#dictionary(place);
     const id = (trailer.entries.get("ID") ?? this.#trailer?.entries.get("ID"))?.at;
     return {
-      source: this.#bytes,
       ...(dictionary === undefined ? {} : { encrypt: dictionary }),
       ...(id === undefined ? {} : { id }),
     };

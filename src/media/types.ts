@@ -46,8 +46,6 @@ export interface PdfMedia {
   readonly pages?: number;
   /** It is encrypted, if only to restrict printing or copying. */
   readonly encrypted?: true;
-  /** It opens with a password alone, so no provider can read it. */
-  readonly needsPassword?: true;
 }
 
 /** Valid UTF-8 without NUL, including empty text. Bytes do not tell the kind of text. */

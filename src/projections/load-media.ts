@@ -6,6 +6,7 @@ import { describe } from "../internal/arguments.js";
 import { decodeUtf16, encodeUtf8 } from "../internal/bytes.js";
 import { mapConcurrent } from "../internal/concurrency.js";
 import { essenceOf } from "../internal/media-types.js";
+import { needsPassword } from "../media/internal.js";
 import {
   type AttachmentState,
   canDeliver,
@@ -83,6 +84,9 @@ async function loadOne(
   if (work.draft.place === "own") return setMedia(work, payload, ownFacts(payload, resource), attaching);
   const facts = identifyMedia(payload, resource.mediaType);
   if (typeof facts === "string") return rejectAttachment(work, "invalid", facts, losses);
+  // No provider takes a password.
+  if (facts.encrypted && (await needsPassword(payload)))
+    return rejectAttachment(work, "invalid", "it opens with a password alone", losses);
   const way = deliveryFor(facts.mediaType, work, attaching);
   if (way === undefined) return rejectAttachment(work, "unsupported", unsupported(work), losses);
   const said = inline?.declared ?? essenceOf(resource.mediaType);

@@ -219,9 +219,7 @@ export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts |
   if (media?.kind !== "pdf") {
     return mediaType === "application/pdf" ? "its bytes are no PDF" : { kind: "document", mediaType };
   }
-  const { needsPassword, ...facts } = media;
-  // No provider takes a password.
-  return needsPassword ? "it opens with a password alone" : { ...facts, kind: "document" };
+  return { ...media, kind: "document" };
 }
 
 /** Checks an image of a rare type, whose bytes are unknown: they must not be of a known type. */

@@ -217,3 +217,53 @@ test("text in UTF-16 reaches a model as UTF-8", async () => {
     }
   }
 });
+
+describe("text in another encoding", () => {
+  const words = "größe;€\n";
+  const bytes = Uint8Array.of(0x67, 0x72, 0xf6, 0xdf, 0x65, 0x3b, 0x80, 0x0a);
+  const stored = async (source: { bytes: Uint8Array; name?: string; mediaType?: string }, label: string) => {
+    const blobs = memoryBlobStore();
+    const resource = await ingest(source, { blobs, textEncoding: label });
+    return { ...resource, bytes: await blobs.get(resource.blob) };
+  };
+
+  test.each([
+    ["Windows-1252 by its name", "windows-1252", { bytes, name: "t.csv" }],
+    ["Windows-1252 by its type", "Windows-1252", { bytes, mediaType: "text/csv; charset=ansi" }],
+    [
+      "UTF-16 without a mark",
+      "utf-16le",
+      { bytes: new Uint8Array(Buffer.from(words, "utf16le")), name: "a.txt" },
+    ],
+    ["UTF-8, which counts first", "windows-1252", { bytes: bytesOf(words), name: "a.txt" }],
+  ])("is stored as UTF-8: %s", async (_, label, source) => {
+    const utf8 = bytesOf(words);
+    expect(await stored(source, label)).toMatchObject({
+      kind: "file",
+      mediaType: "text/plain",
+      size: utf8.length,
+      bytes: utf8,
+    });
+  });
+
+  test.each([
+    ["it is not said to be text", "windows-1252", { bytes, name: "t.bin" }],
+    ["it has NUL", "windows-1252", { bytes: bytesOf(bytes, [0]), name: "t.csv" }],
+    ["the encoding has no such bytes", "utf-8", { bytes, name: "t.csv" }],
+    ["the option names none", undefined, { bytes, name: "t.csv" }],
+  ])("stays as it is if %s", async (_, label, source) => {
+    const resource = await stored(source, label as string);
+    expect(resource).toMatchObject({ mediaType: "application/octet-stream", bytes: source.bytes });
+  });
+
+  test("counts against the bound as it is stored, and its label is checked", async () => {
+    const blobs = memoryBlobStore();
+    const source = { bytes, name: "t.csv" };
+    await expect(
+      ingest(source, { blobs, textEncoding: "windows-1252", maxBytes: bytes.length }),
+    ).rejects.toMatchObject({ code: "BLOB_TOO_LARGE" });
+    await expect(ingest(source, { blobs, textEncoding: "klingon" })).rejects.toThrow(
+      'textEncoding: expected a label of TextDecoder, got "klingon"',
+    );
+  });
+});

@@ -2,8 +2,9 @@
 import { deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { sniff } from "sessile/media";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import { inflate } from "../../src/media/inflate.js";
+import { needsPassword } from "../../src/media/internal.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { latin1, objectStream, pdfOf, stream } from "../support/pdf-files.js";
 
@@ -130,21 +131,32 @@ describe("encryption", () => {
     ["a method that is not known", entries(9, 9, 128, openOwner, rest)],
   ];
 
-  test.each(open)("that opens without a password: %s", (_, encrypt) => {
-    const expected = { ...pdf, pages: 2, encrypted: true };
-    expect(sniff(pdfOf(2, { trailer: `/Encrypt<<${encrypt}>>${id}` }))).toEqual(expected);
-    expect(
-      sniff(pdfOf(2, { trailer: `/Encrypt 50 0 R${id}`, extra: `50 0 obj<<${encrypt}>>endobj\n` })),
-    ).toEqual(expected);
+  const isEncrypted = { ...pdf, pages: 2, encrypted: true };
+
+  test.each(open)("that opens without a password: %s", async (_, encrypt) => {
+    for (const bytes of [
+      pdfOf(2, { trailer: `/Encrypt<<${encrypt}>>${id}` }),
+      pdfOf(2, { trailer: `/Encrypt 50 0 R${id}`, extra: `50 0 obj<<${encrypt}>>endobj\n` }),
+    ]) {
+      expect(sniff(bytes)).toEqual(isEncrypted);
+      expect(await needsPassword(bytes)).toBe(false);
+    }
   });
 
-  test.each(locked)("that needs a password: %s", (_, encrypt) => {
-    expect(sniff(pdfOf(2, { trailer: `/Encrypt<<${encrypt}>>${id}` }))).toEqual({
-      ...pdf,
-      pages: 2,
-      encrypted: true,
-      needsPassword: true,
-    });
+  test.each(locked)("that needs a password: %s", async (_, encrypt) => {
+    const bytes = pdfOf(2, { trailer: `/Encrypt<<${encrypt}>>${id}` });
+    expect(sniff(bytes)).toEqual(isEncrypted);
+    expect(await needsPassword(bytes)).toBe(true);
+  });
+
+  test("that the platform cannot decide", async () => {
+    const bytes = pdfOf(2, { trailer: `/Encrypt<<${locked[4]?.[1]}>>${id}` });
+    vi.stubGlobal("crypto", {});
+    try {
+      expect(await needsPassword(bytes)).toBe(false);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test("whose pages are in encrypted objects: they are unknown", () => {
@@ -158,15 +170,16 @@ describe("encryption", () => {
 });
 
 describe("hostile files", () => {
-  it("never throw", () => {
+  it("never throw", async () => {
     const files = fc
       .record({ pages: fc.integer({ min: 1, max: 5 }), packed: fc.boolean() })
       .map(({ pages, packed }) =>
         pdfOf(pages, { packed, trailer: "/Encrypt<</Filter/Standard/V 5/R 6/U(x)>>" }),
       );
-    fc.assert(
-      fc.property(files, damage, (bytes, changes) => {
+    await fc.assert(
+      fc.asyncProperty(files, damage, async (bytes, changes) => {
         const media = sniff(damaged(bytes, changes));
+        expect(await needsPassword(damaged(bytes, changes))).toBe(true);
         if (media?.kind === "pdf") expect(media.pages ?? 1).toBeGreaterThan(0);
       }),
       { numRuns: 300 },

@@ -1,7 +1,7 @@
 /** Content blocks of files for the Claude Agent SDK. */
 
 import { encodeBase64 } from "../../../internal/base64.js";
-import { decodeUtf8 } from "../../../internal/bytes.js";
+import { decodeUtf8, decodeUtf16 } from "../../../internal/bytes.js";
 import {
   agreesWith,
   type ImageMedia,
@@ -39,12 +39,11 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
       return { block: { type: "image", source }, image: media, size };
     }
     case "pdf": {
-      if (media.needsPassword) return locked;
       const source = { type: "base64", media_type: media.mediaType, data: encodeBase64(bytes) } as const;
       return { block: { type: "document", source, title }, pdf: media, size };
     }
     case "text": {
-      const data = decodeUtf8(bytes);
+      const data = decodeUtf16(bytes) ?? decodeUtf8(bytes);
       if (data === undefined) return notText;
       // The API refuses blank text blocks, and an empty document carries no information.
       if (isBlank(data)) return empty;
@@ -57,8 +56,7 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
 }
 
 const empty: Refusal = { code: "EMPTY", reason: "it is empty" };
-const locked: Refusal = { code: "PDF_LOCKED", reason: "it opens with a password alone" };
-const notText: Refusal = { code: "NOT_TEXT", reason: "it is not text in UTF-8" };
+const notText: Refusal = { code: "NOT_TEXT", reason: "it is not text in UTF-8 or UTF-16" };
 
 function mismatch(claimed: string, actual: string): Refusal {
   return { code: "CONTENT_MISMATCH", reason: `its name says ${claimed}, and it is ${actual}` };

@@ -19,7 +19,7 @@ import { chiralityLimits } from "../../../limits/index.js";
  * - `CHANGED_DURING_READ` the file was written to or replaced during the read
  * - `READ_FAILED` the system reported another error
  * - `EMPTY` it has zero bytes, or only white space
- * - `NOT_TEXT` the extension is one of text, and the bytes are no UTF-8
+ * - `NOT_TEXT` the extension is one of text, and the bytes are no UTF-8, nor UTF-16 with its mark
  * - `CONTENT_MISMATCH` the bytes are of another type than the extension
  * - `IMAGE_INVALID` the bytes begin as the extension's image format, but the image is cut or damaged
  * - `PDF_LOCKED` the PDF opens with a password alone
@@ -110,6 +110,9 @@ export const unsupported: Refusal = {
   code: "UNSUPPORTED_EXTENSION",
   reason: "its name does not end with png, jpg, jpeg, gif, webp, pdf, txt, md or csv",
 };
+
+/** The refusal of a PDF that no model can read. */
+export const locked: Refusal = { code: "PDF_LOCKED", reason: "it opens with a password alone" };
 
 export const notAbsolute: Refusal = pathRefusals.relative;
 export const unreadable: Refusal = pathRefusals.unreadable;

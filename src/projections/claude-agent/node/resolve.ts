@@ -3,12 +3,13 @@
 import type { ReadLocalFileOptions } from "../../../attachments/node/index.js";
 import { describe } from "../../../internal/arguments.js";
 import { chiralityLimits } from "../../../limits/index.js";
+import { needsPassword } from "../../../media/internal.js";
 import { isBlank } from "../../block-reader.js";
 import type { TargetLimits } from "../../target.js";
 import type { AttachmentContentBlock, AttachmentTextBlock } from "./content.js";
 import { contentOf, type FileContent } from "./content.js";
 import type { AttachmentError, Refusal } from "./failure.js";
-import { plainName, warningText } from "./failure.js";
+import { locked, plainName, warningText } from "./failure.js";
 import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
 import { targetCheck } from "./target.js";
 
@@ -82,6 +83,7 @@ export async function resolveWith(
     if ("code" in file) return file;
     const content = contentOf(file, plainName(path));
     if ("code" in content) return content;
+    if (content.pdf?.encrypted && (await needsPassword(file.bytes))) return locked;
     return check(content) ?? content;
   };
   for (const path of paths) {

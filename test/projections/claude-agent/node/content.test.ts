@@ -19,7 +19,9 @@ describe("contentOf", () => {
     ["bytes of no kind", "a.webp", Uint8Array.of(0, 1, 2), "CONTENT_MISMATCH"],
     ["bytes of no kind", "a.pdf", Uint8Array.of(0, 1, 2), "CONTENT_MISMATCH"],
     ["Latin-1", "a.csv", Uint8Array.of(0x67, 0x72, 0xfc, 0xdf, 0x65), "NOT_TEXT"],
-    ["UTF-16", "a.txt", Uint8Array.of(0xff, 0xfe, 0x61, 0), "NOT_TEXT"],
+    ["UTF-16 without a mark", "a.txt", Uint8Array.of(0x61, 0, 0x62, 0), "NOT_TEXT"],
+    ["half of a character in UTF-16", "a.txt", Uint8Array.of(0xff, 0xfe, 0, 0xd8), "NOT_TEXT"],
+    ["white space in UTF-16", "a.txt", Uint8Array.of(0xff, 0xfe, 0x20, 0), "EMPTY"],
     ["a NUL", "a.md", "a\0b", "NOT_TEXT"],
     ["a PNG that is cut off", "a.png", png(small).slice(0, 20), "IMAGE_INVALID"],
     ["a PNG that is cut off", "a.gif", png(small).slice(0, 20), "CONTENT_MISMATCH"],
@@ -39,6 +41,16 @@ describe("contentOf", () => {
       block: { type: "image", source: { type: "base64", media_type: "image/png", data } },
       image: { kind: "image", mediaType: "image/png", ...small, animated: false },
       size: bytes.length,
+    });
+  });
+
+  test.each([
+    ["little", Uint8Array.of(0xff, 0xfe, 0xdf, 0)],
+    ["big", Uint8Array.of(0xfe, 0xff, 0, 0xdf)],
+  ])("gives text in UTF-16, %s end first, as text", (_, bytes) => {
+    expect(contentOf({ bytes, claimed: "text/csv" }, "title")).toMatchObject({
+      block: { source: { type: "text", data: "ß" } },
+      size: 4,
     });
   });
 

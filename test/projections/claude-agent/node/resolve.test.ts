@@ -14,6 +14,7 @@ import {
 import { resolveWith } from "../../../../src/projections/claude-agent/node/resolve.js";
 import { targetCheck } from "../../../../src/projections/claude-agent/node/target.js";
 import { bytesOf, gif, gifFrame, jpeg, png, pngChunk, sof, vp8, webp } from "../../../support/media-files.js";
+import { pdfOf } from "../../../support/pdf-files.js";
 import { AttachmentFolder, codes, firstText, MiB, named } from "./attachment-files.js";
 
 let folder: AttachmentFolder;
@@ -281,6 +282,12 @@ describe("resolveAttachmentsToContentBlocks, the target", () => {
     expect(errors[0]?.reason).toContain("anthropic: imageBytes 10000000 (base64Bytes)");
     expect(errors[1]?.reason).toContain("anthropic: imageSide 8000 (pixels), got 8001");
     expect((await resolve([large, wide], { limits: null })).errors).toEqual([]);
+  });
+
+  test("does not take a PDF that needs a password, whoever the target is", async () => {
+    const path = folder.write("a.pdf", pdfOf(1, { trailer: "/Encrypt<</Filter/Adobe.PubSec/V 4>>" }));
+    expect(codes((await resolve([path])).errors)).toEqual(["PDF_LOCKED"]);
+    expect(codes((await resolve([path], { limits: null })).errors)).toEqual(["PDF_LOCKED"]);
   });
 });
 

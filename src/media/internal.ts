@@ -1,0 +1,3 @@
+/** What other modules of the library use beside the entry point. */
+
+export { needsPassword } from "./pdf-password.js";
