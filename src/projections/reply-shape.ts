@@ -102,6 +102,7 @@ function isEmptyRecord(value: unknown): boolean {
 
 /** The members that pass their checks. An invalid member must not lose the rest of a reply. */
 export function passing<T extends object>(members: T, checks: Readonly<Record<string, Check>>): T {
-  const passes = ([key, value]: [string, unknown]) => checks[key]?.(value) === undefined;
+  const passes = ([key, value]: [string, unknown]) =>
+    !Object.hasOwn(checks, key) || checks[key]?.(value) === undefined;
   return Object.fromEntries(Object.entries(members).filter(passes)) as T;
 }

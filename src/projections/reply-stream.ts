@@ -8,6 +8,7 @@ import { SessileError } from "../errors/index.js";
 import { abortable } from "../internal/abort.js";
 import { ServerSentEvents } from "../internal/server-sent-events.js";
 import { isRecord } from "../internal/shape.js";
+import type { ReplyEnd } from "./reply-end.js";
 
 /** A piece of a reply, for a user interface. `index` counts blocks of the reply, from 0. */
 export type ReplyDelta =
@@ -71,7 +72,7 @@ export interface ReplyAccumulator<E> {
    * reply is complete an event can add usage, but never change the content or the stop reason.
    */
   push(event: E): readonly ReplyDelta[];
-  /** Whether the provider said that the reply is whole. Stays true. */
+  /** Whether the provider said that the reply is whole. Stays true, except as {@link ReplyEnd} describes. */
   readonly isComplete: boolean;
   /** The message of all events so far. Called once. */
   message(end: StreamEnd): AssistantMessage;

@@ -12,8 +12,14 @@ import { costOf } from "sessile/cost";
 import { project, type Target } from "sessile/projections";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
-import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
-import { openaiChat, openaiResponses } from "sessile/projections/openai";
+import { geminiContents, geminiStream, readGeminiReply } from "sessile/projections/gemini";
+import {
+  openaiChat,
+  openaiChatStream,
+  openaiResponses,
+  openaiResponsesStream,
+  readOpenaiChatReply,
+} from "sessile/projections/openai";
 import { describe, expect, it } from "vitest";
 import { eventsFrom } from "../support/reply-streams.js";
 
@@ -317,5 +323,295 @@ describe("a stream whose indexes are not those of its blocks", () => {
     };
     const events = [of("a"), input, of("b"), input, { messageStop: { stopReason: "tool_use" } }];
     expect((await bedrockStream(eventsFrom(events), { model }).message()).content).toEqual([a, b]);
+  });
+});
+
+describe("a reason to stop in odd chunks", () => {
+  const stop = { chat: "stop", gemini: "STOP" };
+  const limit = { chat: "length", gemini: "MAX_TOKENS" };
+  type Reason = typeof stop | undefined;
+  const chat = (chunks: readonly (readonly [string, Reason])[]) =>
+    openaiChatStream(
+      eventsFrom(
+        chunks.map(([content, reason], at) => ({
+          ...{ id: "c", model: "m", created: 1, usage: { prompt_tokens: 1, completion_tokens: at } },
+          choices: [{ index: 0, delta: { content }, finish_reason: reason?.chat ?? null }],
+        })),
+      ),
+    ).message();
+  const gemini = (chunks: readonly (readonly [string, Reason])[]) =>
+    geminiStream(
+      eventsFrom(
+        chunks.map(([text, reason], at) => ({
+          ...{ modelVersion: "g", usageMetadata: { promptTokenCount: 1, candidatesTokenCount: at } },
+          candidates: [
+            {
+              index: null as unknown as number,
+              content: { parts: text === "" ? [] : [{ text }] },
+              ...(reason && { finishReason: reason.gemini }),
+            },
+          ],
+        })),
+      ),
+    ).message();
+  const cases: readonly (readonly [string, readonly (readonly [string, Reason])[], string, string])[] = [
+    [
+      "with each chunk",
+      [
+        ["a", stop],
+        ["b", stop],
+        ["c", limit],
+      ],
+      "abc",
+      "length",
+    ],
+    [
+      "with each chunk, of the same words",
+      [
+        ["a", stop],
+        ["a", stop],
+        ["a", stop],
+        ["", stop],
+      ],
+      "aaa",
+      "stop",
+    ],
+    [
+      "before any content",
+      [
+        ["", stop],
+        ["", stop],
+        ["a", undefined],
+        ["b", undefined],
+        ["", stop],
+      ],
+      "ab",
+      "stop",
+    ],
+    [
+      "before any content, and then an abort",
+      [
+        ["", stop],
+        ["a", undefined],
+      ],
+      "a",
+      "aborted",
+    ],
+    [
+      "once, and words behind it",
+      [
+        ["a", undefined],
+        ["b", stop],
+        ["c", undefined],
+        ["d", stop],
+      ],
+      "ab",
+      "stop",
+    ],
+    [
+      "a limit, and words behind it",
+      [
+        ["a", limit],
+        ["b", limit],
+        ["", stop],
+      ],
+      "a",
+      "length",
+    ],
+    [
+      "a limit before any content",
+      [
+        ["", limit],
+        ["b", stop],
+      ],
+      "",
+      "length",
+    ],
+  ];
+  it.each(cases)("%s", async (_, chunks, text, stopReason) => {
+    for (const read of [chat, gemini]) {
+      const { content, stopReason: ended, usage } = await read(chunks);
+      const words = content.map((block) => (block.type === "text" ? block.text : "?")).join("");
+      expect([words, ended]).toEqual([text, stopReason]);
+      // Usage counts to the last chunk.
+      expect(usage?.output).toBe(chunks.length - 1);
+    }
+  });
+
+  it("each of parallel calls has one", async () => {
+    const call = (index: number) => ({
+      ...{ id: `call_${index}`, type: "function", index },
+      function: { name: "read", arguments: "{}" },
+    });
+    const chunks = [0, 1].map((index) => ({
+      model: "m",
+      choices: [{ index: 0, delta: { tool_calls: [call(index)] }, finish_reason: "tool_calls" }],
+    }));
+    const { content } = await openaiChatStream(eventsFrom(chunks)).message();
+    expect(content).toMatchObject([{ id: "call_0" }, { id: "call_1" }]);
+  });
+});
+
+describe("the usage of a Chat stream", () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+  const counts = { input: 7, output: 3, totalTokens: 10 };
+  const said = { model: "m", choices: [{ index: 0, delta: { content: "a" } }] };
+  const end = (more: object, outer: object = {}) => ({
+    ...{ model: "m", ...outer },
+    choices: [{ index: 0, delta: {}, finish_reason: "stop", ...more }],
+  });
+  it.each([
+    ["of the choice, with the end", [said, end({ usage })]],
+    [
+      "of the choice, after the end",
+      [said, end({}), { model: "m", choices: [{ index: 0, delta: {}, usage }] }],
+    ],
+    ["of the chunk, after the end", [said, end({}), { model: "m", choices: [], usage }]],
+    ["of the chunk, before that of the choice", [said, end({ usage: { prompt_tokens: 99 } }, { usage })]],
+  ])("%s", async (_, chunks) => {
+    const message = await openaiChatStream(eventsFrom(chunks)).message();
+    expect(message.usage).toMatchObject(counts);
+    expect(message.providerFields).toEqual({ finish_reason: "stop" });
+  });
+});
+
+describe("calls that a limit cut while others are whole", () => {
+  const whole = '{"path":"a"}';
+  it("Anthropic: the call before the half one stays, whole or streamed", async () => {
+    const events = [whole, '{"pa'].flatMap((partial_json, index) => [
+      {
+        ...{ type: "content_block_start", index },
+        content_block: { type: "tool_use", id: `t${index}`, name: "read", input: {} },
+      },
+      { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } },
+      { type: "content_block_stop", index },
+    ]);
+    const stream = anthropicStream(
+      eventsFrom([
+        { type: "message_start", message: { model, content: [], usage: {} } },
+        ...events,
+        { type: "message_delta", delta: { stop_reason: "max_tokens" }, usage: {} },
+        { type: "message_stop" },
+      ]),
+      { model },
+    );
+    const calls = [{ path: "a" }, {}].map((input, at) => ({
+      type: "tool_use",
+      id: `t${at}`,
+      name: "read",
+      input,
+    }));
+    const expected = reply(calls, "max_tokens").content;
+    expect(expected).toMatchObject([{ id: "t0", arguments: { path: "a" } }]);
+    expect((await stream.message()).content).toEqual(expected);
+  });
+
+  it.each(["length", null])("Chat: none of those that were built at once is pending after %j", (reason) => {
+    const call = (id: string, text: string) => ({
+      id,
+      type: "function",
+      function: { name: "read", arguments: text },
+    });
+    const message = {
+      content: null,
+      tool_calls: [
+        call("a", '{"pa'),
+        call("b", ""),
+        call("c", whole),
+        call("d", reason === null ? whole : '{"'),
+      ],
+    };
+    const { content } = readOpenaiChatReply({
+      ...{ model: "m", created: 1 },
+      choices: [{ finish_reason: reason, message }],
+    });
+    expect(content).toMatchObject([
+      { id: "b", arguments: {} },
+      { id: "c", arguments: { path: "a" } },
+    ]);
+  });
+});
+
+describe("names of Object's own members in events", () => {
+  const names = ["__proto__", "constructor", "toString", "__defineGetter__", "hasOwnProperty"];
+  /** An object with each of the names as a member of its own. */
+  const hostile = (value: unknown, more: object): object =>
+    Object.assign(Object.fromEntries(names.map((name) => [name, value])), more);
+  it.each([{ stop_reason: "x", custom: {} }, "x", 5])("change nothing: %j", async (value) => {
+    const of = (more: object) => hostile(value, more);
+    const call = of({ index: 0, id: "a", function: of({ name: "read", arguments: "{}" }) });
+    const delta = of({ content: "hi", tool_calls: [call] });
+    const streams = [
+      openaiChatStream(
+        eventsFrom([of({ model: "m", choices: [of({ index: 0, delta, finish_reason: "tool_calls" })] })]),
+      ),
+      openaiResponsesStream(
+        eventsFrom([
+          of({
+            type: "response.completed",
+            response: of({
+              ...{ model: "m", status: "completed" },
+              output: [
+                of({ type: "message", content: [of({ type: "output_text", text: "hi" })] }),
+                of({ type: "function_call", call_id: "a", name: "read", arguments: "{}" }),
+              ],
+            }),
+          }),
+        ]) as AsyncIterable<{ type: string }>,
+      ),
+      anthropicStream(
+        eventsFrom([
+          of({ type: "message_start", message: of({ model, content: [], usage: of({}) }) }),
+          of({ type: "content_block_start", index: 0, content_block: of({ type: "text", text: "" }) }),
+          of({ type: "content_block_delta", index: 0, delta: of({ type: "text_delta", text: "hi" }) }),
+          of({ type: "content_block_delta", index: 0, delta: of({ type: "toString" }) }),
+          of({
+            type: "content_block_start",
+            index: 1,
+            content_block: of({ type: "tool_use", id: "a", name: "read" }),
+          }),
+          of({ type: "message_delta", delta: of({ stop_reason: "tool_use" }), usage: of({}) }),
+        ]) as AsyncIterable<{ type: string }>,
+      ),
+      bedrockStream(
+        eventsFrom([
+          of({ contentBlockDelta: of({ contentBlockIndex: 0, delta: of({ text: "hi" }) }) }),
+          of({
+            contentBlockStart: of({
+              contentBlockIndex: 1,
+              start: { toolUse: of({ toolUseId: "a", name: "read" }) },
+            }),
+          }),
+          of({ messageStop: of({ stopReason: "tool_use" }) }),
+          of({ metadata: of({ usage: of({}) }) }),
+        ]),
+        { model },
+      ),
+      geminiStream(
+        eventsFrom([
+          of({
+            modelVersion: "g",
+            candidates: [
+              of({
+                finishReason: "STOP",
+                content: of({
+                  parts: [of({ text: "hi" }), of({ functionCall: of({ id: "a", name: "read" }) })],
+                }),
+              }),
+            ],
+          }),
+        ]),
+      ),
+    ];
+    for (const stream of streams) {
+      const message = await stream.message();
+      expect(message).not.toHaveProperty("errorMessage");
+      // Chat Completions keeps members that it does not know in a block of their own.
+      expect(message.content.filter(({ type }) => type !== "opaque")).toMatchObject([
+        { type: "text", text: "hi" },
+        { type: "toolCall", name: "read", arguments: {} },
+      ]);
+    }
+    expect(Object.hasOwn(Object.prototype, "custom")).toBe(false);
   });
 });

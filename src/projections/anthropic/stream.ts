@@ -62,12 +62,12 @@ interface OpenBlock {
 }
 
 /** Deltas that add text to a field of their block. */
-const textDeltas: Readonly<Record<string, { readonly from: string; readonly to: string }>> = {
-  text_delta: { from: "text", to: "text" },
-  thinking_delta: { from: "thinking", to: "thinking" },
-  signature_delta: { from: "signature", to: "signature" },
-  input_json_delta: { from: "partial_json", to: "input" },
-};
+const textDeltas: ReadonlyMap<string, { readonly from: string; readonly to: string }> = new Map([
+  ["text_delta", { from: "text", to: "text" }],
+  ["thinking_delta", { from: "thinking", to: "thinking" }],
+  ["signature_delta", { from: "signature", to: "signature" }],
+  ["input_json_delta", { from: "partial_json", to: "input" }],
+]);
 
 class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
   readonly #options: ReadAnthropicReplyOptions;
@@ -126,7 +126,9 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
       .inOrder()
       .filter((block) => isOver || !block.isOpen || isTextual(block.fields))
       .map(wholeFields)
-      .filter((fields) => !isEmptyText(fields) && !(isCut && isHalfCall(fields)));
+      .filter((fields) => !isEmptyText(fields))
+      // The reader leaves the last call of a reply out that a limit cut.
+      .filter((fields, at, all) => !(isCut && isHalfCall(fields) && !(isOver && at === all.length - 1)));
     const reply = {
       model: "unknown",
       usage: {},
@@ -170,7 +172,7 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
       if (fields !== undefined) mergeDelta(fields, { citations: [delta.citation] });
       return [];
     }
-    const text = typeof type === "string" ? textDeltas[type] : undefined;
+    const text = typeof type === "string" ? textDeltas.get(type) : undefined;
     if (text === undefined) {
       // Of a kind that is not known, such as `compaction_delta`.
       const open = this.#blocks.for(index, ({ isOpen }) => isOpen);
@@ -201,7 +203,7 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
   #update({ type: _, delta, usage, ...event }: Fields): void {
     const said = Object.entries({ ...event, ...(isRecord(delta) ? delta : {}) });
     const news = said.filter(([, value]) => value !== null && value !== undefined);
-    Object.assign(this.#message, Object.fromEntries(news));
+    this.#message = { ...this.#message, ...Object.fromEntries(news) };
     this.#addUsage(usage);
   }
 

@@ -111,7 +111,7 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
   readonly #options: ReadBedrockReplyOptions;
   readonly #blocks = new OpenBlocks<OpenBlock>();
   /** Members of the response beside its content. */
-  readonly #reply: Fields = {};
+  #reply: Fields = {};
 
   constructor(options: ReadBedrockReplyOptions, metadata: unknown) {
     // Throws at once if no model is named, and not at the end of the stream.
@@ -128,13 +128,13 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
     if (!isRecord(event)) return [];
     const { contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata } = event as Fields;
     // Usage arrives after the stop reason, or before it.
-    if (isRecord(metadata)) Object.assign(this.#reply, metadata);
+    if (isRecord(metadata)) this.#reply = { ...this.#reply, ...metadata };
     if (this.isComplete) return [];
     for (const name of exceptions) {
       const error = (event as Fields)[name];
       if (error !== undefined && error !== null) throw exception(name, error);
     }
-    if (isRecord(messageStop)) Object.assign(this.#reply, messageStop);
+    if (isRecord(messageStop)) this.#reply = { ...this.#reply, ...messageStop };
     if (isRecord(contentBlockStart)) return this.#start(contentBlockStart);
     if (isRecord(contentBlockDelta)) return this.#delta(contentBlockDelta);
     const stopped = isRecord(contentBlockStop) ? this.#blocks.at(indexOf(contentBlockStop)) : undefined;

@@ -6,6 +6,7 @@ import type { AssistantMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { isRecord } from "../../internal/shape.js";
+import { ReplyEnd } from "../reply-end.js";
 import { isSignature, passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
@@ -73,35 +74,41 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
   #reply: Fields = {};
   /** Members of the candidate beside its content. */
   #candidate: Fields = {};
-  #isComplete = false;
+  readonly #end = new ReplyEnd();
+  /** The prompt was refused. */
+  #isBlocked = false;
 
   constructor(options: ReadGeminiReplyOptions) {
     this.#options = options;
   }
 
   get isComplete(): boolean {
-    return this.#isComplete;
+    return this.#isBlocked || this.#end.reason !== undefined;
   }
 
   push(chunk: GeminiStreamChunk): readonly ReplyDelta[] {
     if (!isRecord(chunk)) return [];
     const { candidates, error, ...members } = chunk as Fields;
     if (isRecord(error)) {
-      if (this.#isComplete) return [];
+      if (this.isComplete) return [];
       throw replyFailed(typeof error.message === "string" ? error.message : "", error);
     }
     keep(members, this.#reply);
     const { promptFeedback } = members;
-    if (isRecord(promptFeedback) && typeof promptFeedback.blockReason === "string") this.#isComplete = true;
+    if (isRecord(promptFeedback) && typeof promptFeedback.blockReason === "string") this.#isBlocked = true;
     const candidate = Array.isArray(candidates) ? candidates.find(isFirst) : undefined;
     if (!isRecord(candidate)) return [];
     const { content, ...ofCandidate } = candidate;
-    const parts = isRecord(content) ? content.parts : undefined;
-    const isNew = Array.isArray(parts) && !this.#isComplete;
-    const deltas = isNew ? parts.filter(isRecord).flatMap((part) => this.#part(part)) : [];
+    const sent = isRecord(content) && Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+    const { finishReason } = ofCandidate;
+    const reason = typeof finishReason === "string" && finishReason !== "" ? finishReason : undefined;
+    const isTaken = !this.#isBlocked && this.#end.takes(chunk, sent.some(saysSomething), reason);
+    if (isTaken) {
+      delete this.#candidate.finishReason;
+      delete this.#candidate.finishMessage;
+    }
     keep({ ...ofCandidate, ...this.#ending }, this.#candidate);
-    if (typeof this.#candidate.finishReason === "string") this.#isComplete = true;
-    return deltas;
+    return isTaken ? sent.flatMap((part) => this.#part(part)) : [];
   }
 
   message(end: StreamEnd): AssistantMessage {
@@ -200,6 +207,10 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
   }
 }
 
+function saysSomething({ text, ...others }: Fields): boolean {
+  return (text !== undefined && text !== "") || Object.keys(others).length > 0;
+}
+
 /** Whether a part has no members that belong to this text alone. */
 function isPlainText({ text: _, thought: __, thoughtSignature, ...others }: Fields): boolean {
   return !isSignature(thoughtSignature) && Object.keys(others).length === 0;
@@ -213,7 +224,7 @@ function keep(members: Fields, into: Fields): void {
 }
 
 function isFirst(candidate: unknown): boolean {
-  return isRecord(candidate) && (candidate.index === undefined || candidate.index === 0);
+  return isRecord(candidate) && (candidate.index ?? 0) === 0;
 }
 
 const maxPathSteps = 64;

@@ -93,7 +93,7 @@ export function readOpenaiChatReply(
   assertReply(reply, options.model === undefined ? completion : object({ choices }));
   const dialect = dialectOf(options.dialect);
   const [choice] = reply.choices;
-  const { usage } = reply;
+  const usage = reply.usage ?? ofChoice(choice);
   const tokens = countsIn(usage);
   const details = countsIn(tokens.prompt_tokens_details);
   return replyMessage(
@@ -140,6 +140,12 @@ const choices = firstOf(
 );
 const completion = object({ model: string, choices });
 
+/** Moonshot's usage of a stream, see https://github.com/earendil-works/pi/issues/2017 (stored copy, 2026-11-28). */
+function ofChoice(choice: unknown): OpenaiChatReply["usage"] {
+  const { usage } = isRecord(choice) ? choice : {};
+  return isRecord(usage) ? (usage as unknown as OpenaiChatReply["usage"]) : undefined;
+}
+
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];
 
@@ -147,17 +153,20 @@ function contentOf(message: Message, reason: string | null | undefined, dialect:
   const { content, refusal, audio } = message;
   const called = callsIn(message);
   const ids = new Set<string>();
-  const calls = called.flatMap((call, index) => callBlock(call, index, ids));
-  // The last call of a reply that an abort or a limit cut may be half built: it is as if it had never begun.
-  const isHalf =
-    calls.at(-1)?.type === "toolCall" && (reason === null || (reason === "length" && isCut(called.at(-1))));
+  const last = called.length - 1;
+  // A call that an abort or a limit cut in the middle is as if it had never begun. Calls can be built at once.
+  const isHalf = (call: ReadCall, index: number) => {
+    if (reason === null && index === last) return isCall(call);
+    return (reason === null || reason === "length") && isCut(call, index === last);
+  };
+  const calls = called.flatMap((call, index) => (isHalf(call, index) ? [] : callBlock(call, index, ids)));
   const reasoning = reasoningIn(message, dialect);
   return [
     ...reasoning,
     ...(Array.isArray(content) ? content.flatMap(pieceBlock) : textBlock(content)),
     ...textBlock(audio?.transcript),
     ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalSignature })),
-    ...(isHalf ? calls.slice(0, -1) : calls),
+    ...calls,
     ...otherMembers(message, reasoning, dialect),
   ];
 }
@@ -244,11 +253,16 @@ function pieceTexts(pieces: unknown): string | undefined {
   return texts.every((text) => typeof text === "string") ? texts.join("") : undefined;
 }
 
-/** Whether the arguments of a function are not a whole object. */
-function isCut(call: unknown): boolean {
+function isCall(call: unknown): boolean {
+  return isRecord(call) && (isRecord(call.function) || isRecord(call.custom));
+}
+
+/** Whether the arguments of a function are not a whole object. Before the last call none are an empty text. */
+function isCut(call: unknown, isLast: boolean): boolean {
   if (!isRecord(call) || !isRecord(call.function)) return false;
-  const { arguments: text } = call.function;
-  return typeof text === "string" && !isRecord(parseJson(text));
+  const { arguments: text, name } = call.function;
+  if (typeof text !== "string" || typeof name !== "string") return false;
+  return (isLast || text.trim() !== "") && !isRecord(parseJson(text));
 }
 
 function callBlock(call: ReadCall, index: number, ids: Set<string>): Content {

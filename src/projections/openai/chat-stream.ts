@@ -4,6 +4,7 @@
  */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord, string } from "../../internal/shape.js";
+import { ReplyEnd } from "../reply-end.js";
 import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
@@ -79,7 +80,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   readonly #callAt = new Map<number, OpenCall>();
   /** Some providers send their reasoning in two members at once. */
   #reasoningMember: string | undefined;
-  #reason: string | undefined;
+  readonly #end = new ReplyEnd();
   #blocks = 0;
   #block: { readonly kind: string; readonly index: number } | undefined;
 
@@ -90,27 +91,29 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   }
 
   get isComplete(): boolean {
-    return this.#reason !== undefined;
+    return this.#end.reason !== undefined;
   }
 
   push(chunk: OpenaiChatChunk): readonly ReplyDelta[] {
     if (!isRecord(chunk)) return [];
     const { choices, error, x_groq: groq, ...fields } = chunk as Fields;
     if (error !== undefined && error !== null && !this.isComplete) throw chunkError(error);
-    for (const [name, value] of Object.entries(fields)) {
+    for (const [name, value] of membersOf(fields)) {
       const isNew = name === "usage" || !this.isComplete || !Object.hasOwn(this.#reply, name);
-      if (isNew && isGiven(value) && value !== 0) this.#reply[name] = value;
+      if (isNew && value !== 0) this.#reply[name] = value;
     }
     if (isRecord(groq)) this.#groq(groq);
     const choice = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined;
-    if (!isRecord(choice) || this.isComplete) return [];
+    if (!isRecord(choice)) return [];
     // Some servers send a reply that they have at once as a message.
     const { message, delta = message, finish_reason: reason, ...members } = choice as Fields;
-    const deltas = isRecord(delta) ? this.#delta(delta) : [];
-    for (const [name, value] of Object.entries(members)) if (isGiven(value)) this.#choice[name] = value;
-    // Some servers send an empty one with each chunk.
-    if (typeof reason === "string" && reason !== "") this.#reason = reason;
-    return deltas;
+    const said = isRecord(delta) ? delta : {};
+    // Moonshot's, perhaps with the end or after it.
+    if (isRecord(members.usage)) this.#choice.usage = members.usage;
+    // Some servers send an empty reason with each chunk.
+    if (!this.#end.takes(chunk, hasContent(said), textOf(reason))) return [];
+    for (const [name, value] of membersOf(members)) this.#choice[name] = value;
+    return this.#delta(said);
   }
 
   message(end: StreamEnd): AssistantMessage {
@@ -121,7 +124,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     // No chunk ends a call; it is complete when the next one starts.
     const calls = isOver ? this.#calls : this.#calls.slice(0, -1).filter(isWhole);
     if (calls.length > 0) message.tool_calls = calls.map(({ fields, pieces }) => callOf(fields, pieces));
-    const choices = [{ ...this.#choice, message, finish_reason: isOver ? this.#reason : "stop" }];
+    const choices = [{ ...this.#choice, message, finish_reason: isOver ? this.#end.reason : "stop" }];
     const reply = {
       model: "unknown",
       created: Number.NaN,
@@ -148,7 +151,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     );
     this.#reasoningMember ??= reasoning;
     for (const [name, value] of Object.entries(delta)) {
-      if (value === null || value === undefined || name === "role" || name === "index") continue;
+      if (value === null || value === undefined || unsaid.has(name)) continue;
       if (name === "content") add(this.#contentPieces(value));
       else if (typeof value === "string" && this.#textMembers.has(name)) add(this.#text(name, value));
       else if (name === "tool_calls")
@@ -216,12 +219,11 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (!isRecord(audio)) return [];
     const before = isRecord(this.#message.audio) ? this.#message.audio : {};
     this.#message.audio = before;
-    for (const [name, value] of Object.entries(audio)) {
+    for (const [name, value] of membersOf(audio)) {
       const pieces = before[name];
-      if (typeof value === "string" && spokenPieces.has(name)) {
-        if (Array.isArray(pieces)) pieces.push(value);
-        else before[name] = [value];
-      } else if (isGiven(value)) before[name] = value;
+      if (typeof value !== "string" || !spokenPieces.has(name)) before[name] = value;
+      else if (Array.isArray(pieces)) pieces.push(value);
+      else before[name] = [value];
     }
     const { transcript } = audio;
     if (typeof transcript !== "string" || transcript === "") return [];
@@ -237,10 +239,10 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const named = { id: textOf(rest.id), name: textOf(nameOrPiece), hasText: added.trim() !== "" };
     const call = this.#callOf(index, named) ?? this.#newCall();
     if (typeof index === "number") this.#callAt.set(index, call);
-    for (const [name, value] of Object.entries(rest)) if (isGiven(value)) call.fields[name] = value;
+    for (const [name, value] of membersOf(rest)) call.fields[name] = value;
     const member = isRecord(custom) ? "custom" : "function";
     const inner = { ...(call.fields[member] as Fields | undefined) };
-    for (const [name, value] of Object.entries(others)) if (isGiven(value)) inner[name] = value;
+    for (const [name, value] of membersOf(others)) inner[name] = value;
     const name = joinedName(textOf(inner.name), named.name, call.pieces.length > 0);
     if (name !== undefined) inner.name = name;
     call.fields[member] = inner;
@@ -275,6 +277,21 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     this.#calls.push(call);
     return call;
   }
+}
+
+/** Members of a delta that say nothing; an append leaves `__proto__` out of all values. */
+const unsaid: ReadonlySet<string> = new Set(["role", "index", "__proto__"]);
+
+/** Whether a delta has a piece of the reply. */
+function hasContent(delta: Fields): boolean {
+  return membersOf(delta).some(([name, value]) => {
+    return !unsaid.has(name) && !(Array.isArray(value) && value.length === 0);
+  });
+}
+
+/** The members that say something. An assignment to `__proto__` would set the prototype. */
+function membersOf(fields: Fields): readonly (readonly [string, unknown])[] {
+  return Object.entries(fields).filter(([name, value]) => isGiven(value) && name !== "__proto__");
 }
 
 /** How a piece names its call. */
@@ -376,7 +393,7 @@ function merged(before: unknown, pieces: readonly unknown[]): readonly unknown[]
   for (const piece of pieces) {
     const open = isRecord(piece) ? items.slice(-maxOpen).findLast((item) => goesOn(item, piece)) : undefined;
     if (open === undefined) items.push(isRecord(piece) ? { ...piece } : piece);
-    else for (const [name, value] of Object.entries(piece as Fields)) addTo(open as Fields, name, value);
+    else for (const [name, value] of membersOf(piece as Fields)) addTo(open as Fields, name, value);
   }
   return items;
 }
@@ -391,6 +408,5 @@ const streamedFields: ReadonlySet<string> = new Set(["text", "summary", "data", 
 function addTo(item: Fields, name: string, value: unknown): void {
   const before = item[name];
   const isText = streamedFields.has(name) && typeof value === "string" && typeof before === "string";
-  if (isText) item[name] = before + value;
-  else if (value !== null && value !== undefined) item[name] = value;
+  item[name] = isText ? before + value : value;
 }
