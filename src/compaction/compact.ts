@@ -20,6 +20,7 @@ import {
   contextLimit,
   contextOverhead,
   contextTokens,
+  firstOverhead,
   memoizeEstimate,
   minSummaryTokens,
   recordedSize,
@@ -155,8 +156,11 @@ function compactionsWithoutGain(context: Context, options: ResolvedCompactOption
   if (last.messages === 0 || trigger === "manual") return 0;
   if (trigger !== "overflow" && !strategy.shouldCompact(context, budgetOf(context, options))) return 0;
   const limit = contextLimit(strategy, window);
-  const added = tokensOf(context.items, estimate) - last.messages;
-  const isAtOnce = added < limit / gainShare || last.messages + contextOverhead(context, estimate) >= limit;
+  const first = firstOverhead(context, estimate);
+  // The estimate has images and PDFs too small; the counts since the compaction show how much came with them.
+  const unseen = Math.max(0, contextOverhead(context, estimate) - first);
+  const added = tokensOf(context.items, estimate) - last.messages + unseen;
+  const isAtOnce = added < limit / gainShare || last.messages + first >= limit;
   return isAtOnce ? last.withoutGain + 1 : 0;
 }
 
@@ -182,12 +186,12 @@ function withoutUnasked(plan: CompactionPlan, answer: PlanAnswer | undefined): C
 /** Whether the shortest possible summary would make the context smaller. */
 function canShrink(
   { items }: Context,
-  { parts, tokensKept, limit }: CompactionPlan,
+  { parts, tokensKept, overhead, limit }: CompactionPlan,
   { estimate, trigger }: ResolvedCompactOptions,
 ): boolean {
   if (parts.length === 0) return true;
   const share = trigger === "overflow" ? overflowShare : 1;
-  let left = (tokensKept + minSummaryTokens(limit)) / share;
+  let left = (tokensKept + minSummaryTokens(limit + overhead)) / share;
   return items.some(({ message }) => {
     left -= estimate(message);
     return left < 0;

@@ -97,7 +97,7 @@ export function budgetOf(context: Context, options: ResolvedOptions): Compaction
   return { window, tokens: contextTokens(context, { estimate }), trigger, estimate };
 }
 
-/** Asks the strategy as for a model whose window is smaller by what a request has beside the messages. */
+/** Asks the strategy for a choice of messages in the room that a request has for them. */
 function planChoice(
   context: Context,
   options: ResolvedOptions,
@@ -108,6 +108,7 @@ function planChoice(
   const choice = strategy.choose(context, {
     ...budget,
     window: Math.max(1, budget.window - overhead),
+    limit: messageLimit(options),
     tokens: Math.max(0, budget.tokens - overhead),
     ...(isMinimal ? { minimal: true } : {}),
   });
@@ -115,13 +116,22 @@ function planChoice(
   return plan && { plan, choice, isMinimal, isOver: false };
 }
 
-function fits({ parts, tokensKept, limit }: CompactionPlan): boolean {
-  return tokensKept + summaryReserve(parts, limit) <= limit;
+/** The most tokens of the messages. */
+function messageLimit({ strategy, window, overhead = 0 }: ResolvedOptions): number {
+  return Math.max(1, contextLimit(strategy, window) - overhead);
 }
 
-/** Whether the shortest summary has room beside the kept items. */
-function hasRoom({ tokensKept, limit }: CompactionPlan): boolean {
-  return tokensKept + minSummaryTokens(limit) < limit;
+function fits(plan: CompactionPlan): boolean {
+  const { parts, tokensKept, overhead, limit } = plan;
+  return tokensKept + summaryReserve(parts, limit) <= limit && (overhead === 0 || hasRoom(plan));
+}
+
+/**
+ * Whether the shortest summary has room beside the kept items. It is that of the whole window: no model writes
+ * one of a few tokens because tools leave no more.
+ */
+function hasRoom({ tokensKept, overhead, limit }: CompactionPlan): boolean {
+  return tokensKept + minSummaryTokens(limit + overhead) < limit;
 }
 
 /** Makes a choice safe and returns its plan; undefined if it would change nothing. */
@@ -131,10 +141,10 @@ export function enforceInvariants(
   options: ResolvedOptions,
   isMinimal: boolean,
 ): CompactionPlan | undefined {
-  const { strategy, window, estimate = estimateMessageTokens, cwd, tools, overhead = 0 } = options;
+  const { strategy, estimate = estimateMessageTokens, cwd, tools, overhead = 0 } = options;
   const { items } = context;
   integerArgument("keepFrom", choice.keepFrom, 0, items.length);
-  const limit = Math.max(1, contextLimit(strategy, window) - overhead);
+  const limit = messageLimit(options);
   const tokensBefore = contextTokens(context, { estimate });
   const common = { strategy: strategy.name, tokensBefore, overhead, limit };
   const parts = summarizableParts(choice.parts, options);

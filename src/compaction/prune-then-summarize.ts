@@ -51,7 +51,7 @@ export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): Com
     shouldCompact: (_, { window, tokens }) =>
       tokens > limit(window) && isOverflow(tokens, model(window), settings),
     choose: (context, budget) => {
-      const most = limit(budget.window);
+      const most = budget.limit ?? limit(budget.window);
       return chooseAfterPruning(context, budget, most, { ...prune, ...scaledDefaults(most, prune) });
     },
   };

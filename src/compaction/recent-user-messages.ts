@@ -51,7 +51,7 @@ export function recentUserMessages(options: RecentUserMessagesOptions = {}): Com
     limit: (window) => Math.max(1, limit(window) - 1),
     shouldCompact: (_, { window, tokens }) => tokens >= limit(window),
     choose: (context, budget) =>
-      chooseRecent(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 4))),
+      chooseRecent(context, budget, Math.min(keep, Math.floor((budget.limit ?? limit(budget.window)) / 4))),
     join: (texts) => `${preface}\n\n${texts.join("\n\n")}`,
     emptySummary: "(no summary available)",
   };

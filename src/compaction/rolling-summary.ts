@@ -52,7 +52,7 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
     shouldCompact: (_, { window, tokens }) =>
       shouldCompact(tokens, window, { enabled, reserveTokens: window - limit(window) }),
     choose: (context, budget) =>
-      chooseRolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
+      chooseRolling(context, budget, Math.min(keep, Math.floor((budget.limit ?? limit(budget.window)) / 2))),
     join: ([history = "", prefix]) =>
       [history, prefix === undefined ? "" : `## Turn in Progress\n\n${prefix}`]
         .filter((text) => text !== "")

@@ -23,6 +23,8 @@ export interface CompactionBudget {
   readonly window: number;
   /** The size of the context now; see {@link contextTokens}. For a choice it is that of the messages. */
   readonly tokens: number;
+  /** For a choice, the most tokens that the messages may have afterwards. Default: the strategy's `limit`. */
+  readonly limit?: number | undefined;
   /** Default `manual`. */
   readonly trigger?: CompactionTrigger | undefined;
   /** Default `estimateMessageTokens` of `sessile/estimate`. */

@@ -226,6 +226,16 @@ export function contextOverhead(
   return Math.max(0, Math.floor(tokens - estimated));
 }
 
+/** {@link contextOverhead} by the first count after the last compaction or edit, rather than by the last. */
+export function firstOverhead(
+  context: Pick<Context, "items" | "usageSince">,
+  estimate: MessageEstimator,
+): number {
+  const { items, usageSince } = context;
+  const first = items.findIndex(({ message }, at) => at >= usageSince && countedTokens(message) > 0);
+  return contextOverhead(first < 0 ? context : { items: items.slice(0, first + 1), usageSince }, estimate);
+}
+
 /** The provider's latest count of a context, and the index of the last message that it counts; -1 if none. */
 function counted({ items, usageSince }: Pick<Context, "items" | "usageSince">): {
   readonly tokens: number;

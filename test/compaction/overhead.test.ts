@@ -4,6 +4,7 @@ import {
   compact,
   contextTokens,
   type GeneratePrompt,
+  planCompaction,
   pruneThenSummarize,
   recentUserMessages,
   rollingSummary,
@@ -28,6 +29,10 @@ interface Agent {
   readonly overhead: number;
   /** The provider's count of the messages, as a multiple of the estimate. Default 1. */
   readonly factor?: number;
+  /** Tokens of an image with each question, which the provider counts and the estimate does not. Default 0. */
+  readonly image?: number;
+  /** Tokens of a summary. Default 6. */
+  readonly summary?: number;
   /** Words of each message. */
   readonly words: readonly number[];
   readonly strategy: CompactionStrategy;
@@ -55,6 +60,8 @@ async function play({
   window,
   overhead,
   factor = 1,
+  image = 0,
+  summary = 6,
   words,
   strategy,
   measures,
@@ -65,7 +72,7 @@ async function play({
   const prompts: GeneratePrompt[] = [];
   const generate = async (prompt: GeneratePrompt) => {
     prompts.push(prompt);
-    return { text: "The goal, and the progress." };
+    return { text: `The goal, and the progress. ${"word ".repeat(summary - 6)}` };
   };
   const fits = (context: Context) => overhead + sizeOf(context) <= window;
   let last: number | undefined;
@@ -73,7 +80,9 @@ async function play({
     const count = words[turn % words.length] ?? 1;
     await session.appendMessage(user(`Question ${turn} ${"word ".repeat(count)}`));
     const answer = told(`Answer ${turn} ${"word ".repeat(count)}`);
-    const counted = overhead + factor * sizeOf(await session.context());
+    const sent = await session.context();
+    const images = image * sent.items.filter(({ message }) => message.role === "user").length;
+    const counted = overhead + factor * sizeOf(sent) + images;
     const output = factor * estimateMessageTokens(answer);
     await session.appendMessage({
       ...answer,
@@ -88,7 +97,8 @@ async function play({
       if (result.status !== "compacted") continue;
       const size = sizeOf(context);
       const limit = strategy.limit?.(window) ?? window;
-      if (last !== undefined && (size - last < limit / 32 || last + overhead >= limit)) bill.withoutGain++;
+      if (last !== undefined && image === 0 && (size - last < limit / 32 || last + overhead >= limit))
+        bill.withoutGain++;
       bill.compactions++;
       const after = await session.context();
       expect(strategy.shouldCompact(after, { window, tokens: contextTokens(after) })).toBe(false);
@@ -118,6 +128,15 @@ describe("tools and instructions that fill the window", () => {
       }
     },
   );
+
+  test("leave room for a summary of some length, or count as if they left none", async () => {
+    for (const left of [20, 60, 200, 400]) {
+      const strategy = rollingSummary();
+      const overhead = 200_000 - 16_384 - left;
+      const bill = await play({ window: 200_000, overhead, words: [100], summary: 150, strategy, turns: 8 });
+      expect([left, bill.compactions <= 3, bill.compactions > 0, bill.wasted]).toEqual([left, true, true, 0]);
+    }
+  });
 
   test("refuse no compaction that the user asks for", async () => {
     const session = await memorySessionStore().create({ cwd: "/w" });
@@ -172,6 +191,42 @@ describe("tools and instructions that fill the window", () => {
       }),
       { numRuns: rounds(4, 100) },
     );
+  });
+
+  test.each(Object.keys(strategies))(
+    "%s: refuse no session of images alone, whatever the estimate",
+    async (name) => {
+      for (const image of [4_800, 20_000, 60_000]) {
+        const strategy = (strategies[name] as () => CompactionStrategy)();
+        const turns = Math.ceil(1_200_000 / image);
+        const bill = await play({ window: 200_000, overhead: 5_000, image, words: [100], strategy, turns });
+        expect([image, bill.errors, bill.compactions >= 5]).toEqual([image, [], true]);
+      }
+    },
+  );
+
+  test("leave a tail that has room beside them", async () => {
+    for (const [name, strategyOf] of Object.entries(strategies)) {
+      const session = await memorySessionStore().create({ cwd: "/w" });
+      for (let turn = 0; turn < 20; turn++)
+        await session.appendMessage(user(`${turn} ${"word ".repeat(180)}`));
+      await session.appendMessage(told("Done.", [], usage(6_300)));
+      const context = await session.context();
+      const strategy = strategyOf();
+      const budgets: (readonly [number | undefined, number])[] = [];
+      const spy: CompactionStrategy = {
+        ...strategy,
+        choose: (context, budget) => {
+          const choice = strategy.choose(context, budget);
+          budgets.push([budget.limit, choice?.keepFrom ?? -1]);
+          return choice;
+        },
+      };
+      const plan = planCompaction(context, { strategy: spy, window: 12_000 });
+      expect([name, plan?.overhead]).toEqual([name, 6_300 - sizeOf(context)]);
+      // The first choice was enough.
+      expect([name, budgets]).toEqual([name, [[plan?.limit, plan?.keepFrom]]]);
+    }
   });
 });
 

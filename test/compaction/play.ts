@@ -63,6 +63,7 @@ export interface Compacted {
   readonly prompts: readonly GeneratePrompt[];
   /** undefined where there was nothing to plan. */
   readonly plan: CompactionPlan | undefined;
+  readonly trigger: CompactionTrigger;
   readonly reinject: boolean;
 }
 
@@ -186,11 +187,12 @@ async function compactOnce(session: Session, step: Step & { readonly do: "compac
   let result: CompactionResult | undefined;
   let error: unknown;
   let plan: CompactionPlan | undefined;
+  const trigger = triggers[step.trigger % triggers.length] as CompactionTrigger;
   try {
     result = await compact(session, {
       strategy: options[step.strategy % options.length] as CompactionStrategy,
       window: step.window,
-      trigger: triggers[step.trigger % triggers.length] as CompactionTrigger,
+      trigger,
       generate: async (prompt) => {
         prompts.push(prompt);
         return { text: answerOf(step.model, prompts.length - 1) };
@@ -216,6 +218,7 @@ async function compactOnce(session: Session, step: Step & { readonly do: "compac
     leafBefore,
     prompts,
     plan,
+    trigger,
     reinject: step.reinject,
   };
 }
