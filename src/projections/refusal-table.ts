@@ -50,6 +50,12 @@ const beforeMedia: readonly Wording[] = [
     means: "elsewhere",
     any413: true,
   },
+  // Plans: "File storage limit exceeded for organization", "upgrade your plan".
+  {
+    says: /\b(?:your|this) (?:account|organi[sz]ation|project|workspace|plan|subscription|tier)\b.{0,40}(?:not (?:allowed|permitted|enabled|entitled|includ|support)|(?:does not|n't) (?:allow|includ|permit|support)|has been|cannot|(?:is|are) (?:disabled|suspended|blocked|limited))|upgrade (?:your|to an?) .{0,20}(?:plan|tier|account)|\b(?:free|trial|basic) (?:tier|plan|account)|storage limit/i,
+    means: "elsewhere",
+    any413: true,
+  },
   { says: /overloaded|temporarily unavailable|service unavailable|server is busy/i, means: "elsewhere" },
 
   // Markers: "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted",
@@ -63,7 +69,7 @@ const beforeMedia: readonly Wording[] = [
   // Unknown members: Anthropic, Mistral, Groq, Gemini, OpenAI, xAI. charmbracelet/crush/issues/1590,
   // janhq/jan/issues/8136, google-gemini/gemini-cli/issues/13972, teabranch/open-responses-server/issues/41.
   {
-    says: /extra (?:inputs?|fields?|keys?|propert(?:y|ies)|parameters?)\b.{0,20}\b(?:not|forbidden)\b|extra_forbidden|(?:unknown|unrecogni[sz]ed|unexpected|unsupported|undefined|unidentified) (?:request )?(?:parameter|name|fields?|arguments?|keyword|property|properties|keys?|members?|option|attribute)\b|unknown_parameter|unsupported_parameter|additional ?propert|propert(?:y|ies) .{1,120} (?:is|are) (?:not supported|unsupported|not allowed)|cannot find field|no such field|field .{1,60} (?:is )?not (?:supported|allowed|recogni[sz]ed)|parameter .{1,60} not (?:supported|allowed|recogni[sz]ed)/i,
+    says: /extra (?:inputs?|fields?|keys?|propert(?:y|ies)|parameters?)\b.{0,20}\b(?:not|forbidden)\b|extra_forbidden|(?:unknown|unrecogni[sz]ed|unexpected|unsupported|undefined|unidentified) (?:request )?(?:parameter|name|fields?|arguments?|keyword|property|properties|keys?|members?|option|attribute)\b|unknown_parameter|unsupported_parameter|additional ?propert|propert(?:y|ies) .{1,120} (?:is|are) (?:not supported|unsupported|not allowed)|cannot find field|no such field|field .{1,60} (?:is )?not (?:supported|allowed|recogni[sz]ed)|(?<!mime_?type )parameter .{1,60} not (?:supported|allowed|recogni[sz]ed)/i,
     means: "form",
   },
   // Types of blocks: "Input tag 'foo' found using 'type' does not match any of the expected tags", "Supported
@@ -73,6 +79,8 @@ const beforeMedia: readonly Wording[] = [
     means: "form",
   },
   { says: /(?:media_?type|mime_?type)\W{1,3}(?:\w{1,20}: )?input should be/i, means: "media" },
+  // The header of the request: servers answer 415.
+  { says: /content-type\b.{0,40}(?:header|must|application\/)|application\/json/i, means: "form" },
   // Prefill: Claude from 4.6 on. smallmain/vscode-unify-chat-provider/issues/249.
   { says: /prefill|trailing (?:white ?)?space/i, means: "form" },
 
@@ -81,14 +89,14 @@ const beforeMedia: readonly Wording[] = [
   // router-for-me/CLIProxyAPI/issues/714. Encrypted reasoning: openai/codex/issues/8145,
   // anomalyco/opencode/issues/5104.
   {
-    says: /(?:invalid|corrupted|malformed|expired|bad|unverifiable|wrong)\W{1,3}(?:thought|thinking|reasoning)?[ _`]{0,3}signature|signature\b(?!.{0,40}missing).{0,60}(?:invalid|field required|mismatch|does not match|not valid|verif|corrupt|tamper|decod)|(?:thinking|reasoning)\b.{0,80}(?:cannot|can't|must not|may not) be (?:modified|changed|edited|altered)|encrypted[ _]content\b.{0,200}(?:could not|cannot|can't|invalid|failed|unable)|invalid_encrypted_content|(?:could not|cannot|failed to|unable to) (?:verify|decrypt|decode).{0,60}(?:reasoning|thinking|signature|encrypted)/i,
+    says: /(?:invalid|corrupted|malformed|expired|bad|unverifiable|wrong)\W{1,3}(?:thought|thinking|reasoning)?[ _`]{0,3}signature|signature\b(?!.{0,40}missing).{0,60}(?:invalid|field required|mismatch|does not match|not valid|verif|corrupt|tamper|decod)|(?:thinking|reasoning)\b.{0,80}(?:cannot|can't|must not|may not) be (?:modified|changed|edited|altered)|encrypted[ _]content\b.{0,200}(?:could not|cannot|can't|invalid|failed|unable)|invalid_encrypted_content|(?:could not|cannot|failed to|unable to) (?:verify|decrypt|decode).{0,60}(?:reasoning|thinking|signature|encrypted)|each thinking block must|(?:thinking|reasoning) blocks?\b.{0,40}(?:different|another|other) model/i,
     means: "reasoning",
   },
 
   // Configuration. "json_schema", "tools.0.custom.input_schema", "toolConfig field must be defined":
   // openai/openai-python/issues/2024, vxcontrol/pentagi/pull/196.
   {
-    says: /max_?(?:output_?|completion_?)?tokens|\btemperature\b|\btop_?[pk]\b|tool_?choice|parallel_tool|stop_?sequences?|response_?format|(?:json|input|response)[ _]?schema|schema for|service_tier|generation_?config|anthropic[-_](?:version|beta)|\bbetas?\b|stream_options|\btools?[.[]\d|function_?declarations|tool_?config|inference_?config|thinking_?config|budget_tokens|thinking\.(?:type|enabled|budget|adaptive)|reasoning[_.]effort|previous_response|image[ _]?generation|file_search|code_interpreter|web_search|media_?resolution|output modalit|response_?(?:modalit|mime)|safety_?settings|frequency_penalty|presence_penalty|logprobs|container_id/i,
+    says: /max_?(?:output_?|completion_?)?tokens|\btemperature\b|\btop_?[pk]\b|tool_?choice|parallel_tool|stop_?sequences?|response_?format|(?:json|input|response)[ _]?schema|schema for|service_tier|generation_?config|anthropic[-_](?:version|beta)|\bbetas?\b|stream_options|\btools?[.[]\d|function_?declarations|tool_?config|inference_?config|thinking_?config|budget_tokens|thinking\.(?:type|enabled|budget|adaptive)|reasoning[_.]effort|previous_response|image[ _]?generation|file_search|code_interpreter|web_search|media_?resolution|output modalit|response_?(?:modalit|mime)|safety_?settings|frequency_penalty|presence_penalty|logprobs|container_id|\bcitations?\b/i,
     means: "form",
   },
   // "Expected `thinking` or `redacted_thinking`, but found `text`", "The `reasoning_content` in the thinking
@@ -110,7 +118,7 @@ const beforeMedia: readonly Wording[] = [
   // Roles and their order: FlowiseAI/Flowise/issues/2006, microsoft/semantic-kernel/issues/10281,
   // NousResearch/hermes-agent/pull/50055.
   {
-    says: /\broles?\b.{0,80}(?:alternate|must|expected|invalid|unexpected|unknown|supported|should|input)|(?:unexpected|valid|unknown|expected|unsupported|must use the|must be|only).{0,30}\broles?\b|must (?:start|begin|end) with|(?:first|last|final) (?:message|turn|assistant)\b.{0,30}(?:must|should|cannot)|must alternate|(?:consecutive|successive) (?:user|assistant|messages?|turns?|roles?)|immediately after a user turn/i,
+    says: /\broles?\b(?!:user\W{1,3}the following must be satisfied\W{1,4}messages\.\d{1,6}\.content\W{1,5}value must be a string).{0,80}(?:alternate|must|expected|invalid|unexpected|unknown|supported|should|input)|(?:unexpected|valid|unknown|expected|unsupported|must use the|must be|only).{0,30}\broles?\b|(?<!(?:url|data|images?|file|base64)\W{1,2})must (?:start|begin|end) with|(?:first|last|final) (?:message|turn|assistant)\b.{0,30}(?:must|should|cannot)|must alternate|(?:consecutive|successive) (?:user|assistant|messages?|turns?|roles?)|immediately after a user turn/i,
     means: "form",
   },
   // Blank text: anthropics/claude-code/issues/23440, aws-samples/bedrock-engineer/issues/8.
@@ -146,7 +154,7 @@ const afterMedia: readonly Wording[] = [
   },
   // Shapes: pydantic, zod, serde and OpenAI. danny-avila/LibreChat/issues/11761, vercel/ai/issues/8815.
   {
-    says: /field required|input should be|invalid[ _]type|expected (?:an?|one of|string|object|array|number|boolean)\b|missing required|(?:value|content|must be) .{0,20}(?:a|an)? ?(?:valid )?(?:string|object|array|list|dictionary|number|boolean)\b|is required|unknown variant|invalid json|(?:failed|unable) to (?:parse|deserialize)|supported values are|invalid_union/i,
+    says: /field required|input should be|invalid[ _]type|expected (?:an?(?! valid (?:url|image|base64|data))|one of|string|object|array|number|boolean)\b|missing required|(?:value|content|must be) .{0,20}(?:a|an)? ?(?:valid )?(?:string|object|array|list|dictionary|number|boolean)\b|is required|unknown variant|invalid json|(?:failed|unable) to (?:parse|deserialize)|supported values are|invalid_union/i,
     means: "form",
   },
 ];
@@ -155,7 +163,7 @@ const image = String.raw`(?<![\w./-])(?:images?|pictures?|photos?|screenshots?|i
 const document = String.raw`(?<![\w./-])(?:pdfs?|documents?|docx?|pptx?|xlsx?)(?![\w-])|文档`;
 const medium = String.raw`(?<![\w./-])(?:files?|media|multi-?modal|base64|inline_?data|file_?(?:data|id|uri|url)|input_file|attachments?|mime[ _]?types?|download(?:ing|ed)?|vision)(?![\w-])|文件|附件`;
 const anyMedium = `(?:${image}|${document}|${medium})`;
-const fault = String.raw`(?:could(?: not|n't)|can(?:not| not|'t)|unable|fail(?:ed|ure|s)?\b|invalid|illegal|unsupported|no such|not? (?:a |an |be )?(?:valid|supported|allowed|enabled|recogni[sz]ed|accepted|found|readable|accessible|an?\b|image|document|pdf|pages)|(?:not|n't) (?:support|accept|recogni)|corrupt|malformed|broken|damaged|truncated|incomplete|unreadable|unrecogni[sz]ed|exceed|too (?:large|big|small|long|many|high|wide|tall)|(?:larger|bigger|smaller|greater|more) than|maximum|minimum|\bmax\b|expected an? (?:base64|data url)|at (?:most|least)|limit|empty|zero bytes|encrypt|password|does(?: not|n't) (?:match|represent|contain)|do not match|appears to be|mismatch|but got|unknown (?:format|type)|unexpected|error|timeout|rejected|violat|not safe|unsafe|must (?:be|have|not)|missing|\bbad\b|\bwrong\b|错误|失败|不支持|无法|损坏)`;
+const fault = String.raw`(?:could(?: not|n't)|can(?:not| not|'t)|unable|fail(?:ed|ure|s)?\b|invalid|illegal|unsupported|no such|not? (?:a |an |be )?(?:valid|supported|allowed|enabled|recogni[sz]ed|accepted|found|readable|accessible|an?\b|image|document|pdf|pages)|(?:not|n't) (?:support|accept|recogni)|corrupt|malformed|broken|damaged|truncated|incomplete|unreadable|unrecogni[sz]ed|exceed|too (?:large|big|small|long|many|high|wide|tall)|(?:larger|bigger|smaller|greater|more) than|maximum|minimum|\bmax\b|expected an? (?:base64|data url)|at (?:most|least)|limit|empty|(?:zero|\b0) bytes|encrypt|password|does(?: not|n't) (?:match|represent|contain)|do not match|appears to be|mismatch|but got|unknown(?= (?:\w{1,12} )?(?:format|type))|unexpected|error|timeout|rejected|violat|not safe|unsafe|must (?:be|have|not|start|begin)|missing|\bbad\b|\bwrong\b|错误|失败|不支持|无法|损坏)`;
 
 /** A model or a server that reads none of a kind. A group is the type of the part in the request. */
 const unread: readonly RegExp[] = [
@@ -164,33 +172,36 @@ const unread: readonly RegExp[] = [
   // "this model does not support image input", "This model doesn't support the image content block":
   // ollama/ollama/issues/17301, anomalyco/opencode/issues/47994, langchain-ai/langchain-aws/issues/332.
   new RegExp(
-    String.raw`\b(?:models?|endpoints?|servers?|providers?|deployment|api|service)\b.{0,80}(?:\bnot?\b|n't|cannot|without).{0,30}(?:support|accept|allow|enabl|handle|process|see|take|read|have|able)\w{0,8}\b.{0,40}(?:${image}|${document}|multi-?modal|vision|file input)(?!/|.{0,16}(?:format|type|size|url|larger|bigger|over|above|more|exceed|dimension|with|than))`,
+    String.raw`\b(?:models?|endpoints?|servers?|providers?|deployment|api|service)\b[^:\n]{0,80}(?:(?<!could )\bnot?\b|(?<!could)n't|cannot|without).{0,30}(?:support|accept|allow|enabl|handle|process|see|take|read|have|able)\w{0,8}\b.{0,40}(?:${image}|${document}|multi-?modal|vision|file input)(?!/|.{0,16}(?:format|type|size|url|larger|bigger|over|above|more|exceed|dimension|with|than))`,
     "i",
   ),
   // "image input is not supported - hint: … mmproj", "Image inputs are not supported by this model":
   // ggml-org/llama.cpp/issues/13566 and 15377.
   new RegExp(
-    String.raw`(?:${image}|${document}|file|vision|multi-?modal)[ -]?(?:inputs?|content|understanding|modality|messages|uploads?|attachments)\W{0,3}(?:(?:is|are) )?(?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted)`,
+    String.raw`(?:${image}|${document}|file|vision|multi-?modal)[ -]?(?:inputs?|content|understanding|modality|messages|uploads?|attachments)[^\w:]{0,3}(?:(?:is|are) )?(?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted)(?! (?:\w{1,12} )?(?:format|type|size))`,
     "i",
   ),
-  new RegExp(
-    String.raw`(?:${image}|${document}|files|vision) (?:is|are) (?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted) (?:by|for|with|on|in) (?:this|the|your) (?:\w{1,20} )?(?:model|server|endpoint|deployment|provider)`,
-    "i",
-  ),
+  /(?<![\w./-])(?:images?|image_url|input_image|pictures?|pdfs?|documents?|files|vision) (?:(?:is|are) )?(?:currently )?(?:not|un)\s?(?:supported|enabled|allowed|available|accepted) (?:by|for|with|on|in) (?:this|the|your) (?:\w{1,20} )?(?:model|server|endpoint|deployment|provider)/i,
   // "Invalid content type. image_url is only supported by certain models":
   // roboflow/awesome-openai-vision-api-experiments/issues/11.
   new RegExp(`${anyMedium}.{0,40}only supported by (?:certain|some|specific)`, "i"),
+  // "当前模型不支持图片输入"
+  /(?:不支持|无法处理|不能处理)(?:图片|图像|多模态|视觉)(?!.{0,4}(?:格式|类型|大小|尺寸|链接))/,
   // DeepSeek: yilewang/llm-for-zotero/issues/143.
   /unknown variant\W{1,4}(\w{0,6}image\w{0,4}|\w{0,6}file|document)\b/i,
   // OpenRouter: openclaw/openclaw/pull/99079.
   /no endpoints found that (?:can )?(?:support|accept|handle)s? (?:image|file|pdf|document|vision|multi-?modal)/i,
   // vLLM: studio-dots-ai/dots.ocr/issues/61. Ollama and LM Studio say the like.
-  /(?:not an? (?:multi-?modal|vision)|text-only)(?: \w{1,20})? (?:model|endpoint)|(?:only (?:supports?|accepts?) text|\bmmproj\b|not compiled for multi-?modal)/i,
+  /(?:not an? (?:multi-?modal|vision)|text-only)(?: \w{1,20})? (?:model|endpoint)|(?:only (?:supports?|accepts?|process(?:es)?|handles?|takes?|reads?) text(?!\/)|\bmmproj\b|not compiled for multi-?modal)/i,
   // llama.cpp and vLLM: ggml-org/llama.cpp/issues/12947, vllm-project/vllm/pull/57774.
   /unsupported (?:chat )?(?:message )?(?:content|part)[ _](?:part |block )?type\W{1,5}(\w{0,6}image\w{0,4}|\w{0,6}file|document)\b/i,
   // Qwen: QwenLM/qwen-code/issues/1888.
   /invalid value\W{1,4}(\w{0,6}image\w{0,4}|\w{0,6}file|document)\W{1,4}supported values/i,
 ];
+
+/** Groq, whose text models accept no list of parts, which only media need: vercel/ai/issues/2837. */
+const stringOnly =
+  /messages?\[\d{1,6}\]\.content must be a string|role:user\W{1,3}the following must be satisfied\W{1,4}messages\.\d{1,6}\.content\W{1,5}value must be a string/;
 
 /**
  * More media than a request may have: "At most 1 image(s) may be provided in one request", "supports at most 1
@@ -244,6 +255,7 @@ function aboutMedia(words: string, said: string): RefusalClass | undefined {
     const ofType = type === undefined ? kind : /image/i.test(type) ? "image" : "document";
     return { class: "content", kind: ofType, guilty: "every" };
   }
+  if (stringOnly.test(said)) return { class: "content", kind: "media", guilty: "every" };
   const count = counted.exec(words);
   if (count !== null) {
     const most = count[1] ?? /(?:max(?:imum)?|limit|most|>|of|is)\D{0,12}(\d{1,6})/i.exec(words)?.[1];

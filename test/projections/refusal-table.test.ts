@@ -72,6 +72,8 @@ describe("refusals of the form, which no message causes", () => {
     "Image generation is not enabled for this model.",
     "Invalid tool: file_search requires vector_store_ids",
     "extraneous key [cachePoint] is not permitted",
+    "Unsupported Media Type: Content-Type must be application/json",
+    "messages.4.content.1.document.citations: citations must be enabled on all or none of the documents",
   ])("%s", (message) => {
     expect(classOf(message, 400)).toBe("form");
   });
@@ -118,6 +120,9 @@ describe("refusals that are about no content", () => {
     ["Incorrect API key provided: sk-1."],
     ["Rate limit reached for gpt-image-1 in organization org-1 on images per min"],
     ["Request too large for model `llama` on tokens per minute (TPM): Limit 6000, Requested 9000", 413],
+    ["Your account is not allowed to send images"],
+    ["File storage limit exceeded for organization"],
+    ["Image input limit reached for the free tier. Please upgrade your plan."],
     ["Overloaded"],
     ["model: claude-image-9 not found"],
     ["The model `gpt-9` does not exist or you do not have access to it."],
@@ -145,6 +150,31 @@ describe("refusals that are about no content", () => {
 describe("refusals of content", () => {
   test.each<[string, string, number?]>([
     // One image or document
+    ["API Error: 400 Could not process image", "image one"],
+    ["Provider returned error: could not process the image", "image one"],
+    ["The server couldn't read the image", "image one"],
+    ["invalid image input: unsupported image format", "image one"],
+    ["webp is not supported by this model", "image one"],
+    ["不支持图片格式 bmp", "image one"],
+    ["Image size is 0 bytes", "image one"],
+    ["Unknown image type", "image one"],
+    ["image_url must start with data: or http", "image one"],
+    [
+      "Unable to submit request because it has a mimeType parameter with value image/svg+xml, which is not supported. Update the mimeType and try again.",
+      "image one",
+    ],
+    // A model that reads none
+    ["content type image_url not supported by this model", "image every"],
+    ["This deployment can only process text", "media every"],
+    ["当前模型不支持图片输入", "image every"],
+    ["message[0].content must be a string", "media every"],
+    [
+      "'messages.1' : for 'role:user' the following must be satisfied[('messages.1.content' : value must be a string)]",
+      "media every",
+    ],
+    // Reasoning
+    ["messages.3.content.0.thinking: each thinking block must contain thinking", "reasoning one"],
+    ["messages.1.content.0: Thinking blocks from a different model are not accepted", "reasoning one"],
     ["Could not process image", "image one"],
     ["messages.0.content.2.image.source.base64.data: Could not process image", "image one"],
     ["Invalid PNG image.", "image one"],
