@@ -224,7 +224,8 @@ function wordEnd(source: Uint8Array, from: number): number {
 
 /** Escapes as `#2F` are rare, and none is needed in a name that matters here, but they are allowed. */
 function nameOf(source: Uint8Array, from: number, to: number): string {
-  const text = String.fromCharCode(...source.subarray(from, Math.min(to, from + 64)));
+  let text = "";
+  for (const byte of source.subarray(from, Math.min(to, from + 64))) text += String.fromCharCode(byte);
   return text.includes("#")
     ? text.replace(/#([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     : text;

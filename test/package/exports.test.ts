@@ -17,7 +17,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/errors": 1,
   "sessile/content": 11,
   "sessile/media": 4,
-  "sessile/estimate": 5,
+  "sessile/estimate": 6,
   "sessile/limits": 4,
   "sessile/blobs": 7,
   "sessile/blobs/node": 1,
