@@ -487,7 +487,9 @@ describe("the words and the text of a command", () => {
         .replaceAll(own.dir, "<dir>")
         .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+Z?/g, "<time>")
         .replace(/offset \d+/g, "offset <at>")
-        .replace(/\b[0-9a-f]{8}\b/g, "<id>");
+        .replace(/\b[0-9a-f]{8}\b/g, "<id>")
+        // Ids count by their digits.
+        .replace(/\d+ tokens estimated: \d+ of text/, "<n> tokens estimated: <n> of text");
       return [code, ...plain.split("\n").slice(0, -1)];
     };
     const stores = [".sessile", "--sessions", ".sessile/sessions"];
@@ -578,7 +580,7 @@ describe("the words and the text of a command", () => {
     ]);
     expect(await told("project", "latest", "--target", "anthropic")).toEqual([
       ...[0, "anthropic-messages, claude-sonnet-5"],
-      "145 tokens estimated: 91 of text, 1 of 1 images, 0 of documents, 53 of tools and framing; body 780 B",
+      "<n> tokens estimated: <n> of text, 1 of 1 images, 0 of documents, 53 of tools and framing; body 780 B",
       ...["endsWithAssistant the last turn is the model's", "nothing is lost"],
       ...["within imageCount: 0 % of 600", "within bodyBytes: 0 % of 32.0 MB"],
     ]);

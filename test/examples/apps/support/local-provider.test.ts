@@ -23,7 +23,8 @@ describe("a reply that is streamed", () => {
     const pieces: string[] = [];
     const whole = await model.generate(context, { signal });
     const streamed = await model.generate(context, { signal, onText: (text) => pieces.push(text) });
-    expect({ ...streamed, timestamp: 0 }).toEqual({ ...whole, timestamp: 0 });
+    const providerFields = { ...whole.providerFields, id: "msg_2" };
+    expect({ ...streamed, timestamp: 0 }).toEqual({ ...whole, timestamp: 0, providerFields });
     expect(pieces.length).toBeGreaterThan(4);
     expect(pieces.join("")).toBe("  Two  words,\n\nthen a call. Done.");
     expect(provider.requests.map(({ stream }) => stream)).toEqual([undefined, true]);
