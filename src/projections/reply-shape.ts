@@ -1,5 +1,6 @@
 /** Checks the shape of replies. */
 
+import { opaqueMedia } from "../content/internal.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { copyJsonObject } from "../internal/json.js";
@@ -83,6 +84,14 @@ interface WithProviderFields {
 export function blockFields(block: object, ...known: readonly string[]): WithProviderFields {
   const rest = Object.entries(block).filter(([key, value]) => value !== undefined && !known.includes(key));
   return rest.length === 0 ? {} : { providerFields: copyJsonObject(Object.fromEntries(rest)) };
+}
+
+/**
+ * Whether the members beside a block's words have media. Such a block stays opaque, so that its media become
+ * resources and never stay as base64 in the log.
+ */
+export function holdsMedia({ providerFields }: WithProviderFields): boolean {
+  return providerFields !== undefined && opaqueMedia(providerFields).length > 0;
 }
 
 /** As {@link blockFields}, of a reply: without members that say nothing. */

@@ -4,6 +4,7 @@ import {
   type AssistantMessage,
   assistantMessage,
   contextOf,
+  messageText,
   toolResult,
   type Usage,
   userMessage,
@@ -19,6 +20,7 @@ import {
   openaiResponses,
   openaiResponsesStream,
   readOpenaiChatReply,
+  readOpenaiResponsesReply,
 } from "sessile/projections/openai";
 import { describe, expect, it } from "vitest";
 import { eventsFrom } from "../support/reply-streams.js";
@@ -613,5 +615,84 @@ describe("names of Object's own members in events", () => {
       ]);
     }
     expect(Object.hasOwn(Object.prototype, "custom")).toBe(false);
+  });
+});
+
+describe("parts of one item of Responses", () => {
+  const piece = (type: string, member: string, number: number, delta: string, output_index: number) => ({
+    ...{ type: `response.${type}.delta`, output_index, delta },
+    [member]: number,
+  });
+  const added = (output_index: number, type: string) => ({
+    ...{ type: "response.output_item.added", output_index },
+    item: { type, id: `${type}_1`, summary: [], content: [] },
+  });
+  it("are kept apart by their type and in the order of their numbers", async () => {
+    const events = [
+      added(0, "reasoning"),
+      piece("reasoning_text", "content_index", 0, "raw", 0),
+      piece("reasoning_summary_text", "summary_index", 0, "short", 0),
+      added(1, "message"),
+      piece("output_text", "content_index", 1, "B", 1),
+      piece("output_text", "content_index", 0, "A", 1),
+      piece("refusal", "content_index", 0, "No", 1),
+      { type: "response.completed", response: { model: "m", status: "completed", output: [] } },
+    ];
+    const { content } = await openaiResponsesStream(eventsFrom(events) as never).message();
+    const [reasoning, said] = content;
+    expect(reasoning).toMatchObject({ type: "thinking", thinking: "short" });
+    expect(JSON.parse((reasoning as { thinkingSignature: string }).thinkingSignature)).toMatchObject({
+      summary: [{ text: "short" }],
+      content: [{ type: "reasoning_text", text: "raw" }],
+    });
+    expect(said).toMatchObject({ type: "text", text: "ANoB" });
+  });
+});
+
+describe("a reply that broke off", () => {
+  it("has no raw reason of an end that never came", async () => {
+    const chat = openaiChatStream(
+      eventsFrom([{ model: "m", choices: [{ index: 0, delta: { content: "a" } }] }]),
+    );
+    const created = { type: "response.created", response: { id: "r", model: "m", status: "in_progress" } };
+    const responses = openaiResponsesStream(eventsFrom([created]) as AsyncIterable<{ type: string }>);
+    expect(await chat.message()).toMatchObject({ stopReason: "aborted", providerFields: {} });
+    const { stopReason, providerFields } = await responses.message();
+    expect([stopReason, providerFields]).toEqual(["aborted", { id: "r" }]);
+    expect((await chat.message()).providerFields).toEqual({});
+  });
+});
+
+describe("media beside the words of a block", () => {
+  const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(2000)}`;
+  it("keep it opaque, so that a session stores them as resources", () => {
+    const message = {
+      ...{ type: "message", id: "m", role: "assistant", status: "completed" },
+      content: [
+        { type: "output_text", text: "See", annotations: [] },
+        { type: "output_image", image_url: url },
+      ],
+    };
+    const piece = { type: "text", text: "See", preview: { url } };
+    const replies = [
+      readOpenaiResponsesReply({
+        model: "m",
+        created_at: 1,
+        status: "completed",
+        output: [message],
+      } as never),
+      readOpenaiChatReply({
+        ...{ model: "m", created: 1 },
+        choices: [{ finish_reason: "stop", message: { content: [piece] } }],
+      } as never),
+      readGeminiReply({
+        ...{ modelVersion: "g" },
+        candidates: [{ finishReason: "STOP", content: { parts: [{ text: "See", preview: { url } }] } }],
+      } as never),
+    ];
+    for (const read of replies) {
+      expect(read.content).toMatchObject([{ type: "opaque" }]);
+      expect(messageText(read)).toBe("See");
+    }
   });
 });

@@ -15,6 +15,7 @@ import {
   firstOf,
   given,
   givenFields,
+  holdsMedia,
   isSignature,
   replyFields,
   usageFields,
@@ -196,6 +197,7 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
     const words = text ?? transcribed(part);
     if (words === undefined) return opaque(part);
     const rest = blockFields(part, "text", "thought", "thoughtSignature");
+    if (holdsMedia(rest)) return opaque(part);
     if (thought === true) {
       const signed = thoughtSignature === undefined ? {} : { thinkingSignature: thoughtSignature };
       return { type: "thinking", thinking: words, ...signed, ...rest };

@@ -11,6 +11,7 @@ import {
   firstOf,
   given,
   givenFields,
+  holdsMedia,
   replyFields,
   usageFields,
 } from "../reply-shape.js";
@@ -236,13 +237,13 @@ function textBlock(text: string | null | undefined) {
 /** Some providers send a list, and Mistral its reasoning in that list. */
 function pieceBlock(piece: unknown): Content {
   if (isRecord(piece)) {
+    const rest = blockFields(piece, "type", String(piece.type));
+    if (holdsMedia(rest)) return [{ type: "opaque", data: copyJson(piece) }];
     if (piece.type === "text" && typeof piece.text === "string")
-      return textBlock(piece.text).map((block) => ({ ...block, ...blockFields(piece, "type", "text") }));
+      return textBlock(piece.text).map((block) => ({ ...block, ...rest }));
     const thinking = piece.type === "thinking" ? pieceTexts(piece.thinking) : undefined;
-    if (thinking !== undefined && thinking !== "") {
-      const fields = blockFields(piece, "type", "thinking");
-      return [{ type: "thinking", thinking, thinkingSignature: "content", ...fields }];
-    }
+    if (thinking !== undefined && thinking !== "")
+      return [{ type: "thinking", thinking, thinkingSignature: "content", ...rest }];
   }
   return [{ type: "opaque", data: copyJson(piece) }];
 }

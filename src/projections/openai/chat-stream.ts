@@ -132,7 +132,9 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
       choices,
     } as unknown as OpenaiChatReply;
     const read = readOpenaiChatReply(reply, this.#options);
-    return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
+    if (isOver) return read;
+    const { finish_reason: _, ...fields } = read.providerFields ?? {};
+    return { ...read, providerFields: fields, stopReason: end.type, errorMessage: end.reason };
   }
 
   /** Groq's own member, which has the usage of a stream. */

@@ -3,7 +3,15 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
-import { assertReply, countsIn, given, givenFields, replyFields, usageFields } from "../reply-shape.js";
+import {
+  assertReply,
+  countsIn,
+  given,
+  givenFields,
+  holdsMedia,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";
 import { answeredItems, wantsAnswer } from "./hosted-items.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
@@ -206,6 +214,7 @@ function messageBlocks(item: Item, alone: boolean): Content {
   const textSignature = printTextMetadata(message, alone);
   const known = ["type", "role", "id", "status", ...(isPhase(phase) ? ["phase"] : []), "content"];
   const fields = { ...replyFields(item, ...known).providerFields, ...contentFields(content) };
+  if (holdsMedia({ providerFields: fields })) return [{ type: "opaque", data: item }];
   return [
     {
       type: "text",

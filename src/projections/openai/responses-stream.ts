@@ -55,15 +55,16 @@ interface OpenItem {
   readonly block: number;
   fields: Fields;
   isOpen: boolean;
-  /** Parts of a message, of a summary, or of reasoning, by their number. */
-  readonly parts: OpenPart[];
+  /** Parts of a message, of a summary, or of reasoning, by their type and number. */
+  readonly parts: Map<string, OpenPart>;
   /** Pieces of a call's arguments or input. */
   pieces: string[];
 }
 
 interface OpenPart {
   readonly type: string;
-  pieces: string[];
+  readonly number: number;
+  readonly pieces: string[];
 }
 
 /** Events with a piece of a text: the kind of delta, the type of the part, and the member with its number. */
@@ -128,7 +129,9 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
       ...(isOver ? {} : { status: "completed" }),
     } as unknown as OpenaiResponsesReply;
     const read = readOpenaiResponsesReply(reply, this.#options);
-    return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
+    if (isOver) return read;
+    const { status: _, ...fields } = read.providerFields ?? {};
+    return { ...read, providerFields: fields, stopReason: end.type, errorMessage: end.reason };
   }
 
   #update(response: Fields, isLast: boolean): void {
@@ -157,7 +160,7 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     const { output_index: index } = event;
     const known = typeof index === "number" ? index : undefined;
     const block = this.#items.length;
-    const added: OpenItem = { index: known, block, fields: item, isOpen: true, parts: [], pieces: [] };
+    const added: OpenItem = { index: known, block, fields: item, isOpen: true, parts: new Map(), pieces: [] };
     this.#items.push(added);
     if (known !== undefined) this.#itemAt.set(known, added);
     const id = idOf(item);
@@ -203,14 +206,15 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     const kind = type === "text" ? "message" : "reasoning";
     const item = this.#find(event, kind) ?? this.#add(event, { type: kind });
     if (!item.isOpen) return [];
-    const part = event[number];
-    const at = typeof part === "number" && part >= 0 ? Math.min(part, item.parts.length) : 0;
-    const open = item.parts[at];
+    const named = event[number];
+    const part = typeof named === "number" && named >= 0 ? named : 0;
+    const key = `${partType} ${part}`;
+    const open = item.parts.get(key);
     // What came in pieces is not repeated.
     if (isWhole && open !== undefined) return [];
-    if (open === undefined) item.parts[at] = { type: partType, pieces: [delta] };
+    if (open === undefined) item.parts.set(key, { type: partType, number: part, pieces: [delta] });
     else open.pieces.push(delta);
-    const isNext = open === undefined && at > 0;
+    const isNext = open === undefined && item.parts.size > 1;
     // The reader parts summaries by an empty line.
     const separated = isNext && type === "thinking" ? `\n\n${delta}` : delta;
     return [{ type, index: item.block, text: separated }];
@@ -246,15 +250,17 @@ function itemSoFar({ fields, isOpen, parts, pieces }: OpenItem, isWhole: boolean
     const said = pieces.length === 0 ? {} : { [member]: pieces.join("") };
     return [{ ...fields, ...said, status: "completed" }];
   }
-  if (parts.length === 0) return [];
-  const texts = parts.map(({ type, pieces: said }) => ({ type, text: said.join("") }));
+  if (parts.size === 0) return [];
+  const texts = [...parts.values()]
+    .sort((a, b) => a.number - b.number)
+    .map(({ type, pieces: said }) => ({ type, text: said.join("") }));
   if (fields.type === "message") {
     const content = texts.map(({ type, text }) =>
       type === "refusal" ? { type, refusal: text } : { type, text, annotations: [] },
     );
     return [{ ...fields, role: "assistant", status: isWhole ? "completed" : "incomplete", content }];
   }
-  const isSummary = texts.every(({ type }) => type === "summary_text");
-  const said = isSummary ? { summary: texts } : { summary: [], content: texts };
-  return [{ ...fields, ...said, status: "incomplete" }];
+  const summary = texts.filter(({ type }) => type === "summary_text");
+  const content = texts.filter(({ type }) => type !== "summary_text");
+  return [{ ...fields, summary, ...(content.length > 0 && { content }), status: "incomplete" }];
 }
