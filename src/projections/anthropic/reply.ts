@@ -94,10 +94,15 @@ export function readAnthropicReply(
   const stopReason = (reason ?? undefined) === undefined ? "aborted" : stopReasonOf(reason as string);
   // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy, 2026-11-28)
   const isCut = stopReason === "aborted" || stopReason === "length";
-  const isHalf = isCut && content.at(-1)?.type === "tool_use";
+  const last = content.length - 1;
+  // Calls can arrive at once: one before the last has text as its input if it is half.
+  const isHalf = (block: AnthropicReply["content"][number], at: number) =>
+    isCut &&
+    block?.type === "tool_use" &&
+    (at === last || ("input" in block && typeof block.input === "string"));
   return {
     role: "assistant",
-    content: (isHalf ? content.slice(0, -1) : content).map(blockOf),
+    content: content.filter((block, at) => !isHalf(block, at)).map(blockOf),
     api: "anthropic-messages",
     provider,
     ...modelNames(options.model, reply.model),

@@ -121,14 +121,11 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
 
   message(end: StreamEnd): AssistantMessage {
     const isOver = end.type === "complete";
-    const isCut = !isOver || lengthReasons.has(this.#message.stop_reason);
     const content = this.#blocks
       .inOrder()
       .filter((block) => isOver || !block.isOpen || isTextual(block.fields))
       .map(wholeFields)
-      .filter((fields) => !isEmptyText(fields))
-      // The reader leaves the last call of a reply out that a limit cut.
-      .filter((fields, at, all) => !(isCut && isHalfCall(fields) && !(isOver && at === all.length - 1)));
+      .filter((fields) => !isEmptyText(fields) && (isOver || !isHalfCall(fields)));
     const reply = {
       model: "unknown",
       usage: {},
@@ -250,9 +247,7 @@ function isTextual({ type }: Fields): boolean {
   return type === "text" || type === "thinking";
 }
 
-/** Reasons to stop that can leave the arguments of the last call half written. */
-const lengthReasons: ReadonlySet<unknown> = new Set(["max_tokens", "model_context_window_exceeded"]);
-
+/** Whether the input of a call is no JSON. */
 function isHalfCall({ type, input }: Fields): boolean {
   return type === "tool_use" && typeof input === "string";
 }

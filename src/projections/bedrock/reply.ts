@@ -107,12 +107,14 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       stopReason,
       ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
     }),
-    content: endsInHalfCall(content.at(-1), stopReason) ? content.slice(0, -1) : content,
+    content: withoutHalfCalls(content, stopReason),
     ...(refusals.has(reply.stopReason as string) ? { refused: true } : {}),
     ...replyRest(reply),
   };
   return account === undefined ? message : { ...message, account };
 }
+
+type Content = AssistantMessage["content"];
 
 /** The shape of a block that is read; a stream leaves out any other block. */
 export const replyBlock = object({
@@ -135,11 +137,15 @@ const response = object({
 });
 
 /**
- * Whether an abort or a limit may have cut the last call, which then is as if it had never begun. Its input can
- * be `{}`, or a part of itself.
+ * Without the calls that an abort or a limit may have cut, which are as if they had never begun: the last one,
+ * whose input can be `{}` or a part of itself, and one that arrived at the same time, whose input is a text.
  */
-function endsInHalfCall(last: AssistantMessage["content"][number] | undefined, reason: StopReason): boolean {
-  return last?.type === "toolCall" && (reason === "aborted" || reason === "length");
+function withoutHalfCalls(content: Content, reason: StopReason): Content {
+  if (reason !== "aborted" && reason !== "length") return content;
+  return content.filter(
+    (block, at) =>
+      block.type !== "toolCall" || (at < content.length - 1 && typeof block.arguments !== "string"),
+  );
 }
 
 /** The members of a response beside its content and counts; of the metadata of the request only its id. */
