@@ -36,9 +36,14 @@ const quotedRequest = /\bmessages = \[[\s\S]{0,20000}/;
 const maxDepth = 8;
 const maxTexts = 200;
 const maxTextLength = 20_000;
+/** Of all texts. */
+const maxCharacters = 200_000;
+const maxValues = 2000;
+const maxMembers = 1000;
 
 /** Reads the refusal from a client's error or a response body. */
-export function rejectionOf(error: unknown): Rejection {
+export function rejectionOf(thrown: unknown): Rejection {
+  const error = plainOf(thrown, { values: maxValues, copies: new Map() }, 0);
   const found = new Texts();
   found.add(error, 0);
   const { message, status } = outermost(error);
@@ -48,6 +53,60 @@ export function rejectionOf(error: unknown): Rejection {
     texts: found.texts,
     isWrapped: found.isWrapped || found.texts.some((text) => gateway.test(text)),
   };
+}
+
+interface Copying {
+  /** How many more objects are read. */
+  values: number;
+  readonly copies: Map<object, unknown>;
+}
+
+/**
+ * A bounded copy of an error, of plain objects, without bytes and functions. Getters and proxies that throw have
+ * no value. Members of classes and of `Error`, which are not enumerable, are own ones.
+ */
+function plainOf(value: unknown, copying: Copying, depth: number): unknown {
+  if (typeof value !== "object" || value === null) {
+    return typeof value === "function" || typeof value === "symbol" ? undefined : value;
+  }
+  if (copying.copies.has(value)) return copying.copies.get(value);
+  if (depth > maxDepth || copying.values <= 0 || ArrayBuffer.isView(value)) return undefined;
+  copying.values--;
+  let keys: readonly string[] = [];
+  let isList = false;
+  try {
+    isList = Array.isArray(value);
+    keys = isList ? Object.keys((value as readonly unknown[]).slice(0, maxMembers)) : keysIn(value);
+  } catch {
+    return undefined;
+  }
+  const copy: Record<string, unknown> | unknown[] = isList ? [] : {};
+  copying.copies.set(value, copy);
+  for (const key of keys) {
+    const member = plainOf(read(value, key), copying, depth + 1);
+    if (member === undefined) continue;
+    if (Array.isArray(copy)) copy.push(member);
+    else Object.defineProperty(copy, key, { value: member, enumerable: true });
+  }
+  return copy;
+}
+
+function keysIn(value: object): readonly string[] {
+  const keys = new Set(["message"]);
+  for (const key in value) {
+    if (keys.size >= maxMembers) break;
+    if (Object.hasOwn(value, key)) keys.add(key);
+  }
+  for (const key of ["status", "statusCode", "code", "$metadata", ...wrappers]) keys.add(key);
+  return [...keys];
+}
+
+function read(value: object, key: string): unknown {
+  try {
+    return (value as Record<string, unknown>)[key];
+  } catch {
+    return undefined;
+  }
 }
 
 /** The first message and the first status on the way into an error. */
@@ -78,17 +137,16 @@ class Texts {
   isWrapped = false;
   readonly #seen = new Set<unknown>();
   #innerDepth = 0;
+  #characters = 0;
 
   add(value: unknown, depth: number): void {
-    if (this.texts.length >= maxTexts) return;
+    if (this.texts.length >= maxTexts || this.#characters >= maxCharacters) return;
     if (typeof value === "string")
       this.#text(value.slice(0, maxTextLength).replace(quotedRequest, ""), depth);
     if (typeof value !== "object" || value === null || depth === maxDepth || this.#seen.has(value)) return;
     this.#seen.add(value);
-    if (value instanceof Error) this.add(value.message, depth + 1);
     if (Array.isArray(value)) for (const item of value) this.add(item, depth + 1);
     else if (isRecord(value)) this.#members(value, depth + 1);
-    if (value instanceof Error) this.add(value.cause, depth + 1);
   }
 
   #members(value: Record<string, unknown>, depth: number): void {
@@ -115,6 +173,7 @@ class Texts {
 
   #text(text: string, depth: number): void {
     this.texts.push(text);
+    this.#characters += text.length;
     const json = depth < maxDepth ? jsonIn(text) : undefined;
     if (json === undefined) return;
     this.#take(outermost(json).message, depth);
@@ -135,7 +194,8 @@ function placedText(value: Record<string, unknown>): string | undefined {
   const place = [value.loc, value.path].find(Array.isArray) as readonly unknown[] | undefined;
   const said = [value.msg, value.message].find((one) => typeof one === "string");
   if (place === undefined || said === undefined || place.length > 20) return undefined;
-  return `${place.filter((key) => key !== "body").join(".")}: ${said}`.slice(0, maxTextLength);
+  const keys = place.filter((key) => (typeof key === "string" && key !== "body") || typeof key === "number");
+  return `${keys.join(".")}: ${said}`.slice(0, maxTextLength);
 }
 
 /** The first JSON object in a text. */

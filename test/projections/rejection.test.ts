@@ -33,6 +33,48 @@ describe("rejectionOf", () => {
     expect(rejectionOf(error)).toMatchObject({ message, status });
   });
 
+  const thrower = () => {
+    throw new Error("no");
+  };
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const throws = (name: string, more: object = {}) =>
+    Object.defineProperty({ message: "Could not process image", status: 400, ...more }, name, {
+      enumerable: true,
+      get: thrower,
+    });
+  test.each<[string, unknown]>([
+    ["a getter of an error's cause", Object.defineProperty(throws("body"), "cause", { get: thrower })],
+    ["a getter of any member", throws("loc", { path: ["body", 0] })],
+    ["a proxy", { message: "Could not process image", status: 400, x: revoked.proxy }],
+    [
+      "words of a place",
+      { message: "Could not process image", status: 400, path: [{ toString: thrower }, Symbol("a"), 1] },
+    ],
+  ])("reads what does not throw beside %s", (_, error) => {
+    expect(rejectionOf(error)).toMatchObject({ message: "Could not process image", status: 400 });
+  });
+
+  test("reads nothing of what throws alone", () => {
+    for (const error of [revoked.proxy, new Proxy({}, { get: thrower, ownKeys: thrower }), [revoked.proxy]])
+      expect(rejectionOf(error)).toMatchObject({ message: "", status: undefined });
+  });
+
+  test("reads a bounded part of much: no bytes, some members, some characters", () => {
+    let reads = 0;
+    const errors = Array.from({ length: 100_000 }, () => ({
+      get message() {
+        reads++;
+        return "image ".repeat(4000);
+      },
+    }));
+    const much = { message: "Could not process image", status: 400, data: new Uint8Array(1 << 22), errors };
+    const { message, texts } = rejectionOf(much);
+    expect(message).toBe("Could not process image");
+    expect(reads).toBeLessThan(2000);
+    expect(texts.join("").length).toBeLessThan(250_000);
+  });
+
   test("ends on what holds itself", () => {
     const circle: Record<string, unknown> = {};
     circle.error = circle;
