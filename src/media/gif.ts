@@ -13,7 +13,8 @@ export function isGif(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads the blocks of a GIF to its trailer. Skips zeros between blocks, as decoders do.
+ * Reads the blocks of a GIF to its trailer, which decoders do not need, and neither does this. Skips zeros
+ * between blocks, as decoders do.
  *
  * @see https://256stuff.com/gray/docs/gifspecs/data.html GIF89a, sections 15 and 16 (read 2026-11-21)
  */
@@ -29,8 +30,8 @@ export function readGif(bytes: Uint8Array): ImageMedia | InvalidMedia {
       frames++;
       // The descriptor, its color table, and the byte with the minimum code size.
       at = afterSubBlocks(bytes, at + 11 + colorTableLength(bytes[at + 9]));
-    } else if (block === 0 && frames > 0) at++;
-    else if (block === 0x3b && frames > 0) break;
+    } else if (block === 0) at++;
+    else if (frames > 0 && (block === 0x3b || at === bytes.length)) break;
     else return invalid(mediaType, block === undefined ? "truncated" : "malformed");
   }
   const extras = frames > 1 ? { animated: true, frames } : {};
@@ -41,7 +42,7 @@ function colorTableLength(packed = 0): number {
   return packed & 0x80 ? 3 << ((packed & 7) + 1) : 0;
 }
 
-/** Offset after the block that ends a list of sub-blocks, or past the end of the bytes. */
+/** Offset after the block that ends a list of sub-blocks; past any bytes if they end before it. */
 function afterSubBlocks(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length) {
@@ -49,5 +50,5 @@ function afterSubBlocks(bytes: Uint8Array, from: number): number {
     at += length + 1;
     if (length === 0) return at;
   }
-  return at;
+  return Number.POSITIVE_INFINITY;
 }

@@ -168,5 +168,6 @@ export function inflate(bytes: Uint8Array, from: number, to: number, maxBytes: n
           : kind === 2 && dynamic();
     if (!isSound) break;
   }
-  return out.subarray(0, length);
+  // A copy, so that many short streams do not keep the room of long ones.
+  return out.slice(0, length);
 }

@@ -37,6 +37,9 @@ export interface PdfDictionary {
   readonly end: number;
 }
 
+/** Numbers of an array at most: two for each page. */
+const maxNumbers = 1 << 20;
+
 /** Entries of other names are skipped. */
 const wanted: ReadonlySet<string> = /* @__PURE__ */ new Set(
   "Type Kids Count Pages Root Encrypt ID Length Filter N First O U P R V EncryptMetadata CF StmF StrF".split(
@@ -49,7 +52,10 @@ const wanted: ReadonlySet<string> = /* @__PURE__ */ new Set(
  * it does not end. Keeps the entries of its first level alone, so nesting needs no memory.
  */
 export function dictionaryAt(source: Uint8Array, from: number, budget: PdfBudget): PdfDictionary | undefined {
+  if (budget.isSpent) return undefined;
   let at = skipSpace(source, from);
+  // A comment can be long, and each object can begin with the same one.
+  budget.spend(at - from);
   if (source[at] !== 0x3c || source[at + 1] !== 0x3c) return undefined;
   const start = at;
   const entries = new Map<string, PdfValue>();
@@ -113,7 +119,9 @@ export function dictionaryAt(source: Uint8Array, from: number, budget: PdfBudget
       if (depth === 1) {
         const value = begin();
         const number = value && numberAt(source, at);
-        if (number !== undefined) value?.numbers.push(number.value);
+        if (value !== undefined && number !== undefined) {
+          if (value.numbers.push(number.value) > maxNumbers) budget.spend(Number.POSITIVE_INFINITY);
+        }
         // The keywords null and true.
         else if (value?.at === at && byte === 0x6e) value.isNull = true;
         else if (value?.at === at && byte === 0x74) value.isTrue = true;

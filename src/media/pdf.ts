@@ -7,6 +7,8 @@ import type { PdfMedia } from "./types.js";
 /** Bytes of object streams that are inflated at most. */
 const maxInflatedBytes = 16 << 20;
 const maxObjects = 1 << 20;
+/** Streams of objects: writers put a hundred objects or more into each. */
+const maxStreams = 1 << 14;
 
 /** Requires `%PDF-` at offset 0, though PDF readers accept it anywhere in the first kilobyte. */
 export function isPdf(bytes: Uint8Array): boolean {
@@ -120,6 +122,7 @@ class PdfFile {
       else if (kids.isArray)
         for (let at = 0; at < kids.numbers.length; at += 2) waiting.push(kids.numbers[at] as number);
       else return undefined;
+      if (waiting.length > maxObjects) this.#giveUp();
     }
     return leaves;
   }
@@ -139,12 +142,13 @@ class PdfFile {
 
   #add(number: number, place: Place): void {
     const known = this.#objects.get(number);
-    if (known === undefined && this.#objects.size >= maxObjects) {
-      this.#budget.spend(Number.POSITIVE_INFINITY);
-      return;
-    }
-    if (known !== undefined && known.order > place.order) return;
-    this.#objects.set(number, place);
+    if (known === undefined && this.#objects.size >= maxObjects) this.#giveUp();
+    else if (known === undefined || known.order <= place.order) this.#objects.set(number, place);
+  }
+
+  /** Leaves the pages unknown. */
+  #giveUp(): void {
+    this.#budget.spend(Number.POSITIVE_INFINITY);
   }
 
   /** Finds objects and trailers, and skips streams. Each step moves forward. */
@@ -188,7 +192,7 @@ class PdfFile {
     const to = this.#streamEnd(from, dictionary);
     const type = dictionary.entries.get("Type")?.name;
     if (type === "XRef") this.#keepTrailer(dictionary);
-    if (type === "ObjStm") this.#streams.push({ ...dictionary, from, to });
+    if (type === "ObjStm" && this.#streams.push({ ...dictionary, from, to }) > maxStreams) this.#giveUp();
     return to;
   }
 
@@ -197,7 +201,7 @@ class PdfFile {
     const bytes = this.#bytes;
     const { numbers = [] } = entries.get("Length") ?? {};
     if (numbers.length === 1) {
-      const end = from + (numbers[0] as number);
+      const end = from + Math.max(0, numbers[0] as number);
       for (let at = end; at < end + 4; at++) if (startsWith(bytes, at, "endstream")) return at;
     }
     for (let at = from; at < bytes.length; at++) {
@@ -215,10 +219,8 @@ class PdfFile {
         filter === undefined ? this.#bytes.subarray(from, to) : inflate(this.#bytes, from, to, left);
       left -= filter === undefined ? 0 : source.length;
       this.#budget.spend(-8 * source.length);
-      if (left <= 0) {
-        this.#budget.spend(Number.POSITIVE_INFINITY);
-        return;
-      }
+      if (left <= 0) this.#giveUp();
+      if (this.#budget.isSpent) return;
       const count = entries.get("N")?.numbers[0] ?? 0;
       const first = entries.get("First")?.numbers[0] ?? 0;
       let at = 0;

@@ -31,8 +31,7 @@ export function isWebp(bytes: Uint8Array): boolean {
 export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 20) return invalid(mediaType, "truncated");
   const end = 8 + u32le(bytes, 4);
-  // Some writers leave out the padding of the last chunk.
-  if (end > bytes.length + 1) return invalid(mediaType, "truncated");
+  if (end > bytes.length) return invalid(mediaType, "truncated");
   const length = u32le(bytes, 16);
   switch (u32be(bytes, 12)) {
     case lossy:
@@ -40,7 +39,7 @@ export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
     case lossless:
       return sized(length, 5, end) ?? readLossless(bytes);
     case extended:
-      return sized(length, 10, end) ?? readExtended(bytes, length, Math.min(end, bytes.length));
+      return sized(length, 10, end) ?? readExtended(bytes, length, end);
     default:
       return invalid(mediaType, "malformed");
   }

@@ -24,6 +24,8 @@ describe("readGif", () => {
       gif(size, [gifFrame(9, 8), gifFrame(9, 1), gifFrame(9, 2)], 1),
       moving(3),
     ],
+    ["frames without a trailer", gif(size, [frame, frame]).subarray(0, -1), moving(2)],
+    ["zeros between blocks", gif(size, [[0, 0], frame, [0]]), still],
     ["nothing behind the end", bytesOf(gif(size, [frame]), frame, frame), still],
   ])("reads %s", (_, bytes, expected) => {
     expect(readGif(bytes)).toEqual(expected);
@@ -38,7 +40,9 @@ describe("readGif", () => {
       gif(size, [frame, frame]).subarray(0, 13 + frame.length + 9),
       "truncated",
     ],
-    ["a missing trailer", gif(size, [frame]).subarray(0, -1), "truncated"],
+    ["a frame without its last block", gif(size, [frame]).subarray(0, -2), "truncated"],
+    ["a second one without its last block", gif(size, [frame, frame]).subarray(0, -2), "truncated"],
+    ["zeros and no more", gif(size, [new Uint8Array(50)]).subarray(0, -1), "truncated"],
     ["the size and no more", gif(size, []).subarray(0, 10), "truncated"],
   ])("refuses %s", (_, bytes, reason) => {
     expect(readGif(bytes)).toEqual(invalid(reason));

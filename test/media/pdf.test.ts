@@ -31,6 +31,7 @@ describe("pages", () => {
       latin1(pdfOf(5), "2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj trailer<</Root 1 0 R>>"),
       1,
     ],
+    ["a stream whose length is negative", pdfOf(2, { extra: stream("", "ab", "-9") }), 2],
     ["a tree that leads back to itself", pdfOf(2, { kids: "3 0 R 2 0 R 4 0 R" }), 2],
     [
       "names with escapes, strings and comments",
@@ -191,6 +192,17 @@ describe("hostile files", () => {
     ["deep arrays", latin1("%PDF-1.7\n1 0 obj<</Kids", "[".repeat(100_000), ">>")],
     ["a string without an end, in each object", latin1("%PDF-1.7\n", "1 0 obj<</A(".repeat(20_000))],
     ["streams without an end", latin1("%PDF-1.7\n", "1 0 obj<<>>stream\n".repeat(20_000))],
+    ["objects in one comment", latin1("%PDF-1.7\n", "1 0 obj%".repeat(40_000))],
+    ["trailers in one comment", latin1("%PDF-1.7\n", "trailer%".repeat(40_000))],
+    [
+      "a length that leads back",
+      latin1("%PDF-1.7\nendstream", "1 0 obj<</Length -30>>stream\nendstream\n".repeat(5000)),
+    ],
+    ["a long array", latin1("%PDF-1.7\n1 0 obj<</Kids[", "1 ".repeat(1_200_000), "]>>")],
+    [
+      "many streams of objects",
+      latin1("%PDF-1.7\n", "1 0 obj<</Type/ObjStm>>stream\nendstream ".repeat(20_000)),
+    ],
     ["a huge length", pdfOf(2, { extra: stream("", "ab", "99999999999999999999") }).subarray(0, 90)],
     [
       "objects that share a place",

@@ -77,8 +77,8 @@ describe("sniff", () => {
       fc.property(madeImage, fc.nat(), ({ bytes, media }, end) => {
         const { mediaType } = media;
         const found = sniff(bytes.subarray(0, 12 + (end % (bytes.length - 12))));
-        // The last byte of a WebP may be padding.
-        if (found?.kind === "image") expect(mediaType).toBe("image/webp");
+        // The end of a frame can be the end of a GIF.
+        if (found?.kind === "image") expect(mediaType).toBe("image/gif");
         else expect(found).toEqual({ kind: "invalid", mediaType, reason: "truncated" });
       }),
       { numRuns: 500 },
