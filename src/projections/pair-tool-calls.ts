@@ -10,7 +10,6 @@ import { interruptedText, openingText } from "./placeholders.js";
 import type {
   CallPart,
   PairedResult,
-  PendingAssistantPart,
   PendingMessage,
   PendingToolResult,
   PendingTurn,
