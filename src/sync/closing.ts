@@ -61,7 +61,7 @@ export async function closingOf(
   const isStated = restated.length === 0 && logs.every((log) => leaves[log] === leafId);
   // The next entry of either log names the closing one, and so knows both of them.
   if (isStated && !hasDiverged) return { lines: [], conflicts };
-  const ends = await endsOf(one, two);
+  const ends = await endsOf(one, two, stateOf(shown[logs[0] ?? "first"].get(infoKey)));
   const idOf = newIds(one.index, two.index, [leafId, decided.id, ...ends]);
   let [parentId, merges] = [leafId, ends];
   const entries: SessionEntry[] = restated.map(({ key, entry, shown }) => {
@@ -76,15 +76,25 @@ export async function closingOf(
   return { lines: entries.map((entry) => encodeValidLine(inOrder(entry), true)), conflicts };
 }
 
-/** The last entry of each log. First that of the log whose session_info is in force, if the other has none. */
-async function endsOf(one: Side, two: Side): Promise<readonly string[]> {
-  const ends: { readonly id: string; readonly hasInfo: boolean }[] = [];
+/**
+ * The last entry of each log. First that of the log whose own session_info is in force after the union: the
+ * next one is a change of that.
+ */
+async function endsOf(one: Side, two: Side, info: string): Promise<readonly string[]> {
+  const ends: { readonly id: string; readonly isInForce: boolean; readonly hasInfo: boolean }[] = [];
   for (const { index, moved } of [one, two]) {
     const row = await index.lastRow(() => true);
+    const infos = [...index.lastCounts.values()].filter(({ type }) => type === "session_info");
+    const isInForce = stateOf(infos.at(-1)) === info;
     const hasInfo = moved.some((each) => index.lastCounts.get(each)?.type === "session_info");
-    if (row !== noRow) ends.push({ id: index.rows.id(row), hasInfo });
+    if (row !== noRow) ends.push({ id: index.rows.id(row), isInForce, hasInfo });
   }
-  ends.sort((a, b) => Number(b.hasInfo) - Number(a.hasInfo) || compare(a.id, b.id));
+  ends.sort(
+    (a, b) =>
+      Number(b.isInForce) - Number(a.isInForce) ||
+      Number(b.hasInfo) - Number(a.hasInfo) ||
+      compare(a.id, b.id),
+  );
   return [...new Set(ends.map(({ id }) => id))];
 }
 

@@ -274,6 +274,13 @@ describe("what a writer knew, it supersedes, whatever the clocks say", () => {
     return { stores, at, sync, shown };
   }
 
+  test("a change after a merge of two changes is a change, whichever end of the merge has the lesser id", async () => {
+    const act = (what: Act["what"], store: number): Act => ({ what, store, about: 0 }) as Act;
+    const acts = [act("grant", 0), act("revoke", 1), act("activate", 2), act("merge", 0), act("revoke", 0)];
+    // The ids are made at random.
+    for (let round = 0; round < 12; round++) await play(acts, [120_000, -1_000_000, -1_000_000], [0]);
+  });
+
   test("a change that a sync stated again is still superseded by one whose writer knew it", async () => {
     const { at, sync, shown } = await replicas(3);
     const change = (text: string) => async (session: Session) => {
