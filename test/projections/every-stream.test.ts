@@ -135,7 +135,8 @@ const protocols: readonly StreamedProtocol[] = [
     isStream: (events) => events.some((event) => "messageStop" in event),
     isEnd: (event) => "messageStop" in event,
     open: (source, signal) => bedrockStream(source, { model, ...(signal && { signal }) }),
-    isReply: ({ output }) => isRecord(output),
+    // Text with a `type` is another library's: the service streams none of it.
+    isReply: ({ output }) => isRecord(output) && !JSON.stringify(output).includes('"type":"text"'),
     read: (reply) => readBedrockReply(reply, { model }),
     streamed: bedrockStreamed,
     replies: [bedrockReply(model)],
