@@ -44,7 +44,7 @@ interface Agent {
 /** What an agent paid for its summaries. */
 interface Bill {
   compactions: number;
-  /** Compactions after which the next request was too large again, though little was added. */
+  /** The most compactions in a row after which the next request was too large again, though little was added. */
   withoutGain: number;
   calls: number;
   errors: SessileError<"IRREDUCIBLE">[];
@@ -76,6 +76,7 @@ async function play({
   };
   const fits = (context: Context) => overhead + sizeOf(context) <= window;
   let last: number | undefined;
+  let inARow = 0;
   for (let turn = 0; turn < turns; turn++) {
     const count = words[turn % words.length] ?? 1;
     await session.appendMessage(user(`Question ${turn} ${"word ".repeat(count)}`));
@@ -97,8 +98,10 @@ async function play({
       if (result.status !== "compacted") continue;
       const size = sizeOf(context);
       const limit = strategy.limit?.(window) ?? window;
-      if (last !== undefined && image === 0 && (size - last < limit / 32 || last + overhead >= limit))
-        bill.withoutGain++;
+      const isGain =
+        last === undefined || image > 0 || (size - last >= limit / 32 && last + overhead < limit);
+      inARow = isGain ? 0 : inARow + 1;
+      bill.withoutGain = Math.max(bill.withoutGain, inARow);
       bill.compactions++;
       const after = await session.context();
       expect(strategy.shouldCompact(after, { window, tokens: contextTokens(after) })).toBe(false);
