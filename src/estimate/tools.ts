@@ -1,5 +1,6 @@
 /** Estimates the tokens of the tools of a request, in the form of any provider. */
 
+import { describe } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json.js";
 import { isRecord } from "../internal/shape.js";
 import { modelFacts, type TokenFacts } from "../models/internal.js";
@@ -21,6 +22,7 @@ const maxDepth = 32;
  *
  * @param tools a list in the form of Anthropic, OpenAI, Gemini, Bedrock or MCP, or an object of the AI SDK's
  * @param model selects the form in which the model reads tools
+ * @throws TypeError if `model` is no string
  * @example
  * ```ts
  * const read = { name: "read", description: "Reads a file", input_schema: { type: "object" } };
@@ -28,6 +30,7 @@ const maxDepth = 32;
  * ```
  */
 export function estimateToolTokens(tools: unknown, model: string): number {
+  if (typeof model !== "string") throw new TypeError(`model: expected a string, got ${describe(model)}`);
   const all = readTools(tools, 0);
   if (all.length === 0) return 0;
   const facts = modelFacts(model).tokens;

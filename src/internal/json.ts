@@ -133,6 +133,15 @@ function hasMoreOpeners(text: string, count: number): boolean {
   return false;
 }
 
+/** The value of a JSON text; undefined if it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A mutable JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 

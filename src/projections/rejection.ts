@@ -1,5 +1,6 @@
 /** Reads a provider's refusal from a client's error or a response body, and from the wrappers of gateways. */
 
+import { parseJson } from "../internal/json.js";
 import { isRecord } from "../internal/shape.js";
 
 /** A provider's refusal of a request. */
@@ -217,12 +218,8 @@ function jsonIn(text: string): Record<string, unknown> | undefined {
 }
 
 function parsed(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(json);
+  return isRecord(value) ? value : undefined;
 }
 
 /** A path into a request, found in an error. */

@@ -6,6 +6,7 @@
 import type { AssistantMessage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { abortable } from "../internal/abort.js";
+import { parseJson } from "../internal/json.js";
 import { ServerSentEvents } from "../internal/server-sent-events.js";
 import { isRecord } from "../internal/shape.js";
 import type { ReplyEnd } from "./reply-end.js";
@@ -259,14 +260,6 @@ function eventsIn<E>(data: string): readonly E[] {
 
 function isErrorEvent(event: unknown): boolean {
   return isRecord(event) && (event.type === "error" || isRecord(event.error));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Safari's streams are not iterable. */

@@ -13,6 +13,7 @@ import {
   type ToolResultMessage,
 } from "../../content/index.js";
 import { shownBlocks, withAddresses } from "../../content/internal.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, UnknownEntry } from "../../session/index.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
@@ -341,9 +342,6 @@ export async function resultFields(
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }

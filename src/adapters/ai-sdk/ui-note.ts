@@ -3,6 +3,7 @@
  * entry before the message's first one, which maps the message's id to that entry.
  */
 
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { ownEntry } from "../../session/internal.js";
 import type { UiPart } from "./ui-message.js";
@@ -130,10 +131,6 @@ export function signatureOf(metadata: unknown): string | undefined {
 /** The inverse of {@link signatureOf}; undefined for a signature of another origin. */
 export function metadataOf(signature: string | undefined): Record<string, unknown> | undefined {
   if (signature?.startsWith("{") !== true) return undefined;
-  try {
-    const value: unknown = JSON.parse(signature);
-    return isRecord(value) && Object.values(value).every(isRecord) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(signature);
+  return isRecord(value) && Object.values(value).every(isRecord) ? value : undefined;
 }

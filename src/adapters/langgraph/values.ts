@@ -8,6 +8,7 @@ import { SessileError } from "../../errors/index.js";
 import { encodeBase64 } from "../../internal/base64.js";
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, Session } from "../../session/index.js";
 import { ownEntry } from "../../session/internal.js";
@@ -252,7 +253,7 @@ function extendsList(text: string, start: string): boolean {
 
 /** The JSON of each item of a list of objects; undefined for another list, or if the text is not exact. */
 function itemsOf(text: string): readonly string[] | undefined {
-  const list = parsed(text);
+  const list = parseJson(text);
   if (!Array.isArray(list) || !list.every(isRecord)) return undefined;
   const items = list.map((item) => JSON.stringify(item));
   return `[${items.join()}]` === text ? items : undefined;
@@ -260,16 +261,8 @@ function itemsOf(text: string): readonly string[] | undefined {
 
 /** Whether JSON.parse and JSON.stringify give the same text again. */
 function isExact(text: string): boolean {
-  const value = parsed(text);
+  const value = parseJson(text);
   return value !== undefined && JSON.stringify(value) === text;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function asBytes({ type, text }: { readonly type: string; readonly text: string }): Serialized {

@@ -1,5 +1,6 @@
 /** Reads from a tool call which files it touches. */
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { PathKey, Paths } from "./paths.js";
 import type { FileOperation, FileToolRow, FileToolTable } from "./tool-table.js";
@@ -120,16 +121,8 @@ function unwrapped(call: ToolCall): ToolCall {
   return {
     ...call,
     name: `/${tool}`,
-    arguments: typeof given === "string" ? jsonOf(given) : given,
+    arguments: typeof given === "string" ? parseJson(given) : given,
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function operationsOfRow(

@@ -2,8 +2,7 @@
 
 import { describeResource, type ImageBlock, type TextBlock } from "../../content/index.js";
 import { digestOf } from "../shared/ids.js";
-import { unknownBlocks } from "../shared/unknown-parts.js";
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
 
 /** A block of a user message or a result. */
 export type ShownBlock = TextBlock | ImageBlock;

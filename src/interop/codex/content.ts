@@ -2,8 +2,7 @@
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { base64Bytes } from "../../internal/base64.js";
-import { unknownBlocks } from "../shared/unknown-parts.js";
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
 
 /** A block of a user message or a result. */
 export type ContentBlock = TextBlock | ImageBlock;

@@ -1,8 +1,7 @@
 /** Content of Gemini CLI's records: text, or parts of the Gemini API. Nothing here throws. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
-import { unknownBlocks } from "../shared/unknown-parts.js";
-import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
 
 /** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
 export type Part = ForeignObject;

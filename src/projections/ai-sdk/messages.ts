@@ -6,6 +6,7 @@
  *   https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message (stored copies, read 2026-11-21)
  */
 
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 
 /** A JSON value. */
@@ -130,12 +131,8 @@ export function signatureOf(options: unknown): string | undefined {
 /** The inverse of {@link signatureOf}; undefined for any other text. */
 export function optionsOf(signature: string | undefined): AiSdkProviderOptions | undefined {
   if (signature === undefined) return undefined;
-  try {
-    const options: unknown = JSON.parse(signature);
-    return isProviderOptions(options) ? options : undefined;
-  } catch {
-    return undefined;
-  }
+  const options = parseJson(signature);
+  return isProviderOptions(options) ? options : undefined;
 }
 
 function isProviderOptions(value: unknown): value is AiSdkProviderOptions {

@@ -3,6 +3,7 @@
  * whole reply.
  */
 import type { AssistantMessage } from "../../content/index.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import { passing } from "../reply-shape.js";
@@ -260,9 +261,6 @@ function isEmptyText({ type, text, thinking, signature }: Fields): boolean {
 
 /** The input of a call; text that is no JSON is kept as it came, so that a tool's own check refuses it. */
 function parsedInput(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }

@@ -6,6 +6,7 @@ import type { AssistantMessage } from "../../content/index.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { concatBytes, decodeUtf8 } from "../../internal/bytes.js";
 import { EventStreamFrames, type EventStreamMessage } from "../../internal/event-stream.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { mergeDelta, OpenBlocks, type PlacedBlock } from "../open-blocks.js";
 import {
@@ -302,9 +303,6 @@ function wholeBlock({ kind, fields, pieces, bytes, citations, signature }: OpenB
 /** The input of a call; text that is no JSON is kept as it came, so that a tool's own check refuses it. */
 function inputOf(text: string): unknown {
   if (text.trim() === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }

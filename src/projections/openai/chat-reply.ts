@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { opaqueMedia } from "../../content/internal.js";
-import { copyJson, type JsonObject } from "../../internal/json.js";
+import { copyJson, type JsonObject, parseJson } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
 import {
   assertReply,
@@ -30,7 +30,6 @@ import {
   argumentsOf,
   customCallSignature,
   messageData,
-  parseJson,
   printCallMembers,
   printRawArguments,
   rawArguments,

@@ -3,6 +3,7 @@
  * whole completion.
  */
 import type { AssistantMessage } from "../../content/index.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord, string } from "../../internal/shape.js";
 import { ReplyEnd } from "../reply-end.js";
 import { passing } from "../reply-shape.js";
@@ -18,7 +19,6 @@ import {
 } from "../reply-stream.js";
 import { dialectOf, reasoningMembersOf } from "./chat-dialects.js";
 import { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
-import { parseJson } from "./round-trip-metadata.js";
 
 /** A chunk of the stream. Members that this library does not know are allowed. */
 export interface OpenaiChatChunk {

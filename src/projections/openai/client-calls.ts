@@ -3,16 +3,11 @@
  * It is sent back as its original item, and answered by an item of its own type.
  */
 import type { ToolCall } from "../../content/index.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallPart, ResultPart, UserPart } from "../request.js";
 import type { OpenaiStatus } from "./responses-types.js";
-import {
-  type CallMetadata,
-  hasMembers,
-  type Members,
-  parseJson,
-  printCallMetadata,
-} from "./round-trip-metadata.js";
+import { type CallMetadata, hasMembers, type Members, printCallMetadata } from "./round-trip-metadata.js";
 
 /** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */
 export type OpenaiClientCall =

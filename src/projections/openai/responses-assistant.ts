@@ -1,6 +1,7 @@
 /** Renders assistant messages as items of Responses. */
 
 import { unreachable } from "../../internal/arguments.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
@@ -19,7 +20,6 @@ import {
   argumentsText,
   isStatus,
   itemFields,
-  parseJson,
   partsOf,
   readCallMetadata,
   readTextMetadata,

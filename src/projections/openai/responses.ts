@@ -1,6 +1,7 @@
 /** The target of OpenAI's Responses API. */
 
 import { unreachable } from "../../internal/arguments.js";
+import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { limitProfiles } from "../../limits/index.js";
 import { mediaFor } from "../model-ref.js";
@@ -20,7 +21,6 @@ import {
 } from "./options.js";
 import { AssistantItems, itemRules } from "./responses-assistant.js";
 import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-types.js";
-import { parseJson } from "./round-trip-metadata.js";
 
 /** Options of {@link openaiResponses}. */
 export interface OpenaiResponsesOptions extends OpenaiOptions {

@@ -1,5 +1,5 @@
 /** Metadata that a session stores beside texts and calls, so that both protocols send them back unchanged. */
-import { copyJson, copyJsonObject, type JsonObject } from "../../internal/json.js";
+import { copyJson, copyJsonObject, type JsonObject, parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type {
   OpenaiAnnotation,
@@ -290,15 +290,6 @@ export function membersOfMessage(data: unknown): Readonly<Record<string, unknown
   return isRecord(data) && isRecord(data.message) && Object.keys(data).length === 1
     ? data.message
     : undefined;
-}
-
-/** The value of a JSON text; undefined if it is invalid. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The arguments of a call as a value; text that is no JSON stays text. */
