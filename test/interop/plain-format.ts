@@ -9,6 +9,10 @@ export function lines(values: readonly unknown[]): Uint8Array {
   return encodeUtf8(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
 }
 
+/** A member as text: a value of a hostile file may have no `toString`. */
+const named = (member: unknown): string =>
+  typeof member === "string" ? member : (JSON.stringify(member) ?? "undefined");
+
 /**
  * A format with a record a user message, for tests of the driver. It takes the name of one of the formats.
  * `child` names the session of a subagent, and `of` its parent.
@@ -21,7 +25,7 @@ export const plain: ForeignFormat = {
       for (const record of source.records(path)) {
         const { kind, id, text, time, parent, cwd, child, of } = record.value;
         if (kind === "start") {
-          session ??= source.session({ id: String(id), cwd: cwd as string, timestamp: time });
+          session ??= source.session({ id: named(id), cwd: cwd as string, timestamp: time });
           source.count("start", "mapped", record);
           continue;
         }
@@ -34,12 +38,12 @@ export const plain: ForeignFormat = {
         if (kind === "compact") {
           const retain = (record.value.keep as string[]).flatMap((kept) => session?.idOf(kept) ?? []);
           const summary = { summary: text as string, firstKeptEntryId: "", tokensBefore: 0, retain };
-          session.add({ type: "compaction", ...summary }, { recordId: String(id), timestamp: time });
+          session.add({ type: "compaction", ...summary }, { recordId: named(id), timestamp: time });
           source.count("compact", "mapped", record);
           continue;
         }
         if (kind !== "say") {
-          source.count(String(kind), "unmapped", record);
+          source.count(named(kind), "unmapped", record);
           continue;
         }
         const message = { role: "user", content: text as string, timestamp: session.time(time) } as const;
@@ -48,7 +52,7 @@ export const plain: ForeignFormat = {
         target.add(
           { type: "message", message },
           {
-            recordId: String(id),
+            recordId: named(id),
             timestamp: time,
             ...(parent === undefined ? {} : { parentId: parent as string | null }),
           },
