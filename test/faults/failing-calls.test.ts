@@ -154,44 +154,44 @@ describe("row 10: a write that reports success and lost bytes", () => {
     }
   });
 
+  /**
+   * What a process says of two equal acts, the first of which makes a write that lies. The process also wakes
+   * its own loop by a write: a lie about that one says nothing of the store, and another process is asked.
+   */
+  async function saidAfterLie(lie: string, before: string, act: string): Promise<readonly string[]> {
+    for (let tries = 0; tries < 10; tries++) {
+      const dir = mkdtempSync(join(base, "store-"));
+      const actor = await startActor(dir);
+      await actor.act(before);
+      const inject = `write:${lie}:when=1`;
+      const traced = await trace(actor.pid, { threads: "main", calls: ["write"], inject });
+      const said = await actor.act(act, act);
+      await traced.stop();
+      const [first = ""] = await traced.calls;
+      if (/"\\1(?:\\0)+"/.test(first)) continue;
+      expect(await actor.end()).toBe(0);
+      await blobsAreKept(dir, actor.blobs);
+      return said;
+    }
+    return [];
+  }
+
   // @covers durability:short-write
   test("of a blob is noticed: it is not stored", async () => {
-    for (const step of ["put new", "put large*90000"]) {
-      for (const lie of ["retval=3", "retval=1000000"]) {
-        const dir = mkdtempSync(join(base, "store-"));
-        const actor = await startActor(dir);
-        await actor.act("put old");
-        await trace(actor.pid, { threads: "main", calls: ["write"], inject: `write:${lie}:when=1` });
-        expect(await actor.act(step, step)).toEqual([
+    for (const step of ["put new", "put large*90000"])
+      for (const lie of ["retval=3", "retval=1000000"])
+        expect(await saidAfterLie(lie, "put old", step)).toEqual([
           "failed put STORAGE_FAILED EIO",
           expect.stringMatching(/^did put/),
         ]);
-        expect(await actor.end()).toBe(0);
-        await blobsAreKept(dir, actor.blobs);
-      }
-    }
   });
 
   // @covers durability:short-write
   test("of the file that says how blobs are laid out is noticed: nothing is stored", async () => {
-    for (const lie of ["retval=3", "retval=1000000"]) {
-      let said: readonly string[] | undefined;
-      for (let tries = 0; said === undefined && tries < 10; tries++) {
-        const dir = mkdtempSync(join(base, "store-"));
-        const actor = await startActor(dir);
-        await actor.act("wait 50");
-        const inject = `write:${lie}:when=1`;
-        const traced = await trace(actor.pid, { threads: "main", calls: ["write"], inject });
-        const answers = await actor.act("put new", "put new");
-        await traced.stop();
-        const [first = ""] = await traced.calls;
-        // The process also wakes its own loop by a write. A lie about that one says nothing of the store.
-        if (!first.includes("format")) continue;
-        said = answers;
-        expect(await actor.end()).toBe(0);
-        await blobsAreKept(dir, actor.blobs);
-      }
-      expect(said).toEqual(["failed put STORAGE_FAILED EIO", expect.stringMatching(/^did put/)]);
-    }
+    for (const lie of ["retval=3", "retval=1000000"])
+      expect(await saidAfterLie(lie, "wait 50", "put new")).toEqual([
+        "failed put STORAGE_FAILED EIO",
+        expect.stringMatching(/^did put/),
+      ]);
   });
 });
