@@ -1,10 +1,7 @@
 import fc from "fast-check";
+import type { AttachmentReason } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
-import {
-  type AttachmentReason,
-  attachmentText,
-  observationText,
-} from "../../src/attachments/placeholder-text.js";
+import { attachmentText, observationText } from "../../src/attachments/placeholder-text.js";
 import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 

@@ -1,15 +1,14 @@
 import fc from "fast-check";
+import type { IngestSource, ReadFile } from "sessile/attachments";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import {
   linkResource,
   linkUri,
   parseDataUrl,
-  type ReadFile,
   type ReadSourceOptions,
   readSource,
 } from "../../src/attachments/read-source.js";
-import type { IngestSource } from "../../src/attachments/sources.js";
 import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
 import { text } from "../arbitraries/values.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";

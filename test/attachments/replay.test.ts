@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import {
+  type LeakageVerdict,
   type ReplayBudget,
   replayAlways,
   replayCurrentTurn,
@@ -10,7 +11,7 @@ import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } 
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { decideAttachments } from "../../src/attachments/decide.js";
-import { applyVerdict, type LeakageVerdict } from "../../src/attachments/replay.js";
+import { applyVerdict } from "../../src/attachments/replay.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");

@@ -1,11 +1,15 @@
 import fc from "fast-check";
+import {
+  type BlobBackend,
+  type BlobMark,
+  type BlobStat,
+  blobStore,
+  collectGarbage,
+  digest,
+} from "sessile/blobs";
+import type { BlobRef } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import type { BlobBackend, BlobStat } from "../../src/blobs/backend.js";
-import { type BlobMark, collectGarbage } from "../../src/blobs/collect.js";
-import { digest } from "../../src/blobs/hash.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { blobStore } from "../../src/blobs/store.js";
-import type { BlobRef } from "../../src/content/index.js";
 import { scheduledBackend } from "./scheduled-backend.js";
 
 const bytes = new Uint8Array([1, 2, 3]);

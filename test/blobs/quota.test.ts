@@ -1,11 +1,9 @@
 import fc from "fast-check";
+import { type BlobBackend, blobStore, digest } from "sessile/blobs";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { BlobBackend } from "../../src/blobs/backend.js";
-import { digest } from "../../src/blobs/hash.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { Quota } from "../../src/blobs/quota.js";
-import { blobStore } from "../../src/blobs/store.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { hookedFileSystem } from "../support/hooked-file-system.js";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import { blobRefsIn, isBlobRef } from "sessile/blobs";
+import type { BlobRef } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { isBlobRef, partsOf, refArgument, refOf } from "../../src/blobs/ref.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { blobRefsIn } from "../../src/internal/ids.js";
+import { partsOf, refArgument, refOf } from "../../src/blobs/ref.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const algorithm = fc.constantFrom("sha256", "blake3" as const);

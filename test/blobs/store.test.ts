@@ -1,7 +1,6 @@
+import { type BlobBackend, type BlobStoreOptions, blobStore, memoryBlobStore } from "sessile/blobs";
 import { describe, expect, test } from "vitest";
-import type { BlobBackend } from "../../src/blobs/backend.js";
-import { memoryBlobBackend, memoryBlobStore } from "../../src/blobs/memory.js";
-import { type BlobStoreOptions, blobStore } from "../../src/blobs/store.js";
+import { memoryBlobBackend } from "../../src/blobs/memory.js";
 
 const bytes = new Uint8Array([1, 2, 3]);
 

@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { commonSecrets } from "sessile/interop";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadCommand } from "../../src/cli/command.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
 import { completionScript, type Shell, shells } from "../../src/cli/completion.js";
-import { commonSecrets } from "../../src/interop/index.js";
 
 const commands = await Promise.all(rows.map(loadCommand));
 const dir = mkdtempSync(join(tmpdir(), "sessile-shells-"));

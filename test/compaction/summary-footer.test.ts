@@ -1,10 +1,9 @@
 import fc from "fast-check";
-import { type CoveredResource, compact, rollingSummary } from "sessile/compaction";
+import { type CoveredResource, compact, type FileLedger, rollingSummary } from "sessile/compaction";
 import { contextOf, toolResult, userMessage } from "sessile/content";
 import { estimateTextTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import type { FileLedger } from "../../src/compaction/file-ledger/details.js";
 import { serializeItems } from "../../src/compaction/serialize.js";
 import {
   coveredResources,

@@ -15,12 +15,11 @@ import {
   type Message,
 } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type Session } from "sessile/session";
+import { memorySessionStore, type Session, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { previewItems, verify } from "../../src/compaction/verify.js";
 import { compactionDrafts } from "../../src/compaction/write.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { sessionStore } from "../../src/session/store/store.js";
 import { gate, hookedBackend } from "../session/hooked-backend.js";
 import {
   compactNow,

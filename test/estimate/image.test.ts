@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { estimateImageTokens, type ImageFamily } from "sessile/estimate";
+import { estimateImageTokens, type ImageFamily, imageTokenRules } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { imageTokenRules, mostImageTokens } from "../../src/estimate/image.js";
+import { mostImageTokens } from "../../src/estimate/image.js";
 
 const families = Object.keys(imageTokenRules) as readonly ImageFamily[];
 

@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import { type BlobRef, userMessage } from "sessile/content";
+import { fileSessionStore } from "sessile/session/node";
 import { expect } from "vitest";
-import { collectGarbage } from "../../src/blobs/index.js";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { userMessage } from "../../src/content/index.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
 import { blobBytes } from "./blob-bytes.js";
 
 /** A line of a session's file, as far as tests look into it. */

@@ -1,11 +1,10 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { Session } from "../../src/session/api/session.js";
-import { eraseEntries } from "../../src/session/index.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
+import { fileBlobStore } from "sessile/blobs/node";
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { eraseEntries, type Session } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 
 /**

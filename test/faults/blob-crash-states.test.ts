@@ -1,7 +1,7 @@
+import { type BlobMark, type BlobStore, collectGarbage } from "sessile/blobs";
+import type { BlobRef } from "sessile/content";
 import { describe, expect, test, vi } from "vitest";
-import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
-import type { BlobRef } from "../../src/content/index.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";

@@ -1,11 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type BlobStore, collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobRef } from "sessile/content";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { collectGarbage } from "../../src/blobs/index.js";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobStore } from "../../src/blobs/types.js";
-import type { BlobRef } from "../../src/content/index.js";
 import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";
 

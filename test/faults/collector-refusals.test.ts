@@ -9,12 +9,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type BlobMark, type BlobStore, collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobRef } from "sessile/content";
+import { sessionBlobRoots } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/index.js";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { sessionBlobRoots } from "../../src/session/index.js";
 
 let dir = "";
 let blobs: BlobStore;

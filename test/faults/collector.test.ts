@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { collectGarbage } from "../../src/blobs/index.js";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { rounds } from "../support/rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 

@@ -1,9 +1,7 @@
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import type { EntryDraft, Session, SessionEntry, SessionStore, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

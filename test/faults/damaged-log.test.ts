@@ -1,8 +1,6 @@
+import { SessileError } from "sessile/errors";
+import { parseSession, type Session, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { beforeAll, describe, expect, test } from "vitest";
-import { SessileError } from "../../src/errors/index.js";
-import type { SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
-import { parseSession } from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

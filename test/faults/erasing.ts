@@ -4,10 +4,10 @@
  */
 
 import { Pool } from "pg";
-import { SessileError } from "../../src/errors/index.js";
-import { postgresSessionStore } from "../../src/postgres/index.js";
-import { eraseEntries, sessionStore } from "../../src/session/index.js";
-import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "../../src/sqlite/index.js";
+import { SessileError } from "sessile/errors";
+import { postgresSessionStore } from "sessile/postgres";
+import { eraseEntries, sessionStore } from "sessile/session";
+import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { fileDatabase } from "../sqlite/databases.js";
 import { say } from "./say.js";
 

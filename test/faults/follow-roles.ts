@@ -1,4 +1,4 @@
-import { fileSessionStore } from "../../src/session/node/file-store.js";
+import { fileSessionStore } from "sessile/session/node";
 import { say } from "./say.js";
 
 /** What a test of followers has another process do. */

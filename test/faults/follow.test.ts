@@ -10,10 +10,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { userMessage } from "sessile/content";
+import type { Session } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import type { Session } from "../../src/session/api/session.js";
 import { type Child, useChildren } from "./start-child.js";
 
 const startChild = useChildren();

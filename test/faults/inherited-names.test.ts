@@ -1,6 +1,6 @@
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

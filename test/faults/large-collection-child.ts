@@ -1,5 +1,5 @@
-import { type BlobBackend, type BlobMark, type BlobStat, collectGarbage } from "../../src/blobs/index.js";
-import type { BlobRef } from "../../src/content/index.js";
+import { type BlobBackend, type BlobMark, type BlobStat, collectGarbage } from "sessile/blobs";
+import type { BlobRef } from "sessile/content";
 
 /**
  * A collection over sessions and blobs that a backend in memory pretends to have: nothing of them is kept.

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
-import { type BlobBackend, type BlobStat, collectGarbage } from "../../src/blobs/index.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { postgresBlobMarks, postgresSessionBackend } from "../../src/postgres/index.js";
+import { type BlobBackend, type BlobStat, collectGarbage } from "sessile/blobs";
+import type { BlobRef } from "sessile/content";
+import { postgresBlobMarks, postgresSessionBackend } from "sessile/postgres";
 
 /**
  * A collection over sessions in PGlite, and blobs that a backend pretends to have. Arguments: sessions, blobs, the

@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";

@@ -1,9 +1,9 @@
 import { linkSync, mkdtempSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { useChildren } from "./start-child.js";
 
 const startChild = useChildren();

@@ -1,8 +1,8 @@
 import { Client } from "pg";
+import { userMessage } from "sessile/content";
 import { postgresSessionStore } from "sessile/postgres";
 import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
 import {
   addEntries,

@@ -1,7 +1,7 @@
 import type { Pool } from "pg";
+import { userMessage } from "sessile/content";
+import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
 import { beforeEach, expect, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { type PostgresQuery, postgresSessionStore } from "../../src/postgres/index.js";
 import { countOf } from "./acknowledged.js";
 import { textOf, type Work } from "./postgres-work.js";
 import { type Child, startProcess, useProgram } from "./start-child.js";

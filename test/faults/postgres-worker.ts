@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "pg";
-import { type Message, userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import { postgresSessionStore } from "../../src/postgres/index.js";
-import type { Session } from "../../src/session/api/session.js";
+import { type Message, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { postgresSessionStore } from "sessile/postgres";
+import type { Session } from "sessile/session";
 import { numbers, textOf, type Work } from "./postgres-work.js";
 import { say } from "./say.js";
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobRef } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobRef } from "../../src/content/index.js";
 import { rounds } from "../support/rounds.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, useActors } from "./acting.js";

@@ -1,11 +1,11 @@
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { userMessage } from "sessile/content";
+import type { Session } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";
-import type { Session } from "../../src/session/api/session.js";
 import { rounds } from "../support/rounds.js";
 import { countOf, linesOf } from "./acknowledged.js";
 import { useChildren } from "./start-child.js";

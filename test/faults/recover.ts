@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { SessileError } from "../../src/errors/index.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionRef, SessionStore } from "../../src/session/api/store.js";
-import { decodeLine } from "../../src/session/format/decode.js";
-import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
+import { SessileError } from "sessile/errors";
 import {
   buildSessionContext,
   encodeEntry,
   type ParsedSession,
   parseSession,
-} from "../../src/session/index.js";
+  type Session,
+  type SessionRef,
+  type SessionStore,
+} from "sessile/session";
+import { decodeLine } from "../../src/session/format/decode.js";
+import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

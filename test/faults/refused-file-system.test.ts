@@ -1,13 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import type { LogPosition, Session, SessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { SessileError } from "../../src/errors/index.js";
 import type { FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import type { LogPosition } from "../../src/session/api/backend.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
 import { FileBackend } from "../../src/session/node/file-backend.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { diagnoseSessionOn } from "../../src/session/node/repair/diagnose.js";

@@ -1,12 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
+import type { Session, SessionStore } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
 import { cutPower, useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 

@@ -1,9 +1,8 @@
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobRef } from "sessile/content";
+import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { expect } from "vitest";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { hashOf, soakSessions } from "./soak-worker.js";
 import type { Child } from "./start-child.js";
 

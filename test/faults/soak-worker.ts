@@ -2,14 +2,12 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type BlobMark, blobRefsIn, collectGarbage } from "../../src/blobs/index.js";
-import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobStore } from "../../src/blobs/types.js";
-import { type BlobRef, userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
+import { type BlobMark, type BlobStore, blobRefsIn, collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import { type BlobRef, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import type { Session, SessionStore } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import { say } from "./say.js";
 
 /** The sessions that all workers share. */

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { checkEnd, checkSoak, SoakModel } from "./soak-model.js";
 import { soakSessions } from "./soak-worker.js";
 import { type Child, useChildren } from "./start-child.js";

@@ -1,9 +1,9 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore, readEntriesBackwards } from "sessile/session/node";
 import { diagnoseSession, salvageSession } from "sessile/session/repair";
 import { expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 
 /** More than a reader takes in one line. A file system may leave as much after a crash, none of which is on the disk. */

@@ -1,10 +1,10 @@
 import fs, { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
+import { deletePartition, eraseEntries, sessionStore } from "sessile/session";
+import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { deletePartition, eraseEntries, sessionStore } from "../../src/session/index.js";
-import { databaseDriver, sqliteSessionBackend } from "../../src/sqlite/index.js";
 import { closeDatabases, fileDatabase } from "../sqlite/databases.js";
 import { canary, filesWithCanary } from "../support/canary.js";
 import { rounds } from "../support/rounds.js";

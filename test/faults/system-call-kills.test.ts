@@ -1,11 +1,11 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { eraseEntries } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import { eraseEntries } from "../../src/session/index.js";
 import { canary, filesWithCanary } from "../support/canary.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";

@@ -1,10 +1,14 @@
 import fc from "fast-check";
+import { SessileError } from "sessile/errors";
+import {
+  type EntryDraft,
+  parseSession,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+  type UnknownEntry,
+} from "sessile/session";
 import { expect } from "vitest";
-import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
-import { parseSession } from "../../src/session/index.js";
 import type { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
 

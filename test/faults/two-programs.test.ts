@@ -1,9 +1,9 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
 import { rounds } from "../support/rounds.js";
 import { countOf } from "./acknowledged.js";
 import { startProcess, useChildren, useProgram } from "./start-child.js";

@@ -1,13 +1,13 @@
 // An export may be longer than the longest string: its files are encoded in parts.
 
+import { assistantMessage, userMessage } from "sessile/content";
+import { exportSession } from "sessile/interop";
+import { claudeCode } from "sessile/interop/claude-code";
+import { codex } from "sessile/interop/codex";
+import { gemini } from "sessile/interop/gemini";
+import { opencode } from "sessile/interop/opencode";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { assistantMessage, userMessage } from "../../src/content/index.js";
-import { claudeCode } from "../../src/interop/claude-code/index.js";
-import { codex } from "../../src/interop/codex/index.js";
-import { gemini } from "../../src/interop/gemini/index.js";
-import { exportSession } from "../../src/interop/index.js";
-import { opencode } from "../../src/interop/opencode/index.js";
-import { memorySessionStore } from "../../src/session/index.js";
 
 const messages = 40;
 const length = 50_000;

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { toolPairs } from "sessile/content";
+import type { InteropFinding, WriteSource } from "sessile/interop";
 import { buildSessionContext, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../src/interop/edited-path.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
-import type { InteropFinding, WriteSource } from "../../src/interop/types.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { all, shownSteps, sourceEntries } from "./support/written-steps.js";

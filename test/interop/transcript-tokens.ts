@@ -1,11 +1,10 @@
 import type { BlobStore } from "sessile/blobs";
 import { digest } from "sessile/blobs";
 import type { ImageBlock, TextBlock } from "sessile/content";
-import type { ExportSource } from "sessile/interop";
+import type { ExportSource, WriteSource } from "sessile/interop";
 import { loadSession, writeSource } from "../../src/interop/export-source.js";
 import { ReportBuilder } from "../../src/interop/report.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
-import type { WriteSource } from "../../src/interop/types.js";
 import { plain } from "./plain-format.js";
 import { all, shownSteps } from "./support/written-steps.js";
 

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
+import { limitProfiles } from "sessile/limits";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { limitsPage, limitsPath } from "../../scripts/limits-page.mjs";
-import { limitProfiles } from "../../src/limits/index.js";
 import { layers, sessionChapters } from "../support/layers.js";
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

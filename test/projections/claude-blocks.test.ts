@@ -1,6 +1,6 @@
+import type { MediaPart, ReferencePart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { claudeShownBlock } from "../../src/projections/claude-blocks.js";
-import type { MediaPart, ReferencePart } from "../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const resource = {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { AssistantMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { type AiSdkReply, readAiSdkReply } from "sessile/projections/ai-sdk";
 import { type AnthropicReply, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { type BedrockReply, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
@@ -14,7 +15,6 @@ import {
 } from "sessile/projections/openai";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { SessileError } from "../../src/errors/index.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import {
   callingReply as anthropicCalls,

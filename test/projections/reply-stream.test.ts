@@ -1,5 +1,6 @@
+import type { ReplyDelta } from "sessile/projections";
 import { describe, expect, it } from "vitest";
-import type { ReplyAccumulator, ReplyDelta } from "../../src/projections/reply-stream.js";
+import type { ReplyAccumulator } from "../../src/projections/reply-stream.js";
 import { replyFailed, replyStream } from "../../src/projections/reply-stream.js";
 
 interface Word {

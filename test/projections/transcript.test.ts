@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage } from "sessile/content";
-import { project, type Target } from "sessile/projections";
+import { type CallPart, type NeutralRequest, project, type Target, type TextPart } from "sessile/projections";
 import { acpPrompt } from "sessile/projections/acp";
 import { type ClaudeAgentMessage, claudeAgentMessages } from "sessile/projections/claude-agent";
 import { codexExec } from "sessile/projections/codex";
 import { mcpContent } from "sessile/projections/mcp";
 import { describe, expect, test } from "vitest";
-import type { CallPart, NeutralRequest, TextPart } from "../../src/projections/request.js";
 import { asContent, callText, resultHeading, transcriptOf } from "../../src/projections/transcript.js";
 import { image } from "../attachments/samples.js";
 

@@ -1,14 +1,17 @@
+import { assistantMessage, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import {
+  type EntryDraft,
+  type LogPosition,
+  type Session,
+  type SessionBackend,
+  type SessionStoreOptions,
+  sessionStore,
+} from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { assistantMessage, userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { LogPosition, SessionBackend } from "../../src/session/api/backend.js";
-import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
 import { type AppendRequest, takeGroup } from "../../src/session/runtime/append-requests.js";
-import type { SessionStoreOptions } from "../../src/session/runtime/loaded-log.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { sessionStore } from "../../src/session/store/store.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string, id?: string): EntryDraft => ({

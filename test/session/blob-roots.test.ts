@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { blobRefsIn } from "sessile/blobs";
 import { sessionBlobRoots } from "sessile/session";
 import { expect, test } from "vitest";
-import { blobRefsIn } from "../../src/blobs/index.js";
 import { sessionOf } from "../arbitraries/entries.js";
 
 const digit = fc.constantFrom(..."0123456789abcdef");

@@ -1,11 +1,8 @@
+import { userMessage } from "sessile/content";
+import { type EntryDraft, type LinePlace, type Session, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import type { LinePlace } from "../../src/session/api/backend.js";
-import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { sessionStore } from "../../src/session/store/store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 

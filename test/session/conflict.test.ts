@@ -1,14 +1,17 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import fc from "fast-check";
+import { assistantMessage, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import {
+  type EntryDraft,
+  memorySessionStore,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+} from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { assistantMessage, userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
-import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
 type Mode = "reject" | "branch" | "follow" | "rebase";

@@ -1,7 +1,6 @@
+import { type TextBlock, userMessage } from "sessile/content";
+import type { Session, SessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type TextBlock, userMessage } from "../../src/content/index.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
 import { appendChecksum } from "../../src/session/format/line-json.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

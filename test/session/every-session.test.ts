@@ -1,5 +1,5 @@
+import type { SessionSummary } from "sessile/session";
 import { afterEach, expect, test, vi } from "vitest";
-import type { SessionSummary } from "../../src/session/index.js";
 import { everySession, listSlack } from "../../src/session/store/list.js";
 
 const start = Date.parse("2026-01-01T00:00:00.000Z");

@@ -1,19 +1,16 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
 import {
   assistantMessage,
   type StoredResource,
   toolResult,
   type UserMessage,
   userMessage,
-} from "../../src/content/index.js";
+} from "sessile/content";
+import { memorySessionStore, type Session, type SessionEntry, type SessionStore } from "sessile/session";
+import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
-import type { SessionEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
-import type { SessionStore } from "../../src/session/api/store.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { FreshResources } from "../../src/session/store/fork.js";
-import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";

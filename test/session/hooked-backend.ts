@@ -1,10 +1,4 @@
-import type {
-  LinePlace,
-  LogAppend,
-  LogPosition,
-  SessionBackend,
-  SessionLog,
-} from "../../src/session/api/backend.js";
+import type { LinePlace, LogAppend, LogPosition, SessionBackend, SessionLog } from "sessile/session";
 
 /** What a test puts before or in the place of a log's own calls. */
 export interface LogHooks {

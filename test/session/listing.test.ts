@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describeResource, type Resource, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessile/session";
+import {
+  memorySessionStore,
+  type SessionEntry,
+  type SessionHeader,
+  type SessionSummary,
+  type StoredSession,
+} from "sessile/session";
 import { describe, expect, it, test } from "vitest";
-import type { StoredSession } from "../../src/session/api/backend.js";
-import type { SessionSummary } from "../../src/session/api/store.js";
 import { slugOf } from "../../src/session/runtime/session-info.js";
 import {
   parseCursor,

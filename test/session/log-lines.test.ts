@@ -1,5 +1,5 @@
+import type { LogBatch, LogPosition, SessionLog } from "sessile/session";
 import { expect, test } from "vitest";
-import type { LogBatch, LogPosition, SessionLog } from "../../src/session/api/backend.js";
 import { FileBackend } from "../../src/session/node/file-backend.js";
 import { eachLine, linesOf, storedLines } from "../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import type { EntryDraft, SessionEntry } from "sessile/session";
+import { type EntryDraft, encodeEntry, type SessionEntry } from "sessile/session";
 import { describe, expect, it, test } from "vitest";
 import { decodeLine } from "../../src/session/format/decode.js";
-import { encodeEntry } from "../../src/session/format/encode.js";
 import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/materialize-drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 

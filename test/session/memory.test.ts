@@ -1,8 +1,8 @@
+import { userMessage } from "sessile/content";
+import { type LogBatch, type LogPosition, memorySessionStore, type SessionLog } from "sessile/session";
 import { expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import type { LogBatch, LogPosition, SessionLog } from "../../src/session/api/backend.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
-import { memoryBackend, memorySessionStore } from "../../src/session/store/memory-backend.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const place = { id: "a", partition: "", cwd: "/p", timestamp: "2026-01-02T03:04:05.678Z" };

@@ -3,11 +3,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { encodeEntry, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { bareValue } from "../../src/session/format/erased-values.js";
 import { customOwnership, entryOwnership } from "../../src/session/format/ownership.js";
 import { erasureOfLine, tombstoneLine } from "../../src/session/format/tombstone.js";
-import { encodeEntry, type SessionEntry } from "../../src/session/index.js";
 import { ownEntry } from "../../src/session/internal.js";
 import { entryFields, entryTypes } from "../arbitraries/entries.js";
 import { bytesWithCanary, canary, withCanary } from "../support/canary.js";

@@ -1,7 +1,6 @@
+import { userMessage } from "sessile/content";
+import type { SessionBackend, SessionHeader, SessionLog } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import type { SessionBackend, SessionLog } from "../../src/session/api/backend.js";
-import type { SessionHeader } from "../../src/session/api/entries.js";
 import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
 import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";

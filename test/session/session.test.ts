@@ -1,17 +1,20 @@
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import {
+  type EntryDraft,
+  type Session,
+  type SessionBackend,
+  SessionTree,
+  sessionStore,
+} from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { SessionBackend } from "../../src/session/api/backend.js";
-import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { branchEnds } from "../../src/session/runtime/conversation.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";
 import type { LiveSession } from "../../src/session/runtime/session.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { sessionStore } from "../../src/session/store/store.js";
-import { entryTableOf, SessionTree } from "../../src/session/tree/session-tree.js";
+import { entryTableOf } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 

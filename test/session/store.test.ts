@@ -1,10 +1,8 @@
+import { type Resource, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { memorySessionStore, type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type Resource, userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import type { SessionBackend } from "../../src/session/api/backend.js";
-import type { SessionStore } from "../../src/session/api/store.js";
-import { memoryBackend, memorySessionStore } from "../../src/session/store/memory-backend.js";
-import { sessionStore } from "../../src/session/store/store.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { hookedBackend, type LogHooks } from "./hooked-backend.js";
 
 async function stored(store: SessionStore, id: string, text = "hello", cwd = "/p"): Promise<void> {

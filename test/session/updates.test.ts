@@ -1,6 +1,6 @@
+import { assistantMessage, toolResult, userMessage } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { assistantMessage, toolResult, userMessage } from "../../src/content/index.js";
-import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 
 const call = { type: "toolCall", id: "c", name: "look", arguments: {} } as const;
 

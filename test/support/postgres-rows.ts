@@ -1,6 +1,6 @@
+import { userMessage } from "sessile/content";
 import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
 import { eraseEntries } from "sessile/session";
-import { userMessage } from "../../src/content/index.js";
 
 /** Rows that the server itself makes, for tables of a size that no client could append in the time of a test. */
 

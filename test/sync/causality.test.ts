@@ -1,9 +1,9 @@
 /** Syncs of three stores whose clocks are wrong, against a model that knows what each writer knew. */
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { parseSession, type Session, type SessionEntry, type SessionStore } from "sessile/session";
+import { mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { parseSession, type Session, type SessionEntry, type SessionStore } from "../../src/session/index.js";
-import { mergeSessions, syncSessions } from "../../src/sync/index.js";
 import { rounds } from "../support/rounds.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
 

@@ -1,14 +1,8 @@
+import { userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { eraseEntries, parseSession, type Session, type SessionStore, sessionStore } from "sessile/session";
+import { copySessions, mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { SessileError } from "../../src/errors/index.js";
-import {
-  eraseEntries,
-  parseSession,
-  type Session,
-  type SessionStore,
-  sessionStore,
-} from "../../src/session/index.js";
-import { copySessions, mergeSessions, syncSessions } from "../../src/sync/index.js";
 import { canary } from "../support/canary.js";
 import { bytesOf, memoryStore, put, viewOf } from "./stores.js";
 

@@ -2,11 +2,11 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { userMessage } from "sessile/content";
+import { parseSession } from "sessile/session";
 import { openSessionFile } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { userMessage } from "../../src/content/index.js";
-import { parseSession } from "../../src/session/index.js";
 
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 const canRun = hasGit || process.env.CI !== undefined;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { parseSession, type Session, type SessionStore } from "sessile/session";
+import { mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
-import { parseSession, type Session, type SessionStore } from "../../src/session/index.js";
-import { mergeSessions, syncSessions } from "../../src/sync/index.js";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";
 import { rounds } from "../support/rounds.js";
 import { bytesOf, memoryStore, put, viewOf } from "./stores.js";

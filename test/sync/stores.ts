@@ -1,4 +1,4 @@
-import { parseSession, type SessionStore, sessionStore } from "../../src/session/index.js";
+import { parseSession, type SessionStore, sessionStore } from "sessile/session";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 const feed = Uint8Array.of(10);

@@ -1,14 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ingest } from "sessile/attachments";
+import { type BlobStore, memoryBlobStore } from "sessile/blobs";
+import { userMessage } from "sessile/content";
+import { type Session, type SessionStore, sessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
+import { syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { ingest } from "../../src/attachments/index.js";
-import { type BlobStore, memoryBlobStore } from "../../src/blobs/index.js";
-import { userMessage } from "../../src/content/index.js";
-import { type Session, type SessionStore, sessionStore } from "../../src/session/index.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { syncSessions } from "../../src/sync/index.js";
 import { hookedBackend } from "../session/hooked-backend.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
 

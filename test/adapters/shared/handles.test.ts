@@ -1,16 +1,16 @@
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
-import { type AppendPlan, SessionHandles } from "../../../src/adapters/shared/handles.js";
-import { adapterSettings } from "../../../src/adapters/shared/options.js";
-import { memoryBlobStore } from "../../../src/blobs/index.js";
-import { SessileError } from "../../../src/errors/index.js";
+import { memoryBlobStore } from "sessile/blobs";
+import { SessileError } from "sessile/errors";
 import {
   customEntry,
   type EntryDraft,
   memorySessionStore,
   type Session,
   type SessionStore,
-} from "../../../src/session/index.js";
+} from "sessile/session";
+import { describe, expect, it, vi } from "vitest";
+import { type AppendPlan, SessionHandles } from "../../../src/adapters/shared/handles.js";
+import { adapterSettings } from "../../../src/adapters/shared/options.js";
 import { text } from "../../arbitraries/values.js";
 
 const item = customEntry("sessile.test.item", (data) => data as string);

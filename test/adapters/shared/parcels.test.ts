@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { type BlobStat, memoryBlobStore } from "sessile/blobs";
+import { memorySessionStore, sessionBlobRoots } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { isParcel, type Parcel, Parcels } from "../../../src/adapters/shared/parcels.js";
-import { type BlobStat, memoryBlobStore } from "../../../src/blobs/index.js";
 import { encodeBase64 } from "../../../src/internal/base64.js";
-import { memorySessionStore, sessionBlobRoots } from "../../../src/session/index.js";
 import { number, text } from "../../arbitraries/values.js";
 
 const base64 = fc.uint8Array({ maxLength: 60 }).map(encodeBase64);

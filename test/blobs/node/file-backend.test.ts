@@ -14,15 +14,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
+import { type BlobStore, collectGarbage, digest as digestBy, memoryBlobStore } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobRef } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { collectGarbage } from "../../../src/blobs/collect.js";
-import { digest as digestBy } from "../../../src/blobs/hash.js";
-import { memoryBlobStore } from "../../../src/blobs/memory.js";
-import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
+import { fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
 import { nodeSha256 } from "../../../src/blobs/node/layout.js";
-import type { BlobStore } from "../../../src/blobs/types.js";
-import type { BlobRef } from "../../../src/content/index.js";
-import { SessileError } from "../../../src/errors/index.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";
 import { hookedFileSystem, isSync, systemError } from "../../support/hooked-file-system.js";

@@ -1,5 +1,5 @@
+import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
 import { describe, expect, test } from "vitest";
-import { type FileBlobStoreOptions, fileBlobStore } from "../../../src/blobs/node/file-store.js";
 
 describe("fileBlobStore", () => {
   test.each([

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
+import type { BlobRef } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { flat, type Layout, sharded } from "../../../src/blobs/node/layout.js";
-import type { BlobRef } from "../../../src/content/index.js";
 import { partitionFolder } from "../../../src/internal/ids.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });

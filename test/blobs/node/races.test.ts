@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, renameSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import type { BlobStat } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
 import { describe, expect, test } from "vitest";
-import type { BlobStat } from "../../../src/blobs/backend.js";
-import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
+import { fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
 import { sharded } from "../../../src/blobs/node/layout.js";
 import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
 import { touchBlob } from "../../../src/blobs/node/touch.js";

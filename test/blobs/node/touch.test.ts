@@ -1,9 +1,8 @@
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
+import { type BlobStore, collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { collectGarbage } from "../../../src/blobs/collect.js";
-import { fileBlobStore } from "../../../src/blobs/node/file-store.js";
-import type { BlobStore } from "../../../src/blobs/types.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";
 

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { SessileError } from "../../../src/errors/index.js";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import {
   errnoOf,

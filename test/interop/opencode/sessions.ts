@@ -2,14 +2,13 @@
 
 import { type BlobStore, memoryBlobStore } from "sessile/blobs";
 import type { ToolResultMessage, UserMessage } from "sessile/content";
-import { type ForeignFile, type ImportedSession, importSession } from "sessile/interop";
+import { type ForeignFile, type ImportedSession, importSession, type WriteSource } from "sessile/interop";
 import { opencode } from "sessile/interop/opencode";
 import { project } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
 import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
 import { decodeBase64 } from "../../../src/internal/base64.js";
 import { editedPath } from "../../../src/interop/edited-path.js";
-import type { WriteSource } from "../../../src/interop/types.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 import { sqlite } from "../support/sqlite.js";
 import { sourceEntries } from "../support/written-steps.js";

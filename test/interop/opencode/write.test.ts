@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { memoryBlobStore } from "sessile/blobs";
 import type { Context } from "sessile/content";
-import { importSession } from "sessile/interop";
+import { type InteropFinding, importSession, type WriteSource } from "sessile/interop";
 import { opencode } from "sessile/interop/opencode";
 import { project } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
@@ -9,7 +9,6 @@ import { buildSessionContext, type EntryDraft, memorySessionStore, parseSession 
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../../src/interop/edited-path.js";
 import { collectFiles } from "../../../src/interop/original.js";
-import type { InteropFinding, WriteSource } from "../../../src/interop/types.js";
 import { conversation, pathTo } from "../../arbitraries/conversations.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { contextAt, hazardousSession } from "../../arbitraries/hazards.js";

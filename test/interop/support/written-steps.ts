@@ -1,8 +1,8 @@
 /** Steps of a path in memory, for tests of writers. */
 
+import type { WriteSource } from "sessile/interop";
 import type { SessionEntry } from "sessile/session";
 import type { WriteStep } from "../../../src/interop/shared/write-steps.js";
-import type { WriteSource } from "../../../src/interop/types.js";
 
 /** The entries of a source that are in memory. */
 export function sourceEntries(path: readonly SessionEntry[]): Pick<WriteSource, "outline" | "entry"> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import type { AssistantPart, CallPart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { assistantBlock, withServerToolsFirst } from "../../../src/projections/anthropic/render.js";
-import type { AssistantPart, CallPart } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const call = (id: string): CallPart => ({

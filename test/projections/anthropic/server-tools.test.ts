@@ -1,6 +1,6 @@
+import type { AssistantPart, Turn, UserTurn } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { idsOf } from "../../../src/projections/anthropic/drop-unsendable.js";
-import type { AssistantPart, Turn, UserTurn } from "../../../src/projections/request.js";
 import { serverCalls } from "../../../src/projections/server-calls.js";
 
 const origin = { entryId: "e", item: 0 };

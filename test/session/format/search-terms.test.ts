@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import type { SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { candidateTerms, searchTexts } from "../../../src/session/format/search-terms.js";
 import { matchTexts, parseQuery } from "../../../src/session/format/search-words.js";
-import type { SessionEntry } from "../../../src/session/index.js";
 import { searchTermsOfLine } from "../../../src/session/internal.js";
 
 const place = { id: "00000001", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };

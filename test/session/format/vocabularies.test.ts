@@ -1,8 +1,8 @@
+import { memoryBlobStore } from "sessile/blobs";
 import { describe, expect, test } from "vitest";
 import { outsideConversation as adapterOutside } from "../../../src/adapters/ai-sdk/append-ui-messages.js";
 import { externalizeEntry } from "../../../src/attachments/internal.js";
 import { changeTypes } from "../../../src/attachments/resources.js";
-import { memoryBlobStore } from "../../../src/blobs/index.js";
 import { costedTypes } from "../../../src/cost/session-cost.js";
 import { entryRoles } from "../../../src/interop/shared/entry-roles.js";
 import {

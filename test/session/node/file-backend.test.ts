@@ -11,21 +11,23 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { memorySessionStore } from "sessile/session";
+import { type BlobMark, collectGarbage } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import { userMessage } from "sessile/content";
+import {
+  memorySessionStore,
+  type SearchHit,
+  type SessionQuery,
+  type SessionStore,
+  type SessionSummary,
+  type StoredSession,
+  sessionBlobRoots,
+} from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
+import { syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { type BlobMark, collectGarbage } from "../../../src/blobs/index.js";
-import { fileBlobStore } from "../../../src/blobs/node/index.js";
-import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { StoredSession } from "../../../src/session/api/backend.js";
-import type {
-  SearchHit,
-  SessionQuery,
-  SessionStore,
-  SessionSummary,
-} from "../../../src/session/api/store.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
@@ -39,8 +41,6 @@ import {
   storeDirectory,
 } from "../../../src/session/node/layout.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
-import { sessionBlobRoots } from "../../../src/session/store/blob-roots.js";
-import { syncSessions } from "../../../src/sync/index.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -1,11 +1,11 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { userMessage } from "sessile/content";
+import type { LogBatch, LogPosition } from "sessile/session";
+import { sessionStoreConformance } from "sessile/session/conformance";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../../src/content/index.js";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { LogBatch, LogPosition } from "../../../src/session/api/backend.js";
-import { sessionStoreConformance } from "../../../src/session/conformance.js";
 import {
   type DescriptorHolder,
   DescriptorPool,

@@ -13,17 +13,19 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile/content";
+import {
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+  type SessionSummary,
+  turnSettings,
+} from "sessile/session";
+import { type Durability, fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../../src/content/index.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { Durability } from "../../../src/session/api/backend.js";
-import type { SessionEntry } from "../../../src/session/api/entries.js";
-import type { Session } from "../../../src/session/api/session.js";
-import type { SessionStore, SessionSummary } from "../../../src/session/api/store.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
-import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
-import { turnSettings } from "../../../src/session/runtime/turn-settings.js";
+import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

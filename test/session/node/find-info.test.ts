@@ -1,8 +1,8 @@
 // The newest session_info is in the list wherever it is in a file, and each byte is read once.
 
 import fc from "fast-check";
+import type { SessionSummary } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import type { SessionSummary } from "../../../src/session/api/store.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import type { LogPosition } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import type { OpenFile, OpenMode } from "../../../src/internal/node/file-system.js";
-import type { LogPosition } from "../../../src/session/api/backend.js";
 import {
   absentPosition,
   endingOf,

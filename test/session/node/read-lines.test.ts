@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import type { LogBatch, LogPosition } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import type { LogBatch, LogPosition } from "../../../src/session/api/backend.js";
 import { absentPosition } from "../../../src/session/node/log-position.js";
 import { readHeadTail } from "../../../src/session/node/read-head-tail.js";
 import { readLines, readRanges } from "../../../src/session/node/read-lines.js";

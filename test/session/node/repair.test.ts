@@ -25,12 +25,12 @@ import {
   type UnknownEntry,
 } from "sessile/session";
 import { openSessionFile, type SalvageReport } from "sessile/session/node";
-import { diagnoseSession } from "sessile/session/repair";
+import { diagnoseSession, salvageSession } from "sessile/session/repair";
 import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { salvageSession, salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
+import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";

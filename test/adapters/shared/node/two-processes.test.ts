@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { customEntry } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import { expect, it, onTestFinished } from "vitest";
 import { SessionHandles } from "../../../../src/adapters/shared/handles.js";
-import { customEntry } from "../../../../src/session/index.js";
-import { fileSessionStore } from "../../../../src/session/node/index.js";
 import { startProcess, useProgram } from "../../../faults/start-child.js";
 
 const item = customEntry("sessile.test.item", (data) => data as string);

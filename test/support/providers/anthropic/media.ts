@@ -1,6 +1,6 @@
+import { type Media, sniff } from "sessile/media";
 import { decodeBase64 } from "../../../../src/internal/base64.js";
 import { isRecord } from "../../../../src/internal/shape.js";
-import { type Media, sniff } from "../../../../src/media/index.js";
 import type { Fault, ProviderRule } from "../rule.js";
 import { isRecent } from "./models.js";
 import { type AnthropicRequest, type Block, stringField } from "./request.js";
