@@ -134,7 +134,7 @@ export interface AssistantMessage {
   readonly stopReason?: StopReason;
   readonly errorMessage?: string;
   /**
-   * Whether the provider declined to answer. A projection to the same model leaves out the whole turn, which
+   * Whether the model, or a filter of the provider, declined. A projection to it leaves out the whole turn, which
    * would be declined again.
    */
   readonly refused?: boolean;

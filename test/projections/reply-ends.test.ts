@@ -11,6 +11,7 @@ import {
 } from "sessile/content";
 import { costOf } from "sessile/cost";
 import { project, type Target } from "sessile/projections";
+import { readAiSdkReply } from "sessile/projections/ai-sdk";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/projections/gemini";
@@ -120,23 +121,88 @@ describe("a turn that the model declined", () => {
     }
   });
 
-  it("is told from a failure by each reader", () => {
-    const bedrock = (stopReason: string) =>
-      readBedrockReply({ output: { message: { content: [] } }, stopReason }, { model });
-    const gemini = (finishReason: string) =>
-      readGeminiReply({ candidates: [{ finishReason }] }, { model: "gemini-3-pro" });
-    const found: readonly [AssistantMessage, boolean][] = [
-      [refused, true],
-      [bedrock("guardrail_intervened"), true],
-      [bedrock("content_filtered"), true],
-      [bedrock("malformed_tool_use"), false],
-      [gemini("SAFETY"), true],
-      [gemini("PROHIBITED_CONTENT"), true],
-      [gemini("MALFORMED_FUNCTION_CALL"), false],
-      [readGeminiReply({ promptFeedback: { blockReason: "OTHER" } }, { model: "gemini-3-pro" }), true],
+  const usage = {};
+  const chat = (finish_reason: string) => ({ model, created: 1, choices: [{ ...first, finish_reason }] });
+  const first = { index: 0, message: { role: "assistant", content: "Well" } };
+  const responses = (reason: string) => {
+    const content = [{ type: "output_text", text: "Well", annotations: [] }];
+    const output = [{ type: "message", id: "msg_1", role: "assistant", status: "incomplete", content }];
+    const members = { id: "resp_1", model, created_at: 1, status: "incomplete", output };
+    return { ...members, incomplete_details: { reason }, error: null };
+  };
+  const step = (finishReason: string, rawFinishReason?: string) => ({
+    ...{ model: { provider: "google", modelId: model }, content: [{ type: "text", text: "Well" }], usage },
+    ...{ finishReason, rawFinishReason, response: { messages: [] } },
+  });
+  const anthropic = (stop_reason: string) => reply([{ type: "text", text: "Well" }], stop_reason);
+  const bedrock = (stopReason: string) =>
+    readBedrockReply({ output: { message: { content: [] } }, stopReason }, { model });
+  const gemini = (finishReason: string) => readGeminiReply({ candidates: [{ finishReason }] }, { model });
+  const readers: Readonly<Record<string, (reason: string) => AssistantMessage>> = {
+    anthropic,
+    bedrock,
+    gemini,
+    chat: (reason) => readOpenaiChatReply(chat(reason) as never),
+    responses: (reason) => readOpenaiResponsesReply(responses(reason) as never),
+    "the AI SDK": (reason) => readAiSdkReply(step(reason) as never),
+    "the AI SDK, raw": (reason) => readAiSdkReply(step("other", reason) as never),
+    blocked: (blockReason) => readGeminiReply({ promptFeedback: { blockReason } }, { model }),
+  };
+
+  it.each([
+    ["anthropic", "refusal sensitive"],
+    ["bedrock", "guardrail_intervened content_filtered refusal"],
+    ["gemini", "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR"],
+    ["gemini", "IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"],
+    ["blocked", "SAFETY OTHER"],
+    ["chat", "content_filter sensitive"],
+    ["responses", "content_filter"],
+    ["the AI SDK", "content-filter"],
+    ["the AI SDK, raw", "refusal SPII content_filter"],
+  ])("is refused by the words of %s: %s", (reader, reasons) => {
+    for (const reason of reasons.split(" ")) {
+      const { stopReason, refused, errorMessage } = (readers[reader] as (typeof readers)[string])(reason);
+      expect([reason, stopReason, refused, typeof errorMessage]).toEqual([reason, "error", true, "string"]);
+    }
+  });
+
+  it.each([
+    ["anthropic", "end_turn new_reason", "stop"],
+    ["bedrock", "malformed_tool_use malformed_model_output new_reason", "error"],
+    ["gemini", "MALFORMED_FUNCTION_CALL LANGUAGE OTHER NO_IMAGE NEW_REASON", "error"],
+    ["chat", "error network_error insufficient_system_resource new_reason", "error"],
+    ["chat", "model_length model_context_window_exceeded", "length"],
+    ["responses", "max_output_tokens new_reason", "length"],
+    ["the AI SDK", "error", "error"],
+    ["the AI SDK", "other unknown", "stop"],
+  ])("is none by other words of %s: %s", (reader, reasons, end) => {
+    for (const reason of reasons.split(" ")) {
+      const { stopReason, refused } = (readers[reader] as (typeof readers)[string])(reason);
+      expect([reason, stopReason, refused]).toEqual([reason, end, undefined]);
+    }
+  });
+
+  it("is one in a stream of OpenAI too, and does not go out again", async () => {
+    const chunk = { model, created: 1, object: "chat.completion.chunk" };
+    const delta = { role: "assistant", content: "Well" };
+    const streams = [
+      openaiChatStream(
+        eventsFrom([
+          { ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },
+          { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] },
+        ]),
+      ),
+      openaiResponsesStream(
+        eventsFrom([{ type: "response.incomplete", response: responses("content_filter") }]),
+      ),
     ];
-    for (const [message, isRefused] of found)
-      expect([message.stopReason, message.refused === true]).toEqual(["error", isRefused]);
+    for (const stream of streams) {
+      const message = await stream.message();
+      expect(message).toMatchObject({ stopReason: "error", refused: true, content: [{ text: "Well" }] });
+      const to = message.api === "openai-responses" ? openaiResponses({ model }) : openaiChat({ model });
+      const context = contextOf([userMessage("forbidden"), message, userMessage("next")]);
+      expect(spoken((await project<object>(context, to)).value)).toEqual(["next"]);
+    }
   });
 });
 

@@ -130,7 +130,7 @@ export class LineWriter {
     const filled = isClaude ? await filledReply(this.#source, entryId, message) : message;
     const content = replyBlocks(filled, entryId, this.#source);
     if (content.length === 0) return;
-    const { provider, model, stopReason, usage } = message;
+    const { provider, model, usage } = message;
     const digest = digestOf(this.#init.sessionId, entryId, this.#copyOf);
     const fields = {
       id: `msg_${digest.slice(0, 24)}`,
@@ -138,7 +138,7 @@ export class LineWriter {
       role: "assistant",
       model: provider === "anthropic" ? model : (this.#source.modelFor({ provider, model }) ?? model),
       content,
-      stop_reason: stopReasonOf(stopReason),
+      stop_reason: stopReasonOf(message),
       stop_sequence: null,
       usage: usageOf(usage),
     };
@@ -307,8 +307,9 @@ function replyBlocks(message: AssistantMessage, entryId: string, source: WriteSo
   });
 }
 
-function stopReasonOf(reason: AssistantMessage["stopReason"]): string | null {
-  switch (reason) {
+function stopReasonOf({ stopReason, refused }: AssistantMessage): string | null {
+  if (refused === true) return "refusal";
+  switch (stopReason) {
     case "toolUse":
       return "tool_use";
     case "length":
@@ -316,7 +317,6 @@ function stopReasonOf(reason: AssistantMessage["stopReason"]): string | null {
     case "pause":
       return "pause_turn";
     case "error":
-      return "refusal";
     case "aborted":
       return null;
     default:

@@ -7,6 +7,7 @@ import type {
   ToolResultMessage,
   Usage,
 } from "../../content/index.js";
+import { endOf, replyEnding } from "../../projections/internal.js";
 import { arrayOf, countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord } from "../types.js";
 import { annotationOf, type EntryAnnotation } from "./annotations.js";
@@ -92,7 +93,7 @@ export function replyOf(
     model: textOf(value.modelID) ?? "unknown",
     ...(api === undefined ? {} : { api }),
     ...(usage === undefined ? {} : { usage }),
-    stopReason: stopReasonOf(value, steps > 1 ? finish?.reason : undefined, hasCalls),
+    ...endingOf(value, steps > 1 ? finish?.reason : undefined, hasCalls),
     ...(errorMessage === undefined ? {} : { errorMessage }),
     ...(value.summary === true ? { summary: true } : {}),
     ...(mode === undefined ? {} : { mode }),
@@ -139,18 +140,15 @@ function blockOf(part: ForeignObject, api: string | undefined): readonly Block[]
   return [{ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) }];
 }
 
-const stopReasons: ReadonlyMap<unknown, string> = new Map([
-  ["stop", "stop"],
-  ["length", "length"],
-  ["tool-calls", "toolUse"],
-  ["content-filter", "error"],
-  ["error", "error"],
-  ["aborted", "aborted"],
-]);
-
-function stopReasonOf({ error, finish }: ForeignObject, ownFinish: unknown, hasCalls: boolean): string {
-  if (error !== undefined && error !== null) return "aborted";
-  return stopReasons.get(ownFinish ?? finish) ?? (hasCalls ? "toolUse" : "stop");
+function endingOf(
+  { error, finish }: ForeignObject,
+  ownFinish: unknown,
+  hasCalls: boolean,
+): Pick<AssistantMessage, "stopReason" | "refused"> {
+  const reason = ownFinish ?? finish;
+  if ((error !== undefined && error !== null) || reason === "aborted") return { stopReason: "aborted" };
+  const { stopReason, refused } = replyEnding(endOf(reason) ?? (hasCalls ? "toolUse" : "stop"), "");
+  return refused === undefined ? { stopReason } : { stopReason, refused };
 }
 
 /** `input` is less the cached part. From 1.18 on `output` is less the reasoning, which `total` tells. */

@@ -341,7 +341,8 @@ function maxIdsOf(entry: SessionEntry): number {
   return isResult ? 2 * blocks : isMessage(entry) ? 4 + blocks : 0;
 }
 
-function finishOf({ stopReason, content }: AssistantMessage): string {
+function finishOf({ stopReason, refused, content }: AssistantMessage): string {
+  if (refused === true) return "content-filter";
   switch (stopReason) {
     case "toolUse":
       return "tool-calls";

@@ -1,6 +1,6 @@
 /** Reads a reply of the AI SDK as an assistant message. */
 
-import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
+import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
@@ -13,6 +13,7 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
+import { endOf, replyEnding } from "../stop-reasons.js";
 import { modelRefOf } from "./families.js";
 import { signatureOf } from "./messages.js";
 
@@ -104,9 +105,10 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
 export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): AssistantMessage {
   const { provider, model: asked, api } = modelRefOf(step.model.provider, step.model.modelId);
   const { finishReason, rawFinishReason, providerMetadata, response, usage } = step;
-  // The provider continues the reply in the next request; the SDK calls that a stop.
-  const isPaused = rawFinishReason === "pause_turn";
-  const stopReason = isPaused ? "pause" : (stopReasons.get(finishReason) ?? "stop");
+  // The SDK calls a pause a stop, and its older versions a refusal.
+  const raw = endOf(rawFinishReason);
+  const end = raw === "pause" || raw === "refused" ? raw : (endOf(finishReason) ?? "stop");
+  const { refused, ...ending } = replyEnding(end, finishReason);
   const { id } = response;
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
@@ -115,12 +117,10 @@ export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): Assis
       ...modelNames(asked, response.modelId),
       api,
       usage: aiSdkUsage(step),
-      stopReason,
-      ...(stopReason === "error" ? { errorMessage: finishReason } : {}),
+      ...ending,
     }),
     content: blocksOf(step),
-    // Anthropic's word.
-    ...(rawFinishReason === "refusal" ? { refused: true } : {}),
+    ...(refused === undefined ? {} : { refused }),
     ...replyFields({
       ...{ id, rawFinishReason, providerMetadata },
       ...usageFields("usage", usage, ...countedTokens),
@@ -128,14 +128,6 @@ export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): Assis
   };
   return options.account === undefined ? message : { ...message, account: options.account };
 }
-
-const stopReasons: ReadonlyMap<string, StopReason> = new Map([
-  ["stop", "stop"],
-  ["length", "length"],
-  ["tool-calls", "toolUse"],
-  ["content-filter", "error"],
-  ["error", "error"],
-]);
 
 const countedTokens = ["inputTokens", "inputTokenDetails", "outputTokens", "totalTokens"];
 

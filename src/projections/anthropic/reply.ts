@@ -1,6 +1,6 @@
 /** Reads a reply of the Messages API as an assistant message. */
 
-import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
+import type { AssistantMessage, Usage } from "../../content/index.js";
 import { anything, array, isRecord, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import {
@@ -14,6 +14,7 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
 
 /** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {
@@ -91,9 +92,12 @@ export function readAnthropicReply(
   assertReply(reply, finished);
   const { provider = "anthropic", account, timestamp = Date.now() } = options;
   const { content, stop_reason: reason, stop_details: details, usage } = reply;
-  const stopReason = (reason ?? undefined) === undefined ? "aborted" : stopReasonOf(reason as string);
+  const ending: ReplyEnding =
+    (reason ?? undefined) === undefined
+      ? { stopReason: "aborted" }
+      : replyEnding(endOf(reason) ?? "stop", details?.explanation ?? `stopped: ${reason}`);
   // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy, 2026-11-28)
-  const isCut = stopReason === "aborted" || stopReason === "length";
+  const isCut = ending.stopReason === "aborted" || ending.stopReason === "length";
   const last = content.length - 1;
   // Calls can arrive at once: one before the last has text as its input if it is half.
   const isHalf = (block: AnthropicReply["content"][number], at: number) =>
@@ -107,10 +111,7 @@ export function readAnthropicReply(
     provider,
     ...modelNames(options.model, reply.model),
     usage: anthropicUsage(usage),
-    stopReason,
-    ...(stopReason === "error"
-      ? { errorMessage: details?.explanation ?? `stopped: ${reason}`, refused: true }
-      : {}),
+    ...ending,
     ...replyFields({ ...reply, ...usageFields("usage", usage, ...knownCounts) }, ...knownMembers),
     ...(account === undefined ? {} : { account }),
     timestamp,
@@ -148,24 +149,6 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
   }
   const { signature, ...unsigned } = fields;
   return { type: "opaque", data: structuredClone(isSignature(signature) ? fields : unsigned) };
-}
-
-/** After `pause_turn` and `compaction` the message is sent back unchanged, and the API continues it. */
-function stopReasonOf(reason: string): StopReason {
-  switch (reason) {
-    case "pause_turn":
-    case "compaction":
-      return "pause";
-    case "max_tokens":
-    case "model_context_window_exceeded":
-      return "length";
-    case "tool_use":
-      return "toolUse";
-    case "refusal":
-      return "error";
-    default:
-      return "stop";
-  }
 }
 
 /** Other servers of this protocol may leave counts out. */

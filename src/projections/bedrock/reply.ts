@@ -17,6 +17,7 @@ import {
   usageFields,
 } from "../reply-shape.js";
 import type { ServerIds } from "../server-calls.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
 import type { BedrockBlock } from "./types.js";
 
 /** The `api` of messages of this protocol: pi's name for Converse, streamed or not. */
@@ -92,10 +93,9 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   assertReply(reply, response);
   const { provider = "amazon-bedrock", account } = options;
   const blocks = reply.output?.message?.content ?? [];
-  const stopReason =
-    (reply.stopReason ?? undefined) === undefined
-      ? "aborted"
-      : (stopReasons.get(reply.stopReason as string) ?? "error");
+  const reason = reply.stopReason ?? undefined;
+  const { refused, ...ending }: ReplyEnding =
+    reason === undefined ? { stopReason: "aborted" } : replyEnding(endOf(reason) ?? "error", reason);
   const content = blocks.map(blockOf);
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
@@ -104,11 +104,10 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       model,
       api: converseApi,
       usage: bedrockUsage(reply),
-      stopReason,
-      ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
+      ...ending,
     }),
-    content: withoutHalfCalls(content, stopReason),
-    ...(refusals.has(reply.stopReason as string) ? { refused: true } : {}),
+    content: withoutHalfCalls(content, ending.stopReason),
+    ...(refused === undefined ? {} : { refused }),
     ...replyRest(reply),
   };
   return account === undefined ? message : { ...message, account };
@@ -220,17 +219,6 @@ export function wordsOf(block: object): string | undefined {
   const guarded = isRecord(guardContent) && isRecord(guardContent.text) ? guardContent.text.text : undefined;
   return typeof guarded === "string" ? guarded : undefined;
 }
-
-/** Reasons to stop of a request that a guardrail, a filter or the model declines. */
-const refusals: ReadonlySet<string> = new Set(["guardrail_intervened", "content_filtered", "refusal"]);
-
-const stopReasons: ReadonlyMap<string, StopReason> = new Map([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["tool_use", "toolUse"],
-]);
 
 function bedrockUsage({ usage }: BedrockReply): Usage {
   const tokens = countsIn(usage);

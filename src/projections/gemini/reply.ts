@@ -1,6 +1,6 @@
 /** Reads a reply of the Gemini API as an assistant message. */
 
-import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
+import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
@@ -20,6 +20,7 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
 import { geminiApi, transcribed } from "./shapes.js";
 import { generatedCallId } from "./target.js";
 
@@ -116,7 +117,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   // A call whose arguments were still to come is as if it had never begun.
   const parts = sent.filter((part) => !isUnfinishedCall(part));
   const content = blocksOf(parts, reply.responseId);
-  const { stopReason, errorMessage } = ending(reply, content);
+  const { refused, ...ending } = endingOf(reply, content);
   // Not as arguments: a reply may have more blocks than a call takes.
   const message = {
     ...assistantMessage({
@@ -124,11 +125,10 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
       ...modelNames(asked, reply.modelVersion),
       api: geminiApi(provider),
       usage: geminiUsage(reply),
-      stopReason,
-      ...(errorMessage === undefined ? {} : { errorMessage }),
+      ...ending,
     }),
     content,
-    ...(isRefused(reply) ? { refused: true } : {}),
+    ...(refused === undefined ? {} : { refused }),
     ...restOf(reply),
   };
   return account === undefined ? message : { ...message, account };
@@ -150,20 +150,6 @@ const knownCounts = [
   ...["promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount"],
   ...["thoughtsTokenCount", "toolUsePromptTokenCount", "totalTokenCount"],
 ];
-
-/**
- * Reasons to finish because of what was asked or answered.
- *
- * @see https://ai.google.dev/api/generate-content#FinishReason (stored copy, 2026-11-28)
- */
-const refusals: ReadonlySet<unknown> = new Set([
-  ...["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"],
-]);
-
-function isRefused({ candidates, promptFeedback }: GeminiReply): boolean {
-  const reason = candidates?.[0]?.finishReason ?? undefined;
-  return reason === undefined ? typeof promptFeedback?.blockReason === "string" : refusals.has(reason);
-}
 
 function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
   let tag = responseId ?? undefined;
@@ -221,31 +207,20 @@ function opaque(part: GeminiReplyPart): Block {
   return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
 }
 
-function ending(
-  { candidates, promptFeedback }: GeminiReply,
-  content: readonly Block[],
-): { readonly stopReason: StopReason; readonly errorMessage?: string } {
-  const [candidate] = candidates ?? [];
-  const { finishReason, finishMessage } = candidate ?? {};
-  const isUnfinished = candidate !== undefined && (finishReason ?? promptFeedback?.blockReason) === undefined;
-  if (isUnfinished) return { stopReason: "aborted" };
-  switch (finishReason) {
-    case "STOP":
-      return { stopReason: content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop" };
-    case "MAX_TOKENS":
-    case "CONTINUATION":
-      return { stopReason: "length" };
-    default: {
-      const { blockReason, blockReasonMessage } = promptFeedback ?? {};
-      const reason = finishReason ?? blockReason ?? "no candidate";
-      const words = finishMessage ?? blockReasonMessage;
-      return {
-        stopReason: "error",
-        errorMessage: (words ?? undefined) === undefined ? reason : `${reason}: ${words}`,
-      };
-    }
-  }
+function endingOf({ candidates, promptFeedback }: GeminiReply, content: readonly Block[]): ReplyEnding {
+  const { blockReason, blockReasonMessage } = promptFeedback ?? {};
+  const { finishReason, finishMessage } = candidates?.[0] ?? {};
+  const reason = finishReason ?? blockReason ?? undefined;
+  if (reason === undefined && candidates?.[0] !== undefined) return { stopReason: "aborted" };
+  const isBlocked = (finishReason ?? undefined) === undefined && reason !== undefined;
+  const end = isBlocked ? "refused" : (endOf(reason) ?? "error");
+  if (end === "stop") return { stopReason: content.some(isCall) ? "toolUse" : "stop" };
+  const said = finishMessage ?? blockReasonMessage ?? undefined;
+  const why = reason ?? "no candidate";
+  return replyEnding(end, said === undefined ? why : `${why}: ${said}`);
 }
+
+const isCall = ({ type }: Block) => type === "toolCall";
 
 function geminiUsage({ usageMetadata }: GeminiReply): Usage {
   const tokens = countsIn(usageMetadata);

@@ -1,6 +1,6 @@
 /** Reads a reply of Chat Completions as an assistant message. */
 
-import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
+import type { AssistantMessage, ToolCall } from "../../content/index.js";
 import { opaqueMedia } from "../../content/internal.js";
 import { copyJson, type JsonObject, parseJson } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
@@ -15,6 +15,7 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
 import { chatApi } from "./chat.js";
 import {
   callMembers,
@@ -111,7 +112,7 @@ export function readOpenaiChatReply(
               cacheWrite: details.cache_write_tokens,
               total: tokens.total_tokens,
             }),
-      ...stopOf(choice?.finish_reason),
+      ...endingOf(choice?.finish_reason),
       createdAt: reply.created,
       ...replyFields(
         { ...reply, ...choice, ...usageFields("usage", usage, ...usageMembers) },
@@ -307,22 +308,8 @@ function innerFields(
   return providerFields === undefined ? {} : { providerFields: { [member]: providerFields } };
 }
 
-function stopOf(reason: string | null | undefined): {
-  readonly stopReason: StopReason;
-  readonly errorMessage?: string;
-} {
-  switch (reason) {
-    case "stop":
-    case undefined:
-      return { stopReason: "stop" };
-    case null:
-      return { stopReason: "aborted" };
-    case "length":
-      return { stopReason: "length" };
-    case "tool_calls":
-    case "function_call":
-      return { stopReason: "toolUse" };
-    default:
-      return { stopReason: "error", errorMessage: `the reply ended with ${JSON.stringify(reason)}` };
-  }
+function endingOf(reason: string | null | undefined): ReplyEnding {
+  if (reason === null) return { stopReason: "aborted" };
+  if (reason === undefined) return { stopReason: "stop" };
+  return replyEnding(endOf(reason) ?? "error", `the reply ended with ${JSON.stringify(reason)}`);
 }

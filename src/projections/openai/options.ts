@@ -1,6 +1,6 @@
 /** Options, request parts and reply members that Chat Completions and Responses share. */
 
-import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
+import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import type { ImageFamily } from "../../estimate/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { oneLine } from "../../internal/text.js";
@@ -10,6 +10,7 @@ import { modelFacts } from "../../models/internal.js";
 import { modelNames } from "../model-ref.js";
 import { countOf } from "../reply-shape.js";
 import type { Part } from "../request.js";
+import type { ReplyEnding } from "../stop-reasons.js";
 import type { ModelRef, RenderTools, Target, TargetMedia } from "../target.js";
 
 /** Options of both OpenAI targets. */
@@ -137,13 +138,11 @@ export interface OpenaiReplyOptions {
 }
 
 /** The content of a reply, before it becomes a message. */
-export interface ReadReply {
+export interface ReadReply extends ReplyEnding {
   readonly api: string;
   readonly model: string;
   readonly content: AssistantMessage["content"];
   readonly usage: Usage | undefined;
-  readonly stopReason: StopReason;
-  readonly errorMessage?: string;
   /** Seconds since 1970. */
   readonly createdAt: number;
   readonly providerFields?: NonNullable<AssistantMessage["providerFields"]>;
@@ -151,7 +150,7 @@ export interface ReadReply {
 
 /** The message of a reply. */
 export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): AssistantMessage {
-  const { api, model, content, usage, stopReason, errorMessage, createdAt, providerFields } = read;
+  const { api, model, content, usage, stopReason, errorMessage, refused, createdAt, providerFields } = read;
   return {
     role: "assistant",
     content,
@@ -163,6 +162,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     // Some servers of the protocol send `stop` after calls too.
     stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
     ...(errorMessage === undefined ? {} : { errorMessage }),
+    ...(refused === undefined ? {} : { refused }),
     ...(providerFields === undefined ? {} : { providerFields }),
     timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,
   };

@@ -1,6 +1,6 @@
 /** Reads a reply of Responses as an assistant message. */
 
-import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
+import type { AssistantMessage, ToolCall } from "../../content/index.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
 import {
@@ -12,6 +12,7 @@ import {
   replyFields,
   usageFields,
 } from "../reply-shape.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";
 import { answeredItems, wantsAnswer } from "./hosted-items.js";
 import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
@@ -95,7 +96,7 @@ export function readOpenaiResponsesReply(
               cacheWrite: details.cache_write_tokens,
               total: tokens.total_tokens,
             }),
-      ...stopOf(reply),
+      ...endingOf(reply),
       createdAt: reply.created_at,
       ...replyFields(
         { ...reply, ...usageFields("usage", usage, ...usageMembers) },
@@ -287,13 +288,9 @@ function searchBlocks(item: Item, alone: boolean): Content {
 /** The name under which a search for tools is a call. */
 const toolSearchName = "tool_search";
 
-function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
-  readonly stopReason: StopReason;
-  readonly errorMessage?: string;
-} {
-  if (error !== null && error !== undefined) {
-    return { stopReason: "error", errorMessage: [error.code, error.message].filter(isText).join(": ") };
-  }
+function endingOf({ status, error, incomplete_details: details }: OpenaiResponsesReply): ReplyEnding {
+  if (error !== null && error !== undefined)
+    return replyEnding("error", [error.code, error.message].filter(isText).join(": "));
   switch (status ?? undefined) {
     case "completed":
     case undefined:
@@ -302,9 +299,9 @@ function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
     case "in_progress":
       return { stopReason: "aborted" };
     case "incomplete":
-      if (incomplete_details?.reason !== "content_filter") return { stopReason: "length" };
-      return { stopReason: "error", errorMessage: "the reply was cut off by the content filter" };
+      if (endOf(details?.reason) !== "refused") return { stopReason: "length" };
+      return replyEnding("refused", "the reply was cut off by the content filter");
     default:
-      return { stopReason: "error", errorMessage: `the response is ${status}` };
+      return replyEnding("error", `the response is ${status}`);
   }
 }

@@ -187,7 +187,7 @@ describe("a session written anew", () => {
         ...{ ...maker, provider: "openai", model: "gpt", stopReason: "length" },
         content: [{ ...text("cut"), providerFields: said }],
       }),
-      message("e6", "e5", 5000, { ...maker, stopReason: "error", content: [text("no")] }),
+      message("e6", "e5", 5000, { ...maker, stopReason: "error", refused: true, content: [text("no")] }),
       message("e7", "e6", 5000, { ...maker, stopReason: "aborted", content: [text("st")] }),
       {
         ...{ type: "compaction", id: "e8", parentId: "e7", ...at(6000) },

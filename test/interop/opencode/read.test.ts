@@ -245,6 +245,8 @@ describe("opencode", () => {
       ],
     ])
       expect(await ends({ finish })).toMatchObject({ stopReason });
+    expect(await ends({ finish: "content-filter" })).toMatchObject({ refused: true });
+    expect(await ends({ finish: "error" })).not.toHaveProperty("refused");
     expect(await ends({ finish: "other" }, tool("a", done("y")))).toMatchObject({ stopReason: "toolUse" });
     expect(await ends({ error: null })).toMatchObject({ stopReason: "stop" });
     expect(await ends({})).toMatchObject({ provider: "p", model: "m" });

@@ -105,6 +105,17 @@ describe("opencode", () => {
     expect(value.messages[3]?.info).toMatchObject({ summary: true, finish: "stop" });
   });
 
+  it("tells a reply that the provider declined from one that failed", async () => {
+    const ended = async (more: object) => {
+      const { value } = await written([
+        reply([{ type: "text", text: "no" }], { stopReason: "error", ...more }),
+      ]);
+      return value.messages.at(-1)?.info;
+    };
+    expect(await ended({ refused: true })).toMatchObject({ finish: "content-filter" });
+    expect(await ended({})).toMatchObject({ finish: "error" });
+  });
+
   it("gives signatures back the form of the AI SDK, and reports others", async () => {
     const thinking = (thinkingSignature?: string) => ({
       type: "thinking",

@@ -1,0 +1,45 @@
+/** Why a reply ended: the words of all protocols for it, in one table. */
+import type { AssistantMessage, StopReason } from "../content/index.js";
+
+/** The members of a message that say how its reply ended. */
+export type ReplyEnding = Pick<AssistantMessage, "errorMessage" | "refused"> & {
+  readonly stopReason: StopReason;
+};
+
+/** An end; `refused` if the model, a filter or a guardrail declined what was asked or answered. */
+type End = "stop" | "length" | "toolUse" | "pause" | "refused" | "error";
+
+/**
+ * The words of Anthropic, OpenAI, Gemini, Converse, the AI SDK, Mistral (`model_length`) and Z.AI (`sensitive`).
+ * The AI SDK too counts a recitation as filtered. A reply with any other word of Gemini, Converse or Chat failed.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons,
+ *   https://ai.google.dev/api/generate-content#FinishReason (stored copies, 2026-11-28); the types of openai 7.59,
+ *   @google/genai 2.32 and client-bedrock-runtime 3.1164
+ */
+const words: Readonly<Record<End, string>> = {
+  stop: "stop end_turn stop_sequence STOP",
+  length: "length max_tokens model_context_window_exceeded model_length MAX_TOKENS CONTINUATION",
+  toolUse: "tool_use tool_calls tool-calls function_call",
+  // The message is sent back unchanged, and the API continues it.
+  pause: "pause_turn compaction",
+  refused:
+    "refusal content_filter content-filter content_filtered guardrail_intervened sensitive SAFETY RECITATION " +
+    "BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION MODEL_ARMOR",
+  error: "error",
+};
+
+const ends = new Map(
+  (Object.keys(words) as End[]).flatMap((end) => words[end].split(" ").map((word) => [word, end] as const)),
+);
+
+/** The end that a provider's word means; undefined for an unknown one. */
+export function endOf(word: unknown): End | undefined {
+  return typeof word === "string" ? ends.get(word) : undefined;
+}
+
+/** An end as members of the message. @param errorMessage of an end that is an error */
+export function replyEnding(end: End, errorMessage: string): ReplyEnding {
+  if (end === "refused") return { stopReason: "error", errorMessage, refused: true };
+  return end === "error" ? { stopReason: "error", errorMessage } : { stopReason: end };
+}
