@@ -3,11 +3,12 @@
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
 import { opaqueWords, referencesIn, resourcesOf } from "../content/internal.js";
 import { describe, unreachable } from "../internal/arguments.js";
+import { parseJson } from "../internal/json.js";
 import { isRecord } from "../internal/shape.js";
 import type { BlockReader } from "./block-reader.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
 import { isOwn } from "./model-ref.js";
-import { isSignature } from "./reply-shape.js";
+import { holdsMedia, isSignature } from "./reply-shape.js";
 import type {
   CallPart,
   OpaquePart,
@@ -19,14 +20,15 @@ import type {
 import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
 
-/** The members of a reply beside its content, if the target's own model made it. */
+/** The members of a reply beside its content, if the target's own model made it and they have no media. */
 export function replyFields(
   message: AssistantMessage,
   options: SelectOptions,
 ): AssistantMessage["providerFields"] {
-  return isRecord(message.providerFields) && replyOriginOf(message, options) === "own"
-    ? message.providerFields
-    : undefined;
+  const { providerFields } = message;
+  const isSent =
+    isRecord(providerFields) && replyOriginOf(message, options) === "own" && !holdsMedia({ providerFields });
+  return isSent ? providerFields : undefined;
 }
 
 /**
@@ -212,8 +214,12 @@ class AssistantReader {
     origin: Origin,
   ): Pick<TextPart, "providerFields"> {
     if (this.#replyOrigin !== "own" || !isRecord(fields)) return {};
-    if (this.#isIntact(fields)) return { providerFields: fields };
-    this.#drop(origin, "opaque", "history", "members of a provider's block that are no well-formed JSON");
+    if (holdsMedia({ providerFields: fields })) {
+      // They are no resources, so that no boundary and no policy was asked.
+      this.#drop(origin, "opaque", "target", "members of a provider's block that have media");
+    } else if (!this.#isIntact(fields)) {
+      this.#drop(origin, "opaque", "history", "members of a provider's block that are no well-formed JSON");
+    } else return { providerFields: fields };
     return {};
   }
 
@@ -233,8 +239,11 @@ class AssistantReader {
 
   #signed(signature: string | undefined, origin: Origin): { readonly signature?: string } {
     if (this.#replyOrigin !== "own" || !isSignature(signature)) return {};
-    if (this.#isIntact(signature)) return { signature };
-    this.#drop(origin, "reasoning", "history", "a signature that is not well-formed");
+    const metadata = readMetadata(signature);
+    if (metadata !== undefined && holdsMedia({ providerFields: metadata }))
+      this.#drop(origin, "opaque", "target", "metadata of a provider's block that have media");
+    else if (this.#isIntact(signature)) return { signature };
+    else this.#drop(origin, "reasoning", "history", "a signature that is not well-formed");
     return {};
   }
 
@@ -253,6 +262,16 @@ class AssistantReader {
 }
 
 const noIds: ReadonlySet<string> = new Set();
+
+/** The JSON in a signature that is metadata of a client or of this library, after a prefix such as `members:`. */
+function readMetadata(signature: string): Readonly<Record<string, unknown>> | undefined {
+  const start = signature.indexOf("{");
+  if (start === -1 || start > longestPrefix) return undefined;
+  const metadata = parseJson(signature.slice(start).split("\n", 1)[0] as string);
+  return isRecord(metadata) ? metadata : undefined;
+}
+
+const longestPrefix = 8;
 
 /** Whether a member has a value that says something. */
 function hasContent(fields: Readonly<Record<string, unknown>> | undefined): boolean {

@@ -88,7 +88,7 @@ export function blockFields(block: object, ...known: readonly string[]): WithPro
 
 /**
  * Whether the members beside a block's words have media. Such a block stays opaque, so that its media become
- * resources and never stay as base64 in the log.
+ * resources and never stay as base64 in the log. A call cannot: its members stay, and are not sent.
  */
 export function holdsMedia({ providerFields }: WithProviderFields): boolean {
   return providerFields !== undefined && opaqueMedia(providerFields).length > 0;

@@ -12,11 +12,17 @@ import { claudeCode } from "sessile/interop/claude-code";
 import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import type { LimitProfile } from "sessile/limits";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { bedrockConverse } from "sessile/projections/bedrock";
-import { geminiContents } from "sessile/projections/gemini";
-import { openaiChat, openaiResponses } from "sessile/projections/openai";
+import { project, type Target } from "sessile/projections";
+import { aiSdkMessages } from "sessile/projections/ai-sdk";
+import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
+import { bedrockConverse, readBedrockReply } from "sessile/projections/bedrock";
+import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
+import {
+  openaiChat,
+  openaiResponses,
+  readOpenaiChatReply,
+  readOpenaiResponsesReply,
+} from "sessile/projections/openai";
 import { buildSessionContext, memorySessionStore, parseSession, sessionBlobRoots } from "sessile/session";
 import { finishTurn } from "sessile/tether";
 import { describe, expect, test } from "vitest";
@@ -223,6 +229,80 @@ describe("a request", () => {
     expect(usage.total).toBeLessThan(3000);
     const refused = await project(context, geminiContents(google), { boundary: () => "refuse" });
     expect(JSON.stringify(refused.value)).not.toContain(data);
+  });
+
+  // @covers R16
+  test("has no media that stand beside a call or a text, of which no boundary is asked", async () => {
+    const image = { mime_type: "image/png", data };
+    const functionCall = { name: "draw", args: {}, id: "c1" };
+    const call = { id: "c1", type: "function", function: { name: "draw", arguments: "{}" } };
+    const toolUse = { toolUseId: "c1", name: "draw", input: {} };
+    const model = "m";
+    const chat = (one: object) =>
+      readOpenaiChatReply({
+        ...{ model, created: 1 },
+        choices: [
+          { message: { role: "assistant", content: "Hi", tool_calls: [one] }, finish_reason: "tool_calls" },
+        ],
+      } as never);
+    const fn = { type: "function_call", id: "fc_1", call_id: "c1", name: "draw", arguments: "{}", image };
+    const own = (api: string, provider: string, ...content: readonly object[]) =>
+      assistantMessage({ provider, model, api }, ...(content as never[]));
+    const beside = { type: "text", text: "Hi", providerFields: { image } };
+    const said = { type: "thinking", thinking: "Hm", thinkingSignature: "c2ln", providerFields: { image } };
+    const marked = JSON.stringify({ openai: { itemId: "fc_1", image } });
+    const marking = { type: "toolCall", id: "c1", name: "draw", arguments: {}, thoughtSignature: marked };
+    const cases: readonly [AssistantMessage, Target<object>][] = [
+      [
+        readGeminiReply(
+          { candidates: [{ content: { parts: [{ functionCall, image }] }, finishReason: "STOP" }] } as never,
+          { model },
+        ),
+        geminiContents({ model }),
+      ],
+      [
+        readAnthropicReply(
+          {
+            ...{ model, stop_reason: "tool_use", usage: {} },
+            content: [{ type: "tool_use", id: "c1", name: "draw", input: {}, image }],
+          } as never,
+          { model },
+        ),
+        anthropicMessages({ model }),
+      ],
+      [
+        readBedrockReply(
+          {
+            output: { message: { content: [{ toolUse: { ...toolUse, image } }] } },
+            stopReason: "tool_use",
+          } as never,
+          { model },
+        ),
+        bedrockConverse({ model }),
+      ],
+      [chat({ ...call, image }), openaiChat({ model })],
+      [chat({ ...call, function: { ...call.function, image } }), openaiChat({ model })],
+      [
+        readOpenaiResponsesReply({ model, created_at: 1, status: "completed", output: [fn] } as never),
+        openaiResponses({ model }),
+      ],
+      [own("anthropic-messages", "anthropic", beside), anthropicMessages({ model })],
+      [
+        own("anthropic-messages", "anthropic", said, { type: "text", text: "Hi" }),
+        anthropicMessages({ model }),
+      ],
+      [
+        own("ai-sdk/openai.responses", "openai", marking),
+        aiSdkMessages({ model: { provider: "openai.responses", modelId: model } as never }),
+      ],
+    ];
+    for (const [message, to] of cases) {
+      const context = contextOf([userMessage("Draw."), message]);
+      const { value, losses } = await project(context, to);
+      expect(JSON.stringify(value)).not.toContain(data.slice(0, 40));
+      expect(JSON.stringify(value)).toMatch(/draw|Hi/);
+      expect(losses.map(({ code }) => code)).toContain("opaque");
+    }
   });
 
   test("of a limited size describes the oldest", async () => {
