@@ -143,12 +143,12 @@ const shortest = "…";
 
 /** At most this number of compactions in a row may free too little. */
 const maxWithoutGain = 2;
-/** A compaction that leaves less than this part of the limit to new messages has to be repeated at once. */
+/** A compaction that leaves room for less than this part of the limit has to be repeated at once. */
 const gainShare = 32;
 
 /**
  * The compactions in a row, up to the last one, after which the context was too large again at once: with few
- * new messages, or by the tools and instructions alone. 0 if the user asked, or the context is not too large.
+ * new messages, or little room for them. 0 if the user asked, or the context is not too large.
  */
 function compactionsWithoutGain(context: Context, options: ResolvedCompactOptions): number {
   const { strategy, window, trigger, estimate } = options;
@@ -158,10 +158,12 @@ function compactionsWithoutGain(context: Context, options: ResolvedCompactOption
   const limit = contextLimit(strategy, window);
   const first = firstOverhead(context, estimate);
   // The estimate has images and PDFs too small; the counts since the compaction show how much came with them.
-  const unseen = Math.max(0, contextOverhead(context, estimate) - first);
+  const now = contextOverhead(context, estimate);
+  const unseen = Math.max(0, now - first);
   const added = tokensOf(context.items, estimate) - last.messages + unseen;
-  const isAtOnce = added < limit / gainShare || last.messages + first >= limit;
-  return isAtOnce ? last.withoutGain + 1 : 0;
+  // The room grows if tools are removed, and not with new messages: an ignored error earns no further summary.
+  const room = limit - Math.min(first, now) - last.messages;
+  return Math.min(added, room) < limit / gainShare ? last.withoutGain + 1 : 0;
 }
 
 /** The sizes for an error. */

@@ -39,6 +39,8 @@ interface Agent {
   /** Whether the caller measures the whole request before it sends it. */
   readonly measures?: boolean;
   readonly turns: number;
+  /** A turn, and the overhead from it on. */
+  readonly less?: readonly [number, number];
 }
 
 /** What an agent paid for its summaries. */
@@ -66,6 +68,7 @@ async function play({
   strategy,
   measures,
   turns,
+  less: [from, rest] = [turns, overhead],
 }: Agent): Promise<Bill> {
   const session = await memorySessionStore().create({ cwd: "/w" });
   const bill: Bill = { compactions: 0, withoutGain: 0, calls: 0, errors: [], wasted: 0 };
@@ -83,7 +86,8 @@ async function play({
     const answer = told(`Answer ${turn} ${"word ".repeat(count)}`);
     const sent = await session.context();
     const images = image * sent.items.filter(({ message }) => message.role === "user").length;
-    const counted = overhead + factor * sizeOf(sent) + images;
+    const beside = turn < from ? overhead : rest;
+    const counted = beside + factor * sizeOf(sent) + images;
     const output = factor * estimateMessageTokens(answer);
     await session.appendMessage({
       ...answer,
@@ -99,7 +103,7 @@ async function play({
       const size = sizeOf(context);
       const limit = strategy.limit?.(window) ?? window;
       const isGain =
-        last === undefined || image > 0 || (size - last >= limit / 32 && last + overhead < limit);
+        last === undefined || image > 0 || Math.min(size - last, limit - last - overhead) >= limit / 32;
       inARow = isGain ? 0 : inARow + 1;
       bill.withoutGain = Math.max(bill.withoutGain, inARow);
       bill.compactions++;
@@ -131,6 +135,23 @@ describe("tools and instructions that fill the window", () => {
       }
     },
   );
+
+  test("are paid for at most twice by an agent that ignores the error, until they get smaller", async () => {
+    for (const words of [1_000, 2_000, 4_000]) {
+      const agent = { window: 200_000, words: [words], summary: 150, strategy: rollingSummary() };
+      const full = await play({ ...agent, overhead: 180_000, turns: 15 });
+      expect([words, full.compactions <= 2, full.errors.length > 8, full.wasted]).toEqual([
+        words,
+        true,
+        true,
+        0,
+      ]);
+      // From the 12th turn on there are half as many tools.
+      const smaller = await play({ ...agent, overhead: 180_000, less: [12, 90_000], turns: 50 });
+      const isFull = words >= 2_000;
+      expect([words, smaller.errors.length > 0, smaller.compactions > 2]).toEqual([words, true, isFull]);
+    }
+  });
 
   test("leave room for a summary of some length, or count as if they left none", async () => {
     for (const left of [20, 60, 200, 400]) {
