@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 import { jsonValue, text } from "./values.js";
 
 /** Names of members that formats of agents read. */

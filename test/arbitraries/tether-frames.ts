@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { encodeBase64 } from "../../src/internal/base64.js";
+import { encodeBase64 } from "../support/plain-values.js";
 import { madeImage } from "./media.js";
 import { jsonValue, text } from "./values.js";
 

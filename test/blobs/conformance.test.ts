@@ -20,7 +20,7 @@ import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { nodeSha256 } from "../../src/blobs/node/layout.js";
+import { nodeSha256 } from "../support/plain-values.js";
 import { subjects } from "../support/rounds.js";
 
 // On a machine whose disk has other work to do.

@@ -19,8 +19,7 @@ import { memorySessionStore, type Session, sessionStore } from "sessile/session"
 import { describe, expect, test } from "vitest";
 import { previewItems, verify } from "../../src/compaction/verify.js";
 import { compactionDrafts } from "../../src/compaction/write.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { gate, hookedBackend } from "../session/hooked-backend.js";
+import { gate, hookedMemory } from "../session/hooked-backend.js";
 import {
   compactNow,
   gave,
@@ -233,7 +232,7 @@ describe("the batch", () => {
   // @covers R95
   test("is one append of the store: what is told again, edits, the compaction last", async () => {
     const appends: number[] = [];
-    const backend = hookedBackend(memoryBackend(Date.now), {
+    const backend = hookedMemory({
       append: (lines, _, append) => {
         appends.push(lines.length);
         return append();
@@ -261,7 +260,7 @@ describe("the batch", () => {
 
   test("that the store refuses leaves nothing, and the next one succeeds", async () => {
     let fails = false;
-    const backend = hookedBackend(memoryBackend(Date.now), {
+    const backend = hookedMemory({
       append: (_lines, _expected, append) =>
         fails ? Promise.reject(Object.assign(new Error("disk full"), { code: "ENOSPC" })) : append(),
     });
@@ -298,7 +297,7 @@ describe("the batch", () => {
   test("waits in line behind what is being written, and an abort withdraws it", async () => {
     const { opened, open } = gate();
     let holds = false;
-    const backend = hookedBackend(memoryBackend(Date.now), {
+    const backend = hookedMemory({
       append: async (_lines, _expected, append) => {
         if (holds) await opened;
         return append();

@@ -7,8 +7,8 @@ import { type SessionBackend, type SessionLog, sessionStore } from "sessile/sess
 import { type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FileBackend } from "../../src/session/node/file-backend.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { emptyStore, FaultyDriver, pglite, startMs } from "../postgres/pglite.js";
+import { hookedMemory } from "../session/hooked-backend.js";
 import { closeDatabases, memoryDriver } from "../sqlite/databases.js";
 import { hookedFileSystem } from "../support/hooked-file-system.js";
 
@@ -77,7 +77,7 @@ const backends: Readonly<Record<string, () => Promise<Counted>>> = {
 
   async memory() {
     const { add, taken } = counter();
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     const counted = async function* (batches: AsyncIterable<{ readonly lines: unknown }>) {
       for await (const batch of batches) {
         for (const line of batch.lines as readonly Uint8Array[]) add(line.length);

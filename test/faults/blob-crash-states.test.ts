@@ -1,7 +1,6 @@
 import { type BlobMark, type BlobStore, collectGarbage } from "sessile/blobs";
 import type { BlobRef } from "sessile/content";
 import { describe, expect, test, vi } from "vitest";
-import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
@@ -16,7 +15,7 @@ const layouts = ["sharded", "flat"] as const;
 type LayoutName = (typeof layouts)[number];
 
 function storeOn(disk: SimulatedDisk, layout: LayoutName): BlobStore {
-  return fileBlobStoreOn(disk, { dir, layout });
+  return disk.blobs({ dir, layout });
 }
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

@@ -2,7 +2,6 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import type { EntryDraft, Session, SessionEntry, SessionStore, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
@@ -31,7 +30,7 @@ const dir = "/sessions";
 type Entry = SessionEntry | UnknownEntry;
 
 function storeOn(disk: SimulatedDisk): SessionStore {
-  return fileSessionStoreOn(disk, { dir, lockWaitMs: 300 });
+  return disk.sessions({ dir, lockWaitMs: 300 });
 }
 
 function message(text: string): EntryDraft {

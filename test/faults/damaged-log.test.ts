@@ -1,14 +1,13 @@
 import { SessileError } from "sessile/errors";
 import { parseSession, type Session, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { beforeAll, describe, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const path = "/sessions/2026-01-01T00-00-00-000Z_damaged.jsonl";
 let whole: Uint8Array = new Uint8Array();
 let entries: readonly (SessionEntry | UnknownEntry)[] = [];
 
-const storeOn = (disk: SimulatedDisk) => fileSessionStoreOn(disk, { dir: "/sessions" });
+const storeOn = (disk: SimulatedDisk) => disk.sessions({ dir: "/sessions" });
 
 function diskOf(bytes: Uint8Array): SimulatedDisk {
   const disk = new SimulatedDisk();
@@ -42,7 +41,7 @@ beforeAll(async () => {
   let last = 0;
   // No change of one byte makes one of another: of two lines with one id the first counts.
   const newEntryId = () => String(++last).repeat(8);
-  const store = fileSessionStoreOn(disk, { dir: "/sessions", newEntryId, now: () => 0 });
+  const store = disk.sessions({ dir: "/sessions", newEntryId, now: () => 0 });
   const session = await store.create({ cwd: "/work", id: "damaged" });
   const user = (content: string) =>
     ({ type: "message", message: { role: "user", content, timestamp: 0 } }) as const;

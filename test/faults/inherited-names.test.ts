@@ -1,7 +1,6 @@
 import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 // Each process is another boot of the machine, so that its lock is no hindrance to the next.
@@ -31,7 +30,8 @@ async function appendThenCut(moments: readonly SimulatedDisk[]): Promise<number>
   let appended = 0;
   for (const disk of moments) {
     boot.number++;
-    const session = await fileSessionStoreOn(disk, { dir })
+    const session = await disk
+      .sessions({ dir })
       .open(id, { mode: "write" })
       .catch((error: unknown) => {
         // Nothing was written yet.
@@ -43,7 +43,7 @@ async function appendThenCut(moments: readonly SimulatedDisk[]): Promise<number>
     appended++;
     boot.number++;
     for (const left of disk.afterPowerCut({ limit: 30 })) {
-      const again = await fileSessionStoreOn(left, { dir }).open(id);
+      const again = await left.sessions({ dir }).open(id);
       expect(again.tree.has(entry.id)).toBe(true);
       await again.close();
     }
@@ -57,7 +57,7 @@ describe("row 4: names that a process did not come to make last", () => {
   test("last when another process says that an entry does", async () => {
     const disk = new SimulatedDisk();
     const moments = await momentsOf(disk, async () => {
-      const session = await fileSessionStoreOn(disk, { dir }).create({ cwd: "/p", id });
+      const session = await disk.sessions({ dir }).create({ cwd: "/p", id });
       await session.appendMessage(userMessage("first"));
       await session.close();
     });
@@ -78,7 +78,7 @@ describe("row 4: names that a process did not come to make last", () => {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     disk.put(`${dir}/--p--/2026-01-01T00-00-00-000Z_${id}.jsonl`, text);
     const moments = await momentsOf(disk, async () => {
-      const session = await fileSessionStoreOn(disk, { dir }).open(id, { mode: "write" });
+      const session = await disk.sessions({ dir }).open(id, { mode: "write" });
       await session.appendMessage(userMessage("first"));
       await session.close();
     });

@@ -12,7 +12,6 @@ import {
 } from "sessile/session";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const id = "mutant";
@@ -34,7 +33,7 @@ export async function recover(bytes: Uint8Array): Promise<Kind> {
   readAll(parsed);
   const disk = new SimulatedDisk();
   disk.put(path, bytes);
-  const store = fileSessionStoreOn(disk, { dir: "/sessions", lockWaitMs: 50 });
+  const store = disk.sessions({ dir: "/sessions", lockWaitMs: 50 });
   const refused = await refusal(() => reads(store, parsed, hasTwofoldLine(bytes)));
   assert.deepEqual(disk.paths(), [path], "reading made files");
   assert.ok(same(disk.bytes(path), bytes), "reading changed the file");

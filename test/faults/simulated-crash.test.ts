@@ -3,7 +3,6 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
@@ -21,7 +20,7 @@ const id = "crash";
 const cwd = "/work/project";
 
 function storeOn(disk: SimulatedDisk, dir = "/sessions") {
-  return fileSessionStoreOn(disk, { dir, lockWaitMs: 300 });
+  return disk.sessions({ dir, lockWaitMs: 300 });
 }
 
 function message(text: string): EntryDraft {
@@ -387,7 +386,7 @@ describe("the process dies", () => {
     const acknowledged: string[] = [];
     const moments: { readonly disk: SimulatedDisk; readonly ids: readonly string[] }[] = [];
     disk.onChange = () => void moments.push({ disk: disk.copy(), ids: [...acknowledged] });
-    const store = fileSessionStoreOn(disk, { dir: "/sessions", durability: "os" });
+    const store = disk.sessions({ dir: "/sessions", durability: "os" });
     const session = await store.create({ cwd, id });
     for (const text of ["one", "two", "three"]) {
       const entries = await session.append([message(text), message(`${text}, again`)]);
@@ -494,7 +493,7 @@ describe("writes are short", () => {
       disk.maxWriteBytes = most;
       let last = 0;
       const newEntryId = () => String(++last).padStart(8, "0");
-      const store = fileSessionStoreOn(disk, { dir: "/sessions", newEntryId, now: () => 0 });
+      const store = disk.sessions({ dir: "/sessions", newEntryId, now: () => 0 });
       const session = await store.create({ cwd, id });
       await session.append([message("one"), message("two")]);
       await session.append([message("three")]);

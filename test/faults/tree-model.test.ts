@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { entriesOn, type Model, message, programs, type Real } from "./tree-model.js";
 
@@ -18,7 +17,7 @@ afterEach(() => {
   boot.number = 0;
 });
 
-const storeOn = (disk: SimulatedDisk) => fileSessionStoreOn(disk, { dir: "/sessions", lockWaitMs: 1000 });
+const storeOn = (disk: SimulatedDisk) => disk.sessions({ dir: "/sessions", lockWaitMs: 1000 });
 
 /** A session with one message, and a handle of it. */
 async function begun(): Promise<{ model: Model; real: Real }> {

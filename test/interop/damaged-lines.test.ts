@@ -9,7 +9,7 @@ import { codex } from "sessile/interop/codex";
 import { gemini } from "sessile/interop/gemini";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { concatBytes, encodeUtf8 } from "../../src/internal/bytes.js";
+import { concatBytes, encodeUtf8 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 
 const words = Array.from({ length: 10 }, (_, at) => `w${at}w é`);

@@ -1,6 +1,6 @@
 import { detectSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 
 const time = "2026-01-01T00:00:00.000Z";
 const uuid = "0f8fad5b-d9cb-469f-a165-70867728950e";

@@ -19,8 +19,8 @@ import {
 } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { conversation } from "../arbitraries/conversations.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 import { lines, plain } from "./plain-format.js";
 

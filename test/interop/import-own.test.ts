@@ -3,9 +3,9 @@ import { importSession } from "sessile/interop";
 import { codex } from "sessile/interop/codex";
 import { buildSessionContext, memorySessionStore, parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 import { lines } from "./plain-format.js";
 

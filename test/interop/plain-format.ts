@@ -1,7 +1,7 @@
 import type { EntryBuilder, ForeignFormat, WriteSource } from "sessile/interop";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { writeBlocks } from "../../src/interop/shared/write-blocks.js";
 import { stepsOf, type WriteStep } from "../../src/interop/shared/write-steps.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 import { all } from "./support/written-steps.js";
 
 /** JSON Lines of some values. */

@@ -16,10 +16,10 @@ import {
   type SessionEntry,
 } from "sessile/session";
 import { describe, expect, it, test } from "vitest";
-import { encodeUtf8 } from "../../src/internal/bytes.js";
 import { outlineOf } from "../../src/interop/outline.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
+import { encodeUtf8 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 
 const formats: readonly ForeignFormat[] = [claudeCode, codex, gemini, opencode];

@@ -14,7 +14,7 @@ import {
   readOpenaiResponsesReply,
 } from "sessile/projections/openai";
 import { describe, expect, it } from "vitest";
-import { isRecord } from "../../src/internal/shape.js";
+import { isRecord } from "../support/plain-values.js";
 import { callingReply as anthropicReply, messageOf } from "../support/providers/anthropic/replies.js";
 import { eventStreamFrames } from "../support/providers/bedrock/event-stream.js";
 import { callingReply as bedrockReply } from "../support/providers/bedrock/replies.js";

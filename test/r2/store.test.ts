@@ -7,7 +7,7 @@ import { r2BlobBackend } from "sessile/r2";
 import { deletePartition, memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import { BucketKeys } from "../../src/blobs/internal.js";
-import { nodeSha256 } from "../../src/blobs/node/layout.js";
+import { nodeSha256 } from "../support/plain-values.js";
 import { MemoryBucket } from "./bucket.js";
 
 const keyOf = (ref: string, prefix = "") => `${prefix}${ref.slice(0, 6)}/${ref.slice(7, 9)}/${ref.slice(7)}`;

@@ -11,8 +11,7 @@ import {
 import { describe, expect, test, vi } from "vitest";
 import { type AppendRequest, takeGroup } from "../../src/session/runtime/append-requests.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
+import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string, id?: string): EntryDraft => ({
   type: "message",
@@ -44,7 +43,7 @@ async function setting(options: SessionStoreOptions = {}): Promise<Setting> {
     },
     read: () => hooks.read?.(),
   };
-  const backend = memoryBackend(Date.now);
+  const backend = hookedMemory();
   const session = await sessionStore(hookedBackend(backend, counting), options).create({
     cwd: "/p",
     id: "s",

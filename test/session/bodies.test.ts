@@ -1,10 +1,8 @@
 import { userMessage } from "sessile/content";
 import { type EntryDraft, type LinePlace, type Session, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
-import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
+import { gate, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string): EntryDraft => ({ type: "message", message: userMessage(text) });
 
@@ -12,7 +10,7 @@ const say = (text: string): EntryDraft => ({ type: "message", message: userMessa
 async function counted() {
   const reads: number[] = [];
   const hooks: LogHooks = { readAt: (places: readonly LinePlace[]) => void reads.push(places.length) };
-  const store = sessionStore(hookedBackend(memoryBackend(Date.now), hooks));
+  const store = sessionStore(hookedMemory(hooks));
   const session = await store.create({ cwd: "/p", id: "s" });
   const taken = () => reads.splice(0).reduce((sum, count) => sum + count, 0);
   return { store, session, taken, hooks };
@@ -118,7 +116,7 @@ describe("a body that is damaged", () => {
         line("bbbbbbbb", "aaaaaaaa", text) +
         line("cccccccc", "bbbbbbbb", "after"),
     );
-    return { session: await fileSessionStoreOn(disk, { dir: "/s" }).open("s"), disk };
+    return { session: await disk.sessions({ dir: "/s" }).open("s"), disk };
   }
 
   test.each([

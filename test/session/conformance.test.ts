@@ -31,9 +31,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { searchTermsOfLine } from "../../src/session/internal.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { fileSystemByProcessClock } from "../support/file-clock.js";
 import { subjects } from "../support/rounds.js";
+import { hookedMemory } from "./hooked-backend.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -127,7 +127,7 @@ test("every case has a name of its own", () => {
 
 /** A backend in memory that does some things in another way. */
 function broken(how: (sound: SessionBackend) => Partial<SessionBackend>): SessionBackend {
-  const sound = memoryBackend(Date.now);
+  const sound = hookedMemory();
   return {
     create: (session) => sound.create(session),
     open: (id, options) => sound.open(id, options),

@@ -2,7 +2,6 @@ import { type TextBlock, userMessage } from "sessile/content";
 import type { Session, SessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { appendChecksum } from "../../src/session/format/line-json.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const time = "2026-01-02T03:04:05.678Z";
@@ -15,7 +14,7 @@ function storeWith(
   const disk = new SimulatedDisk();
   const bytes = lines.flatMap((line) => [Buffer.from(line as string), Buffer.from("\n")]);
   disk.put("/s/x_source.jsonl", Buffer.concat(ending === "\n" ? bytes : bytes.slice(0, -1)));
-  return { store: fileSessionStoreOn(disk, { dir: "/s" }), disk };
+  return { store: disk.sessions({ dir: "/s" }), disk };
 }
 
 function header(more: object = {}): string {
@@ -173,7 +172,7 @@ describe("fork", () => {
         long,
       ];
       disk.put("/s/x_source.jsonl", lines.join("\n"));
-      const store = fileSessionStoreOn(disk, { dir: "/s", maxLineBytes: 2000 });
+      const store = disk.sessions({ dir: "/s", maxLineBytes: 2000 });
       const source = await store.open("source");
       const fork = await store.fork("source");
       const stored = linesOf(disk, fork);

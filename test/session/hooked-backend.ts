@@ -1,4 +1,5 @@
 import type { LinePlace, LogAppend, LogPosition, SessionBackend, SessionLog } from "sessile/session";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 /** What a test puts before or in the place of a log's own calls. */
 export interface LogHooks {
@@ -48,6 +49,11 @@ export function hookedBackend(backend: SessionBackend, hooks: LogHooks): Session
       return log && hooked(log);
     },
   };
+}
+
+/** A backend in memory whose logs go through hooks. */
+export function hookedMemory(hooks: LogHooks = {}, now: () => number = Date.now): SessionBackend {
+  return hookedBackend(memoryBackend(now), hooks);
 }
 
 /** A promise, and the function that resolves it. */

@@ -20,11 +20,10 @@ import {
 } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { rounds } from "../support/rounds.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
+import { hookedMemory } from "./hooked-backend.js";
 
 const model = { provider: "p", model: "m" };
 type Entry = SessionEntry | UnknownEntry;
@@ -163,7 +162,7 @@ describe("recent", () => {
     await fc.assert(
       fc.asyncProperty(steps, ending, damage, bound, async (all, end, broken, { messages, bytes }) => {
         const disk = new SimulatedDisk();
-        const store = fileSessionStoreOn(disk, { dir: "/s", durability: "disk" });
+        const store = disk.sessions({ dir: "/s", durability: "disk" });
         const written = await play(store, [{ say: true }, ...all]);
         const { id, location = "" } = written;
         await written.close();
@@ -198,7 +197,7 @@ describe("recent", () => {
 
   /** A store whose logs count what is read of them. */
   function counting() {
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     const read = { lines: 0, whole: 0 };
     const store = sessionStore({
       ...backend,

@@ -11,11 +11,11 @@ import { describe, expect, test, vi } from "vitest";
 import { type LineTest, lineTest } from "../../src/session/format/search-scan.js";
 import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { searchSessions } from "../../src/session/store/search.js";
 import { openLog } from "../../src/session/store/store.js";
 import { EntryTable } from "../../src/session/tree/entry-table.js";
 import { rounds } from "../support/rounds.js";
+import { hookedMemory } from "./hooked-backend.js";
 
 const lineOf = (text: string) =>
   new TextEncoder().encode(JSON.stringify({ type: "message", message: { role: "user", content: text } }));
@@ -411,7 +411,7 @@ describe("store.search", () => {
   });
 
   test("opens no session that has none of the words", async () => {
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     let looked = 0;
     const watched = sessionStore({
       ...backend,
@@ -437,7 +437,7 @@ describe("store.search", () => {
 });
 
 test("a search closes each session that it opens, also of another directory, and after an abort", async () => {
-  const backend = memoryBackend(Date.now);
+  const backend = hookedMemory();
   const store = sessionStore(backend);
   for (const cwd of ["/one", "/two"]) {
     const session = await store.create({ cwd });

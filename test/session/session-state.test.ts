@@ -3,8 +3,8 @@ import type { SessionBackend, SessionHeader, SessionLog } from "sessile/session"
 import { describe, expect, test } from "vitest";
 import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
 import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { entryTableOf } from "../../src/session/tree/session-tree.js";
+import { hookedMemory } from "./hooked-backend.js";
 
 const settings: SessionSettings = {
   now: () => 0,
@@ -33,7 +33,7 @@ const entry = (
 
 /** A log with these lines, and cores that read it. */
 async function logWith(...values: readonly unknown[]) {
-  const backend: SessionBackend = memoryBackend(() => 0);
+  const backend: SessionBackend = hookedMemory({}, () => 0);
   const created = await backend.create({ id: "s", partition: "", cwd: "/p", timestamp: time });
   let { position } = await created.log.append([header, ...values].map(utf8), created.position);
   return {

@@ -9,14 +9,12 @@ import {
   sessionStore,
 } from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { branchEnds } from "../../src/session/runtime/conversation.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";
 import type { LiveSession } from "../../src/session/runtime/session.js";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { entryTableOf } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
-import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
+import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string): EntryDraft => ({ type: "message", message: userMessage(text) });
 const refused = new SessileError("STORAGE_FAILED", "no space", {
@@ -25,7 +23,7 @@ const refused = new SessileError("STORAGE_FAILED", "no space", {
 
 async function setting() {
   const hooks: LogHooks = {};
-  const backend: SessionBackend = memoryBackend(Date.now);
+  const backend: SessionBackend = hookedMemory();
   const store = sessionStore(hookedBackend(backend, hooks));
   const session = await store.create({ cwd: "/p", id: "s" });
   const other = () => sessionStore(backend).open("s", { mode: "write" });
@@ -283,7 +281,7 @@ describe("reading", () => {
 describe("follow", () => {
   test("ends when the session is deleted by another program, and says so", async () => {
     const disk = new SimulatedDisk();
-    const session = await fileSessionStoreOn(disk, { dir: "/s" }).create({ cwd: "/p", id: "s" });
+    const session = await disk.sessions({ dir: "/s" }).create({ cwd: "/p", id: "s" });
     await session.append([say("a")]);
     const deleted = vi.fn();
     session.on("deleted", deleted);
@@ -292,7 +290,7 @@ describe("follow", () => {
         // Nothing comes.
       }
     })();
-    await fileSessionStoreOn(disk, { dir: "/s" }).delete("s");
+    await disk.sessions({ dir: "/s" }).delete("s");
     await following;
     expect(deleted).toHaveBeenCalledWith({ id: "s" });
     await session.close();
@@ -369,7 +367,7 @@ describe("path", () => {
   });
   async function openedOn(lines: readonly Uint8Array[]) {
     const reads: number[] = [];
-    const backend = hookedBackend(memoryBackend(Date.now), {
+    const backend = hookedMemory({
       readAt: (places) => void reads.push(places.length),
     });
     const { log, position } = await backend.create({ id: "s", partition: "", cwd: "/p", timestamp: "" });

@@ -2,8 +2,7 @@ import { type Resource, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { memorySessionStore, type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { hookedBackend, type LogHooks } from "./hooked-backend.js";
+import { hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
 async function stored(store: SessionStore, id: string, text = "hello", cwd = "/p"): Promise<void> {
   const session = await store.create({ cwd, id });
@@ -78,7 +77,7 @@ describe("arguments", () => {
 
 describe("events", () => {
   test("of a store tell what was done through it, and end when they are told to", async () => {
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     const store = sessionStore(backend);
     const told: string[] = [];
     const undo = [
@@ -134,7 +133,7 @@ describe("open and copy", () => {
     const hooks: LogHooks = {};
     let closes = 0;
     hooks.close = () => closes++;
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     const store = sessionStore(hookedBackend(backend, hooks));
     const { log, position } = await backend.create({ id: "bad", partition: "", cwd: "/p", timestamp: "" });
     await log.append([new TextEncoder().encode("{}\n")], position);
@@ -169,7 +168,7 @@ describe("open and copy", () => {
   });
 
   test("of an older version in a backend that cannot migrate it are for reading only", async () => {
-    const backend = memoryBackend(Date.now);
+    const backend = hookedMemory();
     const without: SessionBackend = {
       ...backend,
       async open(id, options) {
@@ -265,7 +264,7 @@ describe("list", () => {
   // @covers R136
   test("leaves out what has no header, and gives the newest that is not archived as the latest", async () => {
     let now = 1000;
-    const backend = memoryBackend(() => now);
+    const backend = hookedMemory({}, () => now);
     const store = sessionStore(backend, { now: () => now });
     const { log, position } = await backend.create({ id: "bad", partition: "", cwd: "/p", timestamp: "" });
     await log.append([new TextEncoder().encode("{}\n")], position);

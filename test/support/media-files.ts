@@ -1,5 +1,5 @@
-import { concatBytes } from "../../src/internal/bytes.js";
-import { crc32 } from "../../src/internal/crc32.js";
+import { crc32 } from "node:zlib";
+import { concatBytes } from "./plain-values.js";
 
 /** Bytes, numbers that are bytes, or ASCII. */
 export type Part = Uint8Array | readonly number[] | string;

@@ -1,4 +1,9 @@
 import { posix } from "node:path";
+import type { BlobStore } from "sessile/blobs";
+import type { FileBlobStoreOptions } from "sessile/blobs/node";
+import type { SessionStore } from "sessile/session";
+import type { FileSessionStoreOptions } from "sessile/session/node";
+import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import type {
   DirectoryEntry,
   ExactFileStat,
@@ -7,6 +12,7 @@ import type {
   OpenFile,
   OpenMode,
 } from "../../src/internal/node/file-system.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 
 /** A change of a file's bytes that no sync has made last yet. */
 type FileChange = { readonly at: number; readonly bytes: Uint8Array } | { readonly size: number };
@@ -86,6 +92,16 @@ export class SimulatedDisk implements FileSystem {
   constructor(start = Date.UTC(2026, 0, 1)) {
     let time = start;
     this.clock = () => ++time;
+  }
+
+  /** The store of sessions in a directory of this disk. */
+  sessions(options: FileSessionStoreOptions): SessionStore {
+    return fileSessionStoreOn(this, options);
+  }
+
+  /** The store of blobs in a directory of this disk. */
+  blobs(options: FileBlobStoreOptions): BlobStore {
+    return fileBlobStoreOn(this, options);
   }
 
   /** The next operation of this kind on a path that passes fails with this code, once. */

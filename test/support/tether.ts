@@ -1,8 +1,8 @@
 import { SessileError } from "sessile/errors";
 import { type TetherImage, tetherImage } from "sessile/tether";
-import { encodeBase64 } from "../../src/internal/base64.js";
 import { png as greyPng } from "../attachments/samples.js";
 import { png } from "./media-files.js";
+import { encodeBase64 } from "./plain-values.js";
 
 /** The conversation of the tests. */
 export const to = { channel: "mcp", id: "default" } as const;

@@ -17,10 +17,9 @@ import { type SessionStore, sessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { copySessions, syncSessions } from "sessile/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";
-import { hookedBackend } from "../session/hooked-backend.js";
+import { hookedMemory } from "../session/hooked-backend.js";
 import { richSession } from "../support/rich-session.js";
 import { rounds } from "../support/rounds.js";
 import { bytesOf, memoryStore, put, textOf } from "./stores.js";
@@ -130,7 +129,7 @@ describe("copySessions", () => {
     const lines = Array.from({ length: 7 }, (_, at) => entry(`e${at}`, at === 0 ? null : `e${at - 1}`, long));
     await put(source, "s", [header, ...lines, ""].join("\n"));
     let appends = 0;
-    const hooked = hookedBackend(memoryBackend(Date.now), {
+    const hooked = hookedMemory({
       append(_lines, _expected, append) {
         if (++appends === 2) throw failure();
         return append();
@@ -212,7 +211,7 @@ describe("copySessions", () => {
     await session.appendMessage(userMessage("first"));
     let more = 3;
     const target = sessionStore(
-      hookedBackend(memoryBackend(Date.now), {
+      hookedMemory({
         async append(_lines, _expected, append) {
           const written = await append();
           if (more-- > 0) await session.appendMessage(userMessage("grows"));
@@ -279,7 +278,7 @@ describe("copySessions", () => {
     };
     let checked = 0;
     const target = sessionStore(
-      hookedBackend(memoryBackend(Date.now), {
+      hookedMemory({
         async append(lines, _expected, append) {
           const text = Buffer.concat(lines.map((line) => Buffer.from(line))).toString();
           for (const [ref] of text.matchAll(/sha256:[0-9a-f]{64}/g)) {
@@ -324,7 +323,7 @@ describe("copySessions", () => {
       "SESSION_EXISTS",
     ]);
     expect(readdirSync(target.dir)).toEqual(["--p--"]);
-    const [unreadable, reached] = [memoryBackend(Date.now), memoryStore()];
+    const [unreadable, reached] = [hookedMemory(), memoryStore()];
     for (const id of ["bad", "good"])
       await put(sessionStore(unreadable), id, `${header.replace('"s"', `"${id}"`)}\n`);
     const open: typeof unreadable.open = (id, options) =>
@@ -333,9 +332,7 @@ describe("copySessions", () => {
       sessions: 1,
       skipped: [{ id: "bad", error: { code: "STORAGE_FAILED" } }],
     });
-    const failing = sessionStore(
-      hookedBackend(memoryBackend(Date.now), { append: () => Promise.reject(failure()) }),
-    );
+    const failing = sessionStore(hookedMemory({ append: () => Promise.reject(failure()) }));
     await expect(copySessions(source, failing)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
     await expect(
       copySessions(source, target, { signal: AbortSignal.abort(new Error("enough")) }),

@@ -8,8 +8,7 @@ import { type Session, type SessionStore, sessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { syncSessions } from "sessile/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { hookedBackend, type LogHooks } from "../session/hooked-backend.js";
+import { hookedBackend, hookedMemory, type LogHooks } from "../session/hooked-backend.js";
 import { rounds } from "../support/rounds.js";
 import { bytesOf, textOf, viewOf } from "./stores.js";
 
@@ -176,7 +175,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const memory = (now: () => number) => sessionStore(memoryBackend(now), { now });
+const memory = (now: () => number) => sessionStore(hookedMemory({}, now), { now });
 const files = (now: () => number) =>
   fileSessionStore({ dir: join(dir, String(count++)), durability: "os", now });
 

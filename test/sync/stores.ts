@@ -1,5 +1,5 @@
 import { parseSession, type SessionStore, sessionStore } from "sessile/session";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { hookedMemory } from "../session/hooked-backend.js";
 
 const feed = Uint8Array.of(10);
 
@@ -60,5 +60,5 @@ export function viewOf(bytes: string | Uint8Array): object {
 
 /** A store in memory. */
 export function memoryStore(now: () => number = Date.now): SessionStore {
-  return sessionStore(memoryBackend(now), { now });
+  return sessionStore(hookedMemory({}, now), { now });
 }

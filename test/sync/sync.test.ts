@@ -8,8 +8,7 @@ import { type Session, type SessionStore, sessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { hookedBackend } from "../session/hooked-backend.js";
+import { hookedBackend, hookedMemory } from "../session/hooked-backend.js";
 import { bytesOf, memoryStore, put, textOf, viewOf } from "./stores.js";
 
 /** The line of a message. */
@@ -155,12 +154,15 @@ describe("syncSessions", () => {
     }));
     let clock = Date.UTC(2026, 0, 1);
     let appends = 0;
-    const hooked = hookedBackend(memoryBackend(now), {
-      append(_lines, _expected, append) {
-        if (++appends === 3) throw new Error("killed");
-        return append();
+    const hooked = hookedMemory(
+      {
+        append(_lines, _expected, append) {
+          if (++appends === 3) throw new Error("killed");
+          return append();
+        },
       },
-    });
+      now,
+    );
     const [a, b] = [sessionStore(hooked, { now: () => clock++ }), memoryStore(() => clock++)];
     const inB = await b.create({ cwd: "/p", id: "s" });
     await inB.appendMessage(userMessage("one"));
@@ -249,7 +251,7 @@ describe("syncSessions", () => {
   });
 
   test("a log that is replaced while it is read is planned again", async () => {
-    const backend = memoryBackend(now);
+    const backend = hookedMemory({}, now);
     let replace: (() => Promise<void>) | undefined;
     const hooked = hookedBackend(backend, {});
     const b = sessionStore(

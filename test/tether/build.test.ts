@@ -15,11 +15,11 @@ import {
   userMessageFrame,
 } from "sessile/tether";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { encodeBase64 } from "../../src/internal/base64.js";
 import { madeImage } from "../arbitraries/media.js";
 import { tetherImages, tetherSession } from "../arbitraries/tether-frames.js";
 import { text } from "../arbitraries/values.js";
 import { bytesOf, gif, gifFrame, jpeg, png, sof, vp8, webp } from "../support/media-files.js";
+import { encodeBase64 } from "../support/plain-values.js";
 import { pngOf, refusal, smallImage } from "../support/tether.js";
 
 const session = { channel: "mcp", id: "default" };

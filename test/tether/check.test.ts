@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { checkLimits, limitProfiles } from "sessile/limits";
 import { checkFrame, type FrameImage, readFrame, tetherLimits } from "sessile/tether";
 import { describe, expect, it, vi } from "vitest";
-import { encodeBase64 } from "../../src/internal/base64.js";
 import { madeImage } from "../arbitraries/media.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame, tetherImages } from "../arbitraries/tether-frames.js";
 import { jsonValue } from "../arbitraries/values.js";
 import { bytesOf, gif, gifFrame, jpeg, png, pngSignature, sof, vp8, webp } from "../support/media-files.js";
+import { encodeBase64 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 import { messageOf, pngOf, refusal, said, smallImage, withImages } from "../support/tether.js";
 

@@ -11,11 +11,11 @@ import {
 } from "sessile/tether/schema";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
-import { isRecord } from "../../src/internal/shape.js";
 import { frameProblem } from "../../src/tether/shape.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame } from "../arbitraries/tether-frames.js";
 import { jsonValue } from "../arbitraries/values.js";
+import { isRecord } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";
 
 const session = { channel: "mcp", id: "default" };

@@ -4,8 +4,8 @@ import { type BlobStat, memoryBlobStore } from "sessile/blobs";
 import { memorySessionStore, sessionBlobRoots } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { isParcel, type Parcel, Parcels } from "../../../src/adapters/shared/parcels.js";
-import { encodeBase64 } from "../../../src/internal/base64.js";
 import { number, text } from "../../arbitraries/values.js";
+import { encodeBase64 } from "../../support/plain-values.js";
 
 const base64 = fc.uint8Array({ maxLength: 60 }).map(encodeBase64);
 const string = fc.oneof(

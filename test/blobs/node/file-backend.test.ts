@@ -20,10 +20,10 @@ import type { BlobRef } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import { fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
-import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";
 import { hookedFileSystem, isSync, systemError } from "../../support/hooked-file-system.js";
+import { nodeSha256 } from "../../support/plain-values.js";
 
 const digest = (of: Uint8Array, by: "blake3" | typeof nodeSha256 = nodeSha256) => digestBy(of, by);
 const bytes = new TextEncoder().encode("what is kept");

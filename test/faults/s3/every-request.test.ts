@@ -2,8 +2,8 @@ import { type BlobStore, blobStore, collectGarbage, digest } from "sessile/blobs
 import type { BlobRef } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import { s3BlobBackendWith } from "../../../src/s3/backend.js";
+import { nodeSha256 } from "../../support/plain-values.js";
 import { type Fault, type FaultProxy, startFaultProxy } from "../../support/s3/fault-proxy.js";
 import { type S3Server, startS3Server } from "../../support/s3/server.js";
 

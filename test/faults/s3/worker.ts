@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { collectGarbage } from "sessile/blobs";
 import { s3BlobStore } from "sessile/s3";
-import { nodeSha256 } from "../../../src/blobs/node/layout.js";
+import { nodeSha256 } from "../../support/plain-values.js";
 
 /** What tests have other processes do with a bucket; the first argument is the role. Each line that it says is an acknowledgement. */
 

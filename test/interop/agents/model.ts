@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isRecord } from "../../../src/internal/shape.js";
+import { isRecord } from "../../support/plain-values.js";
 import { chatReply, geminiReply, messagesReply, type Reply, responsesReply } from "./protocols.js";
 import type { RecordedRequest, Script, ScriptedReply } from "./script.js";
 

@@ -2,7 +2,7 @@ import { memoryBlobStore } from "sessile/blobs";
 import { importSession } from "sessile/interop";
 import { claudeCode } from "sessile/interop/claude-code";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 import {
   bytesOf,
   call,

@@ -5,7 +5,7 @@ import { memoryBlobStore } from "sessile/blobs";
 import { exportSession, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/interop/claude-code";
 import { expect, it } from "vitest";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 import type { ReducedMessage } from "../support/reduced.js";
 import { comparable, projected } from "./requests.js";
 

@@ -5,7 +5,7 @@ import type { ContextItem } from "sessile/content";
 import { type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/interop/claude-code";
 import { buildSessionContext, parseSession } from "sessile/session";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

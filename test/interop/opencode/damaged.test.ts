@@ -7,11 +7,11 @@ import { opencode } from "sessile/interop/opencode";
 import { parseSession } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { mutationOf } from "../../arbitraries/mutations.js";
 import { fixture } from "../../support/fixtures.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 import { rounds } from "../../support/rounds.js";
 import { sqlite } from "../support/sqlite.js";
 

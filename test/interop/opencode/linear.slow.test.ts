@@ -3,7 +3,7 @@ import { importSession } from "sessile/interop";
 import { opencode } from "sessile/interop/opencode";
 import { memorySessionStore } from "sessile/session";
 import { expect, it } from "vitest";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 import { writeSource } from "./sessions.js";
 
 /** A session of so many turns, with a pruned output in each, a compaction in each hundredth, and odd ids. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ForeignFile } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
-import { encodeUtf8 } from "../../../src/internal/bytes.js";
+import { encodeUtf8 } from "../../support/plain-values.js";
 import type { ReducedMessage } from "../support/reduced.js";
 import { sqliteFile } from "../support/sqlite.js";
 import { adopted, chatOf, comparable, png } from "./sessions.js";

@@ -4,8 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { decodeBase64 } from "../../../src/internal/base64.js";
-import { isRecord } from "../../../src/internal/shape.js";
+import { decodeBase64, isRecord } from "../../support/plain-values.js";
 
 /** One text, image, call or result of a request, in the order of the request. */
 export type ReducedMessage =

@@ -4,7 +4,7 @@ import { contextOf, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
 import { describe, expect, it } from "vitest";
-import { isRecord } from "../../../src/internal/shape.js";
+import { isRecord } from "../../support/plain-values.js";
 import { eventsOf } from "../../support/providers/anthropic/events.js";
 import { callingReply, messageOf, type ScriptedReply } from "../../support/providers/anthropic/replies.js";
 import { startAnthropic } from "../../support/providers/anthropic/server.js";

@@ -472,7 +472,7 @@ describe("descriptors of open sessions", () => {
   test("a poll that finds nothing new closes no files of another session", async () => {
     const disk = new SimulatedDisk();
     descriptorPoolOf(disk, 1);
-    const store = fileSessionStoreOn(disk, { dir: "/sessions" });
+    const store = disk.sessions({ dir: "/sessions" });
     const idle = await store.create({ cwd: "/p", id: "idle" });
     await idle.appendMessage(userMessage("a"));
     await idle.refresh();
@@ -490,7 +490,7 @@ describe("descriptors of open sessions", () => {
       const disk = new SimulatedDisk();
       disk.clock = Date.now;
       descriptorPoolOf(disk, 0);
-      await one.run({ open: () => fileSessionStoreOn(disk, { dir: "/sessions", lockWaitMs: 60_000 }) });
+      await one.run({ open: () => disk.sessions({ dir: "/sessions", lockWaitMs: 60_000 }) });
     });
   });
 });

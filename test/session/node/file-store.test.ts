@@ -228,7 +228,7 @@ describe("a torn end", () => {
 
   test("of a log cut at any byte leaves a whole-line prefix, and no error but those of a log without a header", async () => {
     const disk = new SimulatedDisk();
-    const store = fileSessionStoreOn(disk, { dir: "/s" });
+    const store = disk.sessions({ dir: "/s" });
     const writing = await store.create({ cwd: "/p", id: "cut" });
     const entries: SessionEntry[] = [];
     for (const text of ["one", "zwei ü", "三"]) entries.push(await writing.appendMessage(userMessage(text)));

@@ -3,7 +3,6 @@
 import fc from "fast-check";
 import type { SessionSummary } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/store/--p--/2026-01-02T03-04-05-678Z_a.jsonl";
@@ -31,7 +30,7 @@ function counted(disk: SimulatedDisk) {
     const read = (into: Uint8Array, from: number) => Promise.resolve(readSync(into, from));
     return Object.assign(Object.create(file) as typeof file, { readSync, read });
   };
-  const store = fileSessionStoreOn(disk, { dir: "/store", durability: "os" });
+  const store = disk.sessions({ dir: "/store", durability: "os" });
   return {
     store,
     async row(): Promise<{ readonly row: SessionSummary | undefined; readonly bytes: number }> {

@@ -1,5 +1,5 @@
 import { type Media, sniff } from "sessile/media";
-import { decodeBase64 } from "../../../src/internal/base64.js";
+import { decodeBase64 } from "../plain-values.js";
 
 /** What a provider finds when it decodes base64: nothing, or bytes and what they are. */
 export interface Decoded {

@@ -1,6 +1,5 @@
 import { agreesWith, sniff } from "sessile/media";
-import { decodeBase64 } from "../../../src/internal/base64.js";
-import { isRecord } from "../../../src/internal/shape.js";
+import { decodeBase64, isRecord } from "../plain-values.js";
 import { step } from "./json-walk.js";
 import type { Fault } from "./rule.js";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../src/internal/shape.js";
+import { isRecord } from "../plain-values.js";
 import type { Fault } from "./rule.js";
 
 /** A path with one more step, as providers write it: `messages.3.content.1`. */

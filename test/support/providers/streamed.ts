@@ -1,5 +1,5 @@
 /** Whole replies of Anthropic, Bedrock and Gemini as the events of a stream, each text in pieces of a few characters. */
-import { isRecord } from "../../../src/internal/shape.js";
+import { isRecord } from "../plain-values.js";
 
 type Fields = Record<string, unknown>;
 

@@ -2,8 +2,8 @@ import { type BlobStoreOptions, blobStore } from "sessile/blobs";
 import { blobStoreConformance } from "sessile/blobs/conformance";
 import type { S3BlobsOptions } from "sessile/s3";
 import { test } from "vitest";
-import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import { type S3Tuning, s3BlobBackendWith } from "../../../src/s3/backend.js";
+import { nodeSha256 } from "../plain-values.js";
 
 /** A bucket to test against. */
 export interface TestBucket {

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { PromptCapabilities } from "@agentclientprotocol/sdk";
 import { z } from "zod";
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import {
   badBase64,
   badMediaTypes,

@@ -1,5 +1,5 @@
 import { agreesWith, sniff } from "sessile/media";
-import { decodeBase64 } from "../../../../src/internal/base64.js";
+import { decodeBase64 } from "../../plain-values.js";
 import type { ProviderRule } from "../rule.js";
 import { type AiSdkCall, filesOf, partsOf, resultPartsOf } from "./parts.js";
 

@@ -1,5 +1,5 @@
 import { MockLanguageModelV4 } from "ai/test";
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { breaches } from "../rule.js";
 import { aiSdkRules } from "./rules.js";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { step } from "../json-walk.js";
 
 /** A call of `generateText`, as far as messages go. */

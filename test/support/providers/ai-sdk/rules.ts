@@ -1,6 +1,6 @@
 import { modelMessageSchema } from "ai";
 import { z } from "zod";
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { differences, loneSurrogates } from "../json-walk.js";
 import type { ProviderRule } from "../rule.js";
 import { fileRules } from "./file-rules.js";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { differences } from "../json-walk.js";
 import type { Fault, ProviderRule } from "../rule.js";
 import { type AiSdkCall, messagesOf, type PlacedPart, partsOf } from "./parts.js";

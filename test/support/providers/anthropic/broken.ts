@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { richRequest } from "./valid.js";
 
 /** The rule that is broken, how, what the API says the place is, and the body. */

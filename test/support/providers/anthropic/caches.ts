@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import type { ProviderRule } from "../rule.js";
 import { type AnthropicRequest, textOf } from "./request.js";
 import { sources } from "./sources.js";

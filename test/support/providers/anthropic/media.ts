@@ -1,6 +1,5 @@
 import { type Media, sniff } from "sessile/media";
-import { decodeBase64 } from "../../../../src/internal/base64.js";
-import { isRecord } from "../../../../src/internal/shape.js";
+import { decodeBase64, isRecord } from "../../plain-values.js";
 import type { Fault, ProviderRule } from "../rule.js";
 import { isRecent } from "./models.js";
 import { type AnthropicRequest, type Block, stringField } from "./request.js";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 
 /** Where a block stands: in a turn of this role, in the system field, or within another block. */
 export type Place = "user" | "assistant" | "system" | "tool_result" | "document" | "search_result";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import type { Fault } from "../rule.js";
 
 /** Says what is wrong with a value and where, in the API's words. */

@@ -1,4 +1,4 @@
-import { decodeBase64 } from "../../../../src/internal/base64.js";
+import { decodeBase64 } from "../../plain-values.js";
 import type { Fault, ProviderRule } from "../rule.js";
 import { type BedrockRequest, blocksOf, isClaude, messagesOf, record, type WireBlock } from "./wire.js";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import { anthropicBreaches } from "../anthropic/rules.js";
 import { fields, object, oneOf, text } from "../anthropic/shape.js";
 import type { ProviderRule } from "../rule.js";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import type { Fault, ProviderRule } from "../rule.js";
 import { malformedStrings } from "../well-formed.js";
 import { allParts, contentsOf, type GeminiRequest, list, partsOf } from "./wire.js";

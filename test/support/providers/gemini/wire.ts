@@ -1,4 +1,4 @@
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import type { ReceivedRequest } from "../local-server.js";
 
 /** A call of `generateContent` as it came over the wire. */

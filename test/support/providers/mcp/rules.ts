@@ -1,5 +1,5 @@
 import { GetPromptResultSchema } from "@modelcontextprotocol/sdk/types.js";
-import { isRecord } from "../../../../src/internal/shape.js";
+import { isRecord } from "../../plain-values.js";
 import {
   badBase64,
   badMediaTypes,

@@ -1,5 +1,5 @@
 import { sniff } from "sessile/media";
-import { decodeBase64 } from "../../../../src/internal/base64.js";
+import { decodeBase64 } from "../../plain-values.js";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const dataUrl = /^data:([^;,]*);base64,(.*)$/s;
