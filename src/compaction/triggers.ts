@@ -2,10 +2,12 @@
  * When to compact: the size of a context, the rules that compare it with a window, and the room for a
  * summary.
  */
+import { currentTurnStart } from "../attachments/internal.js";
 import type { Context, ContextItem, ContextMessage, Usage } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
+import { estimateMessageTokens, type MessageTokenOptions } from "../estimate/index.js";
 import { describe, integerArgument } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
+import { modelFacts } from "../models/internal.js";
 import type { CompactionStrategy, MessageEstimator, SummaryPart } from "./strategy.js";
 
 /** The reserve for the model's answer, in tokens; pi 0.73.1 has the same. */
@@ -178,7 +180,10 @@ export function summaryReserve(parts: readonly SummaryPart[], limit: number): nu
 
 /** The options of {@link contextTokens}. */
 export interface ContextTokensOptions {
-  /** Default `estimateMessageTokens` of `sessile/estimate`; for pi's own, `{ text: "chars/4" }` there. */
+  /**
+   * Default `estimateMessageTokens` of `sessile/estimate`, and attachments of the current turn in full, as a
+   * projection sends them by default; for pi's own, `{ text: "chars/4" }` there.
+   */
   readonly estimate?: MessageEstimator | undefined;
 }
 
@@ -199,14 +204,24 @@ export interface ContextTokensOptions {
  */
 export function contextTokens(
   context: Pick<Context, "items" | "usageSince">,
-  { estimate = estimateMessageTokens }: ContextTokensOptions = {},
+  options: ContextTokensOptions = {},
 ): number {
   const { tokens, countedAt } = counted(context);
   const { items } = context;
+  const { estimate = estimatorAsSent(context) } = options;
   let estimated = countedAt < 0 ? recordedSize(items).overhead : 0;
   for (let at = items.length - 1; at > countedAt; at--)
     estimated += checkedTokens(estimate((items[at] as ContextItem).message));
   return Math.ceil(tokens + estimated);
+}
+
+/** The default estimator; images and pages count as the model of the last reply counts them. */
+function estimatorAsSent({ items }: Pick<Context, "items">): MessageEstimator {
+  const current = new Set(items.slice(currentTurnStart({ items })).map(({ message }) => message));
+  const last = items.findLast(({ message }) => message.role === "assistant")?.message;
+  const { image, pdf } = modelFacts(last?.role === "assistant" ? last.model : "");
+  const inFull: MessageTokenOptions = { image, pdf, replay: () => "full" };
+  return (message) => estimateMessageTokens(message, current.has(message) ? inFull : {});
 }
 
 /**

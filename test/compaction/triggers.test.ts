@@ -6,7 +6,7 @@ import {
   isOverflow,
   shouldCompact,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf } from "sessile/content";
+import { type ContextMessage, contextOf, type StoredResource } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { overflowWords } from "../../src/compaction/overflow.js";
@@ -222,6 +222,28 @@ describe("context tokens", () => {
         expect(contextTokens(context)).toBe(Math.ceil(sum));
       }),
     );
+  });
+
+  test("have the attachments of the current turn in full, by the model of the last reply, others as described", () => {
+    const pages = (count: number) => ({
+      ...{ resourceId: `r${count}`, kind: "file", source: "upload", mediaType: "application/pdf" },
+      ...{ size: 9_000, blob: `sha256:${"0".repeat(64)}`, contentSha256: "0".repeat(64), pages: count },
+    });
+    const pdf = (count: number): ContextMessage => ({
+      ...user(""),
+      content: [{ type: "text", text: "report.pdf", resource: pages(count) as StoredResource }],
+    });
+    const tokensOf = (...messages: readonly ContextMessage[]) => contextTokens(contextOf(messages));
+    const described = estimateMessageTokens(pdf(40));
+    const claude = { ...told("a", [], usage(50_000)), model: "claude-opus-4-8" };
+    expect(tokensOf(user("q"), claude, pdf(40))).toBe(50_000 + described + 40 * (3_000 + 1_568));
+    const gemini = { ...claude, model: "gemini-3-pro" };
+    expect(tokensOf(user("q"), gemini, pdf(40))).toBe(50_000 + described + 40 * 258);
+    const silent = { ...told("a"), model: "gemini-3-pro" };
+    const rest = estimateMessageTokens(silent) + estimateMessageTokens(user("next"));
+    expect(tokensOf(pdf(40), silent, user("next"))).toBe(described + rest);
+    const estimate = (one: ContextMessage) => estimateMessageTokens(one);
+    expect(contextTokens(contextOf([user("q"), claude, pdf(40)]), { estimate })).toBe(50_000 + described);
   });
 
   test("no usage before the latest compaction or context edit counts, though all be of one millisecond", async () => {
