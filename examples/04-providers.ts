@@ -111,8 +111,8 @@ async function sampleSession(): Promise<Session> {
 async function printFacts(session: Session): Promise<void> {
   const { items, model } = await session.context();
   console.log(`session    ${words(session.info.name ?? session.id, 80)}`);
-  console.log(`entries    ${session.tree.size}`);
-  console.log(`branches   ${session.leaves().length}`);
+  console.log(`entries    ${(await session.tree()).size}`);
+  console.log(`branches   ${(await session.leaves()).length}`);
   console.log(
     `in context ${items.length} messages, last of ${model === null ? "no model" : words(`${model.provider}/${model.modelId}`, 80)}`,
   );

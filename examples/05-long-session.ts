@@ -80,7 +80,7 @@ await say("Where were we, and what is the release called?");
 const context = await session.context();
 const ledger = fileLedger(context, { cwd: root });
 console.log(
-  `\n${session.tree.size} entries, ${session.leaves().length} branches, ${context.items.length} messages in context`,
+  `\n${(await session.tree()).size} entries, ${(await session.leaves()).length} branches, ${context.items.length} messages in context`,
 );
 console.log(
   `pinned:  ${context.items.some(({ entryId }) => entryId === pinned?.id) ? "still there" : "lost"}`,

@@ -50,7 +50,7 @@ if (given === undefined) {
   const broken = await turn("Make the script shorter.");
   await turn("The build fails. Repair it.");
   // Two turns back: to the entry before the question of the second turn.
-  await goBack(session.tree.node(broken)?.parentId ?? null);
+  await goBack((await session.tree()).node(broken)?.parentId ?? null);
   await turn("Now make it greet the whole world.");
 }
 // Restore a snapshot or a revert by its id in the tree, and those files are back, also of the other branch.
@@ -90,8 +90,8 @@ async function turn(prompt: string): Promise<string> {
 /** Goes back to an entry: first the files, whose present state is saved, then the conversation. */
 async function goBack(entryId: string | null): Promise<void> {
   // The first entry of the session has the files before the first turn too.
-  const restored = await snapshots.restore(entryId ?? session.tree.children(null)[0]?.id ?? "");
-  session.branch(entryId);
+  const restored = await snapshots.restore(entryId ?? (await session.tree()).children(null)[0]?.id ?? "");
+  await session.branch(entryId);
   console.log(`\nBack to ${entryId}: ${restored?.written.length ?? 0} files were written back,`);
   console.log(`${restored?.deleted.length ?? 0} deleted; the build ${build()}`);
 }

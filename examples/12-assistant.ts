@@ -99,8 +99,8 @@ async function forget({ person, session, memory }: Assistant, words: string): Pr
   const has = (text: string) => forms.some((form) => text.toLowerCase().includes(form));
   console.log(`\n${person} wants "${words}" to be forgotten.`);
   // On every branch the other facts stay, in a value that never had the words.
-  for (const { id } of session.leaves().toSorted((a, b) => Number(a.current) - Number(b.current))) {
-    session.branch(id);
+  for (const { id } of (await session.leaves()).toSorted((a, b) => Number(a.current) - Number(b.current))) {
+    await session.branch(id);
     const lines = (await memory.get("facts")).text.split("\n");
     if (lines.some(has)) await memory.set("facts", lines.filter((line) => !has(line)).join("\n"));
   }
@@ -108,7 +108,7 @@ async function forget({ person, session, memory }: Assistant, words: string): Pr
   for await (const summary of sessions.list({ partition: person })) {
     await using read = await sessions.open(summary, { partition: person });
     const ids: string[] = [];
-    for (const { node } of read.tree.walk())
+    for (const { node } of (await read.tree()).walk())
       if (has(new TextDecoder().decode(await read.raw(node.id)))) ids.push(node.id);
     const reason = "the person asked for it";
     const own = { reason, partition: person, blobs: blobs.partition(person), forks: true };
@@ -125,7 +125,7 @@ async function forget({ person, session, memory }: Assistant, words: string): Pr
 }
 
 let assistant = await assistantOf(named);
-if (values.back !== undefined) assistant.session.branch(values.back);
+if (values.back !== undefined) await assistant.session.branch(values.back);
 for (const prompt of prompts) await turn(assistant, prompt);
 // Every entry has an empty text.
 if (values.forget?.trim()) assistant = await forget(assistant, values.forget);
@@ -135,7 +135,7 @@ if (given === undefined) {
   await turn(assistant, "I prefer trains. How do I get to Bergen?");
   await printFacts(assistant);
   // Back to the first turn: this branch has never heard of the trains.
-  assistant.session.branch(start);
+  await assistant.session.branch(start);
   await turn(assistant, "I prefer ships.");
   await turn(assistant, "What did I say about hazelnuts?");
   const ben = await assistantOf("ben");

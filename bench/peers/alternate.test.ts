@@ -86,7 +86,7 @@ test("a session that both hold open: ours reads what pi appended, and goes on wh
       code: "CONCURRENT_WRITER",
     });
     expect(session.leafId).toBe(ids[1]);
-    session.branch(ids[2] as string);
+    await session.branch(ids[2] as string);
     ids.push((await session.appendMessage({ role: "user", content: "again", timestamp: 4 })).id);
     await session.close();
     const { entries } = await sameView(session.location as string);

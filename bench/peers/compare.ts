@@ -60,7 +60,7 @@ export function piView(manager: SessionManager, every = 1): View {
 export async function ourView(session: Session, every = 1): Promise<View> {
   const parsed = parseSession(readFileSync(session.location as string));
   expect(parsed.leafId).toBe(session.leafId);
-  const { tree } = session;
+  const tree = await session.tree();
   const children: Record<string, string[]> = { "": tree.children(null).map(({ id }) => id) };
   const contexts: Record<string, ContextView> = {};
   const entries: unknown[] = [];

@@ -34,7 +34,7 @@ test("extract takes the path that createBranchedSession takes, with the same lab
         await session.flush();
         const leafId = ids[pick % ids.length] as string;
         // What pi makes of a label on the path is a difference of its own.
-        if (session.tree.path(leafId).some(({ type }) => type === "label")) return;
+        if ((await session.tree()).path(leafId).some(({ type }) => type === "label")) return;
         const manager = SessionManager.open(session.location as string);
         const file = manager.createBranchedSession(leafId) as string;
         const extracted = await session.extract(leafId);
@@ -96,7 +96,7 @@ test("branch and branchWithSummary go on from the same entry", { timeout: 240_00
         copyFileSync(session.location as string, copy);
         const manager = SessionManager.open(copy);
         const target = ids[pick % ids.length] as string;
-        session.branch(target);
+        await session.branch(target);
         manager.branch(target);
         expect(session.leafId).toBe(manager.getLeafId());
         const [after] = await session.append([{ type: "custom", customType: "after" }]);
@@ -113,7 +113,7 @@ test("branch and branchWithSummary go on from the same entry", { timeout: 240_00
         expect(shape(contextView(await session.context()))).toEqual(
           shape(plain(manager.buildSessionContext())),
         );
-        expect(session.tree.children(target).map(({ type }) => type)).toEqual(
+        expect((await session.tree()).children(target).map(({ type }) => type)).toEqual(
           manager.getChildren(target).map(({ type }) => type),
         );
         await session.close();

@@ -91,7 +91,9 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
   async cycle(dir) {
     const lines = [header, stored("a", "b"), stored("b", "a")];
     const session = await openSessionFile(fileOf(dir, lines));
-    expect(said(await ourMessages(session))).toEqual(["a", "b"].slice(-session.tree.path("b").length));
+    expect(said(await ourMessages(session))).toEqual(
+      ["a", "b"].slice(-(await session.tree()).path("b").length),
+    );
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["CYCLE"]);
     class Counted extends Map<string, PiEntry> {
       lookUps = 0;
@@ -144,7 +146,7 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
   async childOrder(dir) {
     const children = [stored("late", "a", {}, "2026-02-01T00:00:00.000Z"), stored("early", "a")];
     const { session, manager } = await bothSay(dir, [header, stored("a", null), ...children]);
-    expect(session.tree.children("a").map(({ id }) => id)).toEqual(["late", "early"]);
+    expect((await session.tree()).children("a").map(({ id }) => id)).toEqual(["late", "early"]);
     const [root] = manager.getTree();
     expect(root?.children.map(({ entry }) => entry.id)).toEqual(["early", "late"]);
   },
@@ -179,7 +181,8 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     const copy = join(dir, "copy.jsonl");
     copyFileSync(path, copy);
     const before = readFileSync(path, "utf8");
-    const idsOfOurs = async () => (await openSessionFile(path)).tree.children(null).map(({ id }) => id);
+    const idsOfOurs = async () =>
+      (await (await openSessionFile(path)).tree()).children(null).map(({ id }) => id);
     expect(await idsOfOurs()).toEqual(await idsOfOurs());
     expect(readFileSync(path, "utf8")).toBe(before);
     const idOfPi = SessionManager.open(path).getLeafId();
@@ -189,8 +192,8 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
 
   async leafEntry(dir) {
     const session = await conversation(dir, user("a"), reply("b"), user("c"));
-    const [, second] = session.tree.path(session.leafId);
-    session.branch(second?.id as string);
+    const [, second] = (await session.tree()).path(session.leafId);
+    await session.branch(second?.id as string);
     await session.close();
     const path = session.location as string;
     const reopened = await openSessionFile(path);
@@ -208,7 +211,10 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
 
   async contextEdit(dir) {
     const session = await conversation(dir, user("secret"), user("long"));
-    const [first, second] = session.tree.path(session.leafId).map(({ id }) => id) as [string, string];
+    const [first, second] = (await session.tree()).path(session.leafId).map(({ id }) => id) as [
+      string,
+      string,
+    ];
     await session.append([
       { type: "context_edit", targetId: first, replacement: null },
       { type: "context_edit", targetId: second, replacement: { content: "short" } },
@@ -220,7 +226,7 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
 
   async retain(dir) {
     const session = await conversation(dir, user("pinned"), reply("b"), user("c"));
-    const [first, , last] = session.tree.path(session.leafId).map(({ id }) => id) as string[];
+    const [first, , last] = (await session.tree()).path(session.leafId).map(({ id }) => id) as string[];
     const pinned = first as string;
     const compaction = {
       summary: "sum",
@@ -293,7 +299,7 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     const session = await conversation(dir, user("a"), reply("b"), user("c"));
     const path = join(dir, "copy.jsonl");
     copyFileSync(session.location as string, path);
-    const [first, , last] = session.tree.path(session.leafId).map(({ id }) => id);
+    const [first, , last] = (await session.tree()).path(session.leafId).map(({ id }) => id);
     expect((await session.branchWithSummary(first as string, "s")).fromId).toBe(last);
     const manager = SessionManager.open(path);
     expect(manager.getEntry(manager.branchWithSummary(first as string, "s"))).toMatchObject({
@@ -340,7 +346,7 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     expect(readFileSync(path, "utf8").trim().split("\n")).toHaveLength(2 + 4);
     const reopened = await openSessionFile(path);
     expect(reopened.diagnostics.map(({ code }) => code)).toEqual(["EXTRA_HEADER", "DUPLICATE_ID"]);
-    expect(reopened.tree.size).toBe(3);
+    expect((await reopened.tree()).size).toBe(3);
     expect(said(await ourMessages(reopened))).toEqual(["a", "b", "c"]);
   },
 
@@ -368,7 +374,9 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     const other = await openSessionFile(path, { mode: "write", durability: "os" });
     await other.appendMessage(user("c"));
     await expect(session.appendMessage(user("d"))).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(session.tree.children(other.tree.path(other.leafId)[1]?.id as string)).toHaveLength(1);
+    expect(
+      (await session.tree()).children((await other.tree()).path(other.leafId)[1]?.id as string),
+    ).toHaveLength(1);
     await other.close();
     await session.close();
     const [one, two] = [SessionManager.open(copy), SessionManager.open(copy)];
@@ -431,16 +439,16 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
 
   async leafExtracted(dir) {
     const session = await conversation(dir, user("a"), reply("b"), user("c"));
-    const [, second] = session.tree.path(session.leafId);
-    session.branch(second?.id as string);
+    const [, second] = (await session.tree()).path(session.leafId);
+    await session.branch(second?.id as string);
     await session.close();
     const path = session.location as string;
     SessionManager.open(path).appendMessage({ role: "user", content: "d", timestamp: 4 });
     const reopened = await openSessionFile(path, { mode: "write" });
     const types = ["message", "message", "leaf", "message"];
-    expect(reopened.tree.path(reopened.leafId).map(({ type }) => type)).toEqual(types);
+    expect((await reopened.tree()).path(reopened.leafId).map(({ type }) => type)).toEqual(types);
     const extracted = await reopened.extract();
-    const kept = extracted.tree.path(extracted.leafId);
+    const kept = (await extracted.tree()).path(extracted.leafId);
     expect(kept.map(({ type }) => type)).toEqual(["message", "message", "message"]);
     const manager = SessionManager.open(path);
     manager.createBranchedSession(reopened.leafId as string);

@@ -274,7 +274,7 @@ describe.skipIf(current === undefined)("pi 1.5.2 (skipped where its Node is not 
       const session = await openSessionFile(at);
       expect(session.diagnostics.map(({ code, line }) => [code, line])).toEqual([["INVALID_JSON", 3]]);
       expect((await session.context()).items).toHaveLength(3);
-      expect(session.tree.path(session.leafId)[1]?.id).toBe(id);
+      expect((await session.tree()).path(session.leafId)[1]?.id).toBe(id);
       await session.close();
     });
   });
@@ -317,7 +317,9 @@ describe.skipIf(current === undefined)("pi 1.5.2 (skipped where its Node is not 
             reopened.leafId,
             reopened.info.name,
           ]);
-          const labels = new Map([...reopened.tree.labels()].map(({ targetId, label }) => [targetId, label]));
+          const labels = new Map(
+            [...(await reopened.tree()).labels()].map(({ targetId, label }) => [targetId, label]),
+          );
           expect(view.labels).toEqual(view.entries.map((id) => labels.get(id) ?? null));
           for (const [id, context] of view.contexts)
             expect(contextView(await reopened.context(id))).toEqual(context);

@@ -43,7 +43,7 @@ async function opened(path: string): Promise<object> {
   const manager = SessionManager.open(path);
   const id = manager.appendMessage(answer);
   const again = await openSessionFile(path);
-  expect(again.tree.node(id)?.parentId).toBe(leafId);
+  expect((await again.tree()).node(id)?.parentId).toBe(leafId);
   await again.close();
   return unordered(pis);
 }

@@ -5,7 +5,7 @@ import type { Step } from "./scripts.js";
 /** One library's hand: the same steps go through it whichever it is. */
 export interface Hand {
   readonly leafId: string | null;
-  branch(id: string | null): void;
+  branch(id: string | null): unknown;
   /** Writes a step's entry after the tip; its id. `kept` and `target` are ids that its references stand for. */
   write(step: Step, references: { readonly kept?: string; readonly target?: string }): Promise<string>;
 }
@@ -25,8 +25,9 @@ export async function carryOut(hand: Hand, steps: readonly Step[], ids: string[]
   };
   const pick = (list: readonly string[], number: number): string | undefined => list[number % list.length];
   for (const step of steps) {
-    if (step.jump === "root") hand.branch(null);
-    else if (typeof step.jump === "number" && ids.length > 0) hand.branch(pick(ids, step.jump) as string);
+    if (step.jump === "root") await hand.branch(null);
+    else if (typeof step.jump === "number" && ids.length > 0)
+      await hand.branch(pick(ids, step.jump) as string);
     const parent = hand.leafId;
     const references: { kept?: string; target?: string } = {};
     if (step.type === "compaction" && step.kept.where !== "own") {
@@ -41,7 +42,7 @@ export async function carryOut(hand: Hand, steps: readonly Step[], ids: string[]
     const id = await hand.write(step, references);
     ids.push(id);
     parents.set(id, parent);
-    if (step.type === "label" && step.goBack) hand.branch(parent);
+    if (step.type === "label" && step.goBack) await hand.branch(parent);
   }
   return ids;
 }

@@ -27,7 +27,7 @@ await task({
       );
     await append(warm);
     await timed(() => append(count));
-    const sizes = sessions.map(({ tree }) => tree.size);
+    const sizes = await Promise.all(sessions.map(async (session) => (await session.tree()).size));
     for (const session of sessions) await session.close();
     await pool.end();
     return sizes.reduce((sum, size) => sum + size, 0);
@@ -81,7 +81,7 @@ await task({
         await session.appendMessage(assistantMessage(model, answer));
       }
     });
-    const { size } = session.tree;
+    const { size } = await session.tree();
     await session.close();
     await pool.end();
     return size;

@@ -26,7 +26,7 @@ await task({
   /** @param {{ path: string }} input */
   async openOnly({ path }, timed) {
     const session = await timed(() => openSessionFile(path));
-    return [session.tree.size, session.leafId];
+    return [(await session.tree()).size, session.leafId];
   },
 
   /** @param {{ path: string }} input */
@@ -47,7 +47,7 @@ await task({
     await append(warm);
     await timed(() => append(count));
     await session.close();
-    return session.tree.size;
+    return (await session.tree()).size;
   },
 
   /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, at: number, warm: number }} input */
@@ -64,7 +64,7 @@ await task({
     await append(warm);
     await timed(() => append(count));
     await session.close();
-    return session.tree.size;
+    return (await session.tree()).size;
   },
 
   /** A bare scan for line ends, as fast as there is one: the floor of opening. @param {{ path: string }} input */

@@ -146,10 +146,10 @@ export async function readPayload(
 /** The part of a `Session` that is needed to find a resource on its path. */
 export interface ResourcePath {
   readonly leafId: string | null;
-  readonly tree: {
+  tree(): Promise<{
     /** The entries from the root to an entry. */
-    readonly path: (id: string | null) => readonly { readonly id: string }[];
-  };
+    path(id: string | null): readonly { readonly id: string }[];
+  }>;
   /** Reads one entry; undefined for an unknown id. */
   entry(id: string): Promise<{ readonly type: string } | undefined>;
 }
@@ -179,7 +179,7 @@ export const changeTypes: ReadonlySet<string> = new Set(["context_edit", "messag
  */
 export async function findResource(session: ResourcePath, resourceId: string): Promise<Resource | undefined> {
   const changes = new Map<string, EntryChange[]>();
-  for (const { id } of session.tree.path(session.leafId).toReversed()) {
+  for (const { id } of (await session.tree()).path(session.leafId).toReversed()) {
     const entry = await session.entry(id);
     if (entry === undefined) continue;
     if (changeTypes.has(entry.type)) {

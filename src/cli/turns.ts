@@ -41,7 +41,8 @@ async function turnsOfFile({ path }: FoundSession): Promise<number> {
   const session = await openSessionFile(path);
   try {
     let count = 0;
-    for (const { node } of session.tree.walk()) if (node.type === "message" && node.role === "user") count++;
+    for (const { node } of (await session.tree()).walk())
+      if (node.type === "message" && node.role === "user") count++;
     return count;
   } finally {
     await session.close();

@@ -62,10 +62,10 @@ export async function summarizeBranch(
   signal.throwIfAborted();
   const { leafId } = session;
   const context = await session.context(leafId);
-  const items = abandonedItems(context, session.tree, leafId, to);
+  const items = abandonedItems(context, await session.tree(), leafId, to);
   const covered = items.filter((item) => isSummarizable(item, skip));
   if (covered.length === 0) {
-    session.branch(to);
+    await session.branch(to);
     return { status: "moved" };
   }
   const input = {

@@ -96,8 +96,8 @@ export async function sessionCalls(
   options: Pick<SessionCostOptions, "leafId"> = {},
 ): Promise<readonly Call[]> {
   const { leafId } = options;
-  const nodes =
-    leafId === undefined ? Array.from(session.tree.walk(), ({ node }) => node) : session.tree.path(leafId);
+  const tree = await session.tree();
+  const nodes = leafId === undefined ? Array.from(tree.walk(), ({ node }) => node) : tree.path(leafId);
   const inForce = new Map<string, NamedModel>();
   // An update replaces the calls of its message.
   const calls = new Map<string, readonly Call[]>();

@@ -46,7 +46,8 @@ export async function loadSession(source: ExportSource, leafId?: string | null):
 }
 
 async function loadOpen(session: Session, leafId: string | null = session.leafId): Promise<LoadedSession> {
-  const { header, tree } = session;
+  const { header } = session;
+  const tree = await session.tree();
   const ids = tree.path(leafId).map(({ id }) => id);
   const path: AnyEntry[] = [];
   for (let at = 0; at < ids.length; ) {

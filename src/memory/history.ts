@@ -37,7 +37,7 @@ export async function blockHistory(
   label: string,
   leafId: string | null,
 ): Promise<MemoryHistory> {
-  const path = Array.from(upwards(session.tree, leafId)).reverse();
+  const path = Array.from(upwards(await session.tree(), leafId)).reverse();
   const custom = path.filter(({ type }) => type === "custom").map(({ id }) => id);
   const bodies = await readEntries(session, custom);
   const bodyOf = new Map(custom.map((id, at) => [id, bodies[at]]));

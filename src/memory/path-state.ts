@@ -2,7 +2,7 @@
  * The state of a memory on the path to a leaf: the newest value of each label, and the newest prompt. Read
  * from the leaf upwards, as far as the last state, or a recorded prompt, which names the values before it.
  */
-import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
+import type { EntryNode, Session, SessionEntry, SessionTree, UnknownEntry } from "../session/index.js";
 import { type MemoryData, memoryEntry, type PromptData, promptEntry } from "./entries.js";
 
 /** The members of a session that a memory uses. */
@@ -22,7 +22,7 @@ export interface StoredValue {
 /** The memory at a leaf. */
 export interface PathState {
   readonly leafId: string | null;
-  readonly tree: MemorySession["tree"];
+  readonly tree: SessionTree;
   /** By label. */
   readonly values: ReadonlyMap<string, StoredValue>;
   readonly prompt: { readonly entryId: string; readonly data: PromptData } | undefined;
@@ -37,10 +37,10 @@ export interface PathState {
 /** Entries that are read at once. */
 const chunkSize = 64;
 
-type Node = NonNullable<ReturnType<MemorySession["tree"]["node"]>>;
+type Node = EntryNode;
 
 /** Yields the nodes from an entry up to its root. */
-export function* upwards(tree: MemorySession["tree"], leafId: string | null): Generator<Node, void> {
+export function* upwards(tree: SessionTree, leafId: string | null): Generator<Node, void> {
   for (let id = leafId; id !== null; ) {
     const node = tree.node(id);
     if (node === undefined) return;
@@ -73,7 +73,7 @@ export class PathReader {
 
   /** The state at a leaf. The path of a replaced log is read anew. */
   async at(leafId: string | null): Promise<PathState> {
-    const { tree } = this.#session;
+    const tree = await this.#session.tree();
     const known = this.#last?.tree === tree ? this.#last : undefined;
     if (known?.leafId === leafId) return known;
     const fold = new Fold();
@@ -136,7 +136,7 @@ export class PathReader {
       }
       custom = [];
     };
-    for (const node of wanted.size === 0 ? [] : upwards(this.#session.tree, before)) {
+    for (const node of wanted.size === 0 ? [] : upwards(await this.#session.tree(), before)) {
       if (node.type === "custom") custom.push(node.id);
       if (custom.length === chunkSize) await read();
       if (wanted.size === 0) return;
@@ -171,7 +171,7 @@ class Fold {
     if (!this.values.has(label)) this.values.set(label, value);
   }
 
-  state(leafId: string | null, tree: MemorySession["tree"], base: PathState | undefined): PathState {
+  state(leafId: string | null, tree: SessionTree, base: PathState | undefined): PathState {
     const own = { leafId, tree, values: this.values };
     if (this.prompt !== undefined || base === undefined) {
       const empty = this.#empty && this.prompt === undefined;

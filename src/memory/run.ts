@@ -123,7 +123,7 @@ async function isKnown(
     if (details?.label === label && details.shows !== undefined) told.add(details.shows);
   }
   let wanted = revision;
-  for (const { id, type } of upwards(session.tree, leafId)) {
+  for (const { id, type } of upwards(await session.tree(), leafId)) {
     if (told.has(wanted) || id === prompt?.entryId) break;
     const entry = type === "custom" ? await session.entry(id) : undefined;
     const data = entry && memoryEntry.read(entry);
@@ -177,7 +177,7 @@ async function originOf(
   { session }: MemoryHost,
   { id }: MemoryCall,
 ): Promise<{ readonly by: "model"; readonly call: { readonly id: string; readonly entryId?: string } }> {
-  for (const node of upwards(session.tree, session.leafId)) {
+  for (const node of upwards(await session.tree(), session.leafId)) {
     if (node.role !== "assistant") continue;
     const entry = await session.entry(node.id);
     const content =
@@ -196,7 +196,7 @@ async function isWritten(
 ): Promise<boolean> {
   if (entryId === undefined) return false;
   const custom: string[] = [];
-  for (const node of upwards(session.tree, session.leafId)) {
+  for (const node of upwards(await session.tree(), session.leafId)) {
     if (node.id === entryId) break;
     if (node.type === "custom") custom.push(node.id);
   }

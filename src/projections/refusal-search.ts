@@ -71,7 +71,7 @@ export async function resumeRefusalSearch(
   session: Pick<Session, "leafId" | "tree" | "entry" | "context">,
 ): Promise<RefusalSearch> {
   const history = new SearchHistory();
-  const path = session.tree.path(session.leafId);
+  const path = (await session.tree()).path(session.leafId);
   const order = new Map(path.map(({ id }, at) => [id, at]));
   const first = path.findIndex(({ type }) => type === "context_edit");
   const rest = first < 0 ? [] : path.slice(first);

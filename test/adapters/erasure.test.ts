@@ -27,7 +27,7 @@ async function onlySession(store: SessionStore, partition: string) {
 async function idsWithCanary(store: SessionStore, partition: string): Promise<readonly string[]> {
   const session = await onlySession(store, partition);
   const ids: string[] = [];
-  for (const { node } of session.tree.walk()) {
+  for (const { node } of (await session.tree()).walk()) {
     const line = await session.raw(node.id);
     if (line !== undefined && bytesWithCanary(line)) ids.push(node.id);
   }
@@ -112,7 +112,7 @@ describe("chats of the AI SDK", () => {
     await eraseAll(
       sessions,
       partition,
-      [...session.tree.walk()].map(({ node }) => node.id),
+      [...(await session.tree()).walk()].map(({ node }) => node.id),
     );
     const [row] = await all(aiSdkChats({ sessions }).list());
     expect(row?.chatId).toBe(chatId);
@@ -134,7 +134,7 @@ describe("chats of the AI SDK", () => {
     await appendUIMessages(session, [posted], { blobs });
     const kept = { ...message("m2", "user", "more"), metadata: { kept: true } };
     await appendUIMessages(session, [posted, kept], { blobs });
-    const [first] = [...session.tree.walk()].filter(({ node }) => node.type === "message");
+    const [first] = [...(await session.tree()).walk()].filter(({ node }) => node.type === "message");
     await eraseAll(sessions, "", [first?.node.id as string]);
     const shown = await toUIMessages(await (await sessions.open(session.id)).path());
     expect(shown).toEqual([message("m1", "user", "[erased]"), kept]);
@@ -314,7 +314,7 @@ test("LangGraph: a thread has its checkpoints, and every value with the text is 
   expect(tuple?.metadata).toEqual({ source: "input", step: -1, parents: {} });
   expect(tuple?.pendingWrites).toHaveLength(2);
   // A checkpoint that is requested reports its values.
-  const ids = (await onlySession(sessions, "langgraph")).tree.children(null);
+  const ids = (await (await onlySession(sessions, "langgraph")).tree()).children(null);
   expect(ids).toHaveLength(1);
 });
 

@@ -61,7 +61,7 @@ const sentNow = async () =>
 async function view(resourceId: string): Promise<string | undefined> {
   const call = {
     type: "toolCall",
-    id: `c${session.tree.size}`,
+    id: `c${(await session.tree()).size}`,
     name: viewToolName,
     arguments: { resourceId },
   } as const;

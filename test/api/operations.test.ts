@@ -235,12 +235,12 @@ test("a fork goes from one partition to another, and the source stays alone in i
   await source.appendMessage(message);
   const fork = await store.fork("one", { id: "one", partition: "acme", toPartition: "beta" });
   await fork.appendMessage(userMessage("Only here"));
-  expect((await store.open("one", { partition: "beta" })).tree.size).toBe(3);
-  expect((await store.open("one", { partition: "acme" })).tree.size).toBe(1);
+  expect((await (await store.open("one", { partition: "beta" })).tree()).size).toBe(3);
+  expect((await (await store.open("one", { partition: "acme" })).tree()).size).toBe(1);
   await expect(store.open("one")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   await expect(store.fork("one", { toPartition: "beta" })).rejects.toMatchObject({
     code: "SESSION_NOT_FOUND",
   });
   const home = await store.fork("one", { id: "two", partition: "beta", toPartition: "" });
-  expect((await store.open("two")).tree.size).toBe(home.tree.size);
+  expect((await (await store.open("two")).tree()).size).toBe((await home.tree()).size);
 });

@@ -182,7 +182,7 @@ describe("the server and its user interface", () => {
     if (entry === undefined) throw new Error("nothing was appended");
     expect(await use(session, entry)).toBe(2);
     expect(label(entry)).toBe("todo");
-    expect(lines(session.tree)).toEqual(["custom", " custom"]);
+    expect(lines(await session.tree())).toEqual(["custom", " custom"]);
     const resource: StoredResource = {
       resourceId: "res_0123456789abcdef",
       kind: "image",

@@ -253,11 +253,11 @@ test("a copy of a session has its images in the store, every other line as it wa
     expect(lines[6]).toBe(before.split("\n")[6]);
     expect(slim.diagnostics).toEqual([]);
     expect(
-      slim.tree
+      (await slim.tree())
         .path(slim.leafId)
         .map(({ id }) => id)
         .slice(0, 6),
-    ).toEqual(session.tree.path(session.leafId).map(({ id }) => id));
+    ).toEqual((await session.tree()).path(session.leafId).map(({ id }) => id));
     expect(report).toMatchObject({ entries: 6, images: 4, kept: [] });
     expect(report.bytesBefore - report.bytesAfter).toBeGreaterThan(18_000);
     // Two times two of them are the same bytes.

@@ -190,7 +190,7 @@ describe("findResource", () => {
     await session.appendMessage(userMessage("two", image(2)));
     const find = (number: number) => findResource(session, image(number).resourceId);
     expect(await Promise.all([find(1), find(2), find(3)])).toEqual([image(1), image(2), undefined]);
-    session.branch(first.id);
+    await session.branch(first.id);
     expect(await Promise.all([find(1), find(2)])).toEqual([image(1), undefined]);
     await session.append([{ type: "context_edit", targetId: first.id, replacement: null }]);
     expect(await find(1)).toBe(undefined);

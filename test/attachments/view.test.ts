@@ -45,7 +45,9 @@ const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
 const call = { id: "c", name: "view_resource" };
 
 async function pathOf(session: Session) {
-  const entries = await Promise.all(session.tree.path(session.leafId).map(({ id }) => session.entry(id)));
+  const entries = await Promise.all(
+    (await session.tree()).path(session.leafId).map(({ id }) => session.entry(id)),
+  );
   return entries.flatMap((entry) => entry ?? []);
 }
 
@@ -191,7 +193,7 @@ describe("observationsIn", () => {
     await fork.append([resourceObservation(id, "a dog")]);
     expect(observationsIn(await pathOf(session)).get(id)).toEqual(["a cat", "a black cat"]);
     expect(observationsIn(await pathOf(fork)).get(id)).toEqual(["a cat", "a dog"]);
-    session.branch(start.id);
+    await session.branch(start.id);
     await session.append([resourceObservation(id, "a bird")]);
     expect(observationsIn(await pathOf(session)).get(id)).toEqual(["a bird"]);
   });
@@ -228,7 +230,7 @@ describe("what was seen", () => {
     await session.append([resourceObservation(id, "a red dialog with two buttons")]);
     await turn(session);
     expect(await texts(session)).toEqual([expect.stringContaining('"a red dialog with two buttons"')]);
-    session.branch(leafId);
+    await session.branch(leafId);
     expect(await texts(session)).toEqual([described]);
     const fork = await sessions.fork(session.id, leafId === null ? {} : { upTo: leafId });
     await fork.append([resourceObservation(id, "seen by the fork")]);
@@ -359,7 +361,7 @@ describe("runViewTool", () => {
     const message = await runViewTool(session, call, { blobs: kept });
     expect(message).toMatchObject({ role: "toolResult", toolCallId: "v1", isError: false });
     await session.appendMessage(message);
-    const recorded = session.tree.path(session.leafId).at(-2);
+    const recorded = (await session.tree()).path(session.leafId).at(-2);
     expect(await session.entry(recorded?.id ?? "")).toMatchObject({
       type: "resource_view",
       resourceId: resource.resourceId,
@@ -403,7 +405,7 @@ describe("runViewTool", () => {
       await stored(2, png(3, 3), "image/png"),
     ];
     const session = await sessionWith(first);
-    const [said] = session.tree.path(session.leafId);
+    const [said] = (await session.tree()).path(session.leafId);
     const targetId = said?.id ?? "";
     const find = async ({ resourceId }: StoredResource) => {
       const viewing = await viewResource(resourceId, session, { blobs: kept });

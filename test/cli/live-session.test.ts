@@ -117,7 +117,7 @@ describe("the first screen", () => {
       const before = session.leafId;
       await session.appendMessage(userMessage(`question ${at} ${"x".repeat(length)}`));
       // A branch that was left.
-      if (at === turns - 2) session.branch(before);
+      if (at === turns - 2) await session.branch(before);
     }
     return { file: session.location ?? "", path: await session.path(), leafId: session.leafId };
   }

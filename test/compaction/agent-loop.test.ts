@@ -155,7 +155,7 @@ test("what was taken out of the context reaches no prompt and no summary, howeve
     told(words(300)),
     user("go on"),
   ]);
-  const ids = session.tree.path(session.leafId).map(({ id }) => id);
+  const ids = (await session.tree()).path(session.leafId).map(({ id }) => id);
   await session.append([
     ...[ids[1], ids[2]].map(
       (targetId) => ({ type: "context_edit", targetId: targetId as string, replacement: null }) as const,
@@ -180,7 +180,7 @@ describe("pins between compactions", () => {
 
   test("what is pinned stays through all of them, and goes with the next one once it is not", async () => {
     const session = await sessionOf([user("keep me"), told(long), user("now")]);
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     const pin = (pinned: boolean): EntryDraft => ({
       type: "context_pin",
       targetId: first?.id as string,
@@ -207,7 +207,7 @@ describe("pins between compactions", () => {
       told(long),
       user("now"),
     ]);
-    const result = session.tree.path(session.leafId)[2]?.id as string;
+    const result = (await session.tree()).path(session.leafId)[2]?.id as string;
     await session.append([{ type: "context_pin", targetId: result, pinned: true }]);
     const strategy = rollingSummary({ reserveTokens: 0, keepRecentTokens: 3 });
     const model = scripted("SUMMARY");
@@ -225,7 +225,7 @@ describe("pins between compactions", () => {
 
   test("a pinned giant does not fit, and that is said", async () => {
     const session = await sessionOf([user(long), told("y".repeat(3000)), user("now")]);
-    const giant = session.tree.path(session.leafId)[1]?.id as string;
+    const giant = (await session.tree()).path(session.leafId)[1]?.id as string;
     await session.append([{ type: "context_pin", targetId: giant, pinned: true }]);
     const error = { code: "IRREDUCIBLE", details: { reason: "kept", tokens: 3003 } };
     await expect(compactNow(session, { ...scripted("S"), strategy: keepLast(1) })).rejects.toMatchObject(
@@ -377,7 +377,7 @@ describe("stubborn contexts and providers", () => {
     test("that refuses most of a conversation gives no summary of the rest", async () => {
       const session = await created();
       await turns(session, 20, 200);
-      const size = session.tree.size;
+      const size = (await session.tree()).size;
       const refused = compact(session, {
         strategy: rollingSummary({ keepRecentTokens: 100 }),
         window: 100_000,
@@ -390,7 +390,7 @@ describe("stubborn contexts and providers", () => {
         code: "SUMMARY_FAILED",
         details: { reason: "overflow" },
       });
-      expect(session.tree.size).toBe(size);
+      expect((await session.tree()).size).toBe(size);
     });
   });
 

@@ -237,7 +237,7 @@ describe("a boundary and a summary", () => {
     const session = await sessionOf(messagesOf(rounds));
     const { generate, shown } = listening();
     const { boundary, asked } = asking((number) => (number === 1 ? "allow" : "refuse"));
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     const result = await summarizeBranch(session, first?.id ?? null, {
       window: 100_000,
       generate,
@@ -383,7 +383,7 @@ describe("a boundary and a summary", () => {
     const session = await sessionOf(messagesOf(rounds));
     const { generate } = listening();
     const { boundary } = asking(() => "allow");
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     for (const bad of [undefined, { name: "x" }, { name: 1, model: target.model }]) {
       const options = { generate, boundary, target: bad as never };
       const message = "target: expected a name and a model with provider and model";
@@ -416,7 +416,7 @@ describe("the summariser is shown the reasoning of", () => {
     expect(thought()).toEqual(expected);
     const branched = await sessionOf(messagesOf(mixed));
     const branch = listening();
-    const [first] = branched.tree.path(branched.leafId);
+    const [first] = (await branched.tree()).path(branched.leafId);
     await summarizeBranch(branched, first?.id ?? null, {
       window: 100_000,
       generate: branch.generate,

@@ -28,13 +28,13 @@ const leave = (
     ...options,
     retry: { delayMs: () => 0, ...options.retry },
   });
-const pathOf = (session: Session) => session.tree.path(session.leafId).map(({ id }) => id);
+const pathOf = async (session: Session) => (await session.tree()).path(session.leafId).map(({ id }) => id);
 
 /** A session that went two ways from its second message, and stands at the end of the second. */
 async function forked() {
   const session = await sessionOf([user("root"), told("fork"), user("first way"), told("first end")]);
-  const [root, fork, , firstEnd] = pathOf(session) as [string, string, string, string];
-  session.branch(fork);
+  const [root, fork, , firstEnd] = (await pathOf(session)) as [string, string, string, string];
+  await session.branch(fork);
   await session.append([say(user("second way")), say(told("second end", ["2"])), say(gave("2", "found"))]);
   return { session, root, fork, firstEnd };
 }
@@ -47,7 +47,7 @@ describe("what is summarised", () => {
       [firstEnd, ["user: root", "assistant: fork", "user: first way", "assistant: first end"]],
       [fork, ["user: root", "assistant: fork"]],
     ] as const) {
-      session.branch(leafId);
+      await session.branch(leafId);
       const model = scripted("LEFT");
       const result = await leave(session, to, model);
       expect(model.prompts[0]?.text).toContain(
@@ -90,7 +90,7 @@ describe("what is summarised", () => {
 
   test("does not cover system messages, initial context and model switches; if that is all, the leaf only moves", async () => {
     const { session, fork } = await forked();
-    session.branch(fork);
+    await session.branch(fork);
     await session.append([
       initialContext("the rules"),
       {
@@ -101,10 +101,10 @@ describe("what is summarised", () => {
       },
       say({ role: "system", content: "be kind", timestamp: 1 }),
     ]);
-    const size = session.tree.size;
+    const size = (await session.tree()).size;
     const model = scripted("LEFT");
     expect(await leave(session, fork, model)).toEqual({ status: "moved" });
-    expect([model.prompts, session.tree.size, session.leafId]).toEqual([[], size, fork]);
+    expect([model.prompts, (await session.tree()).size, session.leafId]).toEqual([[], size, fork]);
     expect(await leave(session, fork, { ...model, skip: () => false })).toEqual({ status: "moved" });
   });
 
@@ -113,7 +113,7 @@ describe("what is summarised", () => {
     const leafId = session.leafId as string;
     const model = scripted("LEFT");
     expect(await leave(session, leafId, model)).toEqual({ status: "moved" });
-    session.branch(fork);
+    await session.branch(fork);
     expect(await leave(session, leafId, model)).toEqual({ status: "moved" });
     expect([session.leafId, model.prompts]).toEqual([leafId, []]);
   });
@@ -178,14 +178,14 @@ describe("the leaf stays and nothing is written", () => {
     ["a refusal", tooLong, { code: "SUMMARY_FAILED", details: { reason: "overflow" } }],
   ])("after %s", async (_, answer, error) => {
     const { session, fork } = await forked();
-    const [leafId, size] = [session.leafId, session.tree.size];
+    const [leafId, size] = [session.leafId, (await session.tree()).size];
     await expect(leave(session, fork, scripted(answer))).rejects.toMatchObject(error);
-    expect([session.leafId, session.tree.size]).toEqual([leafId, size]);
+    expect([session.leafId, (await session.tree()).size]).toEqual([leafId, size]);
   });
 
   test("where it is aborted, or there is no such entry, or attempts are none", async () => {
     const { session, fork } = await forked();
-    const [leafId, size] = [session.leafId, session.tree.size];
+    const [leafId, size] = [session.leafId, (await session.tree()).size];
     const controller = new AbortController();
     const generate = () => {
       controller.abort("enough");
@@ -196,9 +196,9 @@ describe("the leaf stays and nothing is written", () => {
     await expect(leave(session, fork, { retry: { attempts: 0 } })).rejects.toThrow(RangeError);
     expect(session.leafId).toBe(leafId);
     // Also where there is nothing to ask.
-    session.branch(fork);
+    await session.branch(fork);
     await expect(leave(session, leafId, { signal: AbortSignal.abort("enough") })).rejects.toBe("enough");
-    expect([session.leafId, session.tree.size]).toEqual([fork, size]);
+    expect([session.leafId, (await session.tree()).size]).toEqual([fork, size]);
   });
 
   test("if the leaf advanced meanwhile", async () => {

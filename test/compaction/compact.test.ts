@@ -43,7 +43,7 @@ const down = new Error("the service is down");
 const few = { strategy: keepLast(1), window: 1000, estimate: lengthOf, generateWindow: 100_000 };
 
 /** What was written so far, by id. */
-const written = (session: Session) => [...session.tree.walk()].map(({ node }) => node.id);
+const written = async (session: Session) => [...(await session.tree()).walk()].map(({ node }) => node.id);
 /** Summarises in three texts. */
 const inThree = keepLast(1, {
   choose: ({ items }) => ({
@@ -59,14 +59,14 @@ async function leavesNoTrace(
   messages = talk,
 ) {
   const session = await sessionOf(messages);
-  const [before, ids, leaf] = [await session.context(), written(session), session.leafId];
+  const [before, ids, leaf] = [await session.context(), await written(session), session.leafId];
   const events: EphemeralEvent[] = [];
   session.on("ephemeral", (event) => events.push(event));
   const failing = compactNow(session, options);
   await (error instanceof Error
     ? expect(failing).rejects.toBe(error)
     : expect(failing).rejects.toMatchObject(error as object));
-  expect([await session.context(), written(session), session.leafId]).toEqual([before, ids, leaf]);
+  expect([await session.context(), await written(session), session.leafId]).toEqual([before, ids, leaf]);
   expect(events).toMatchObject([
     { type: "compacting", active: true },
     { type: "compacting", active: false },
@@ -136,11 +136,11 @@ describe("a compaction", () => {
 
   test("of a context with nothing to do writes nothing", async () => {
     const session = await sessionOf([user("a")]);
-    const ids = written(session);
+    const ids = await written(session);
     const model = scripted("S");
     expect(await compactNow(session, { ...model, strategy: keepLast(5) })).toEqual({ status: "nothingToDo" });
     expect(await compactNow(await sessionOf([]), model)).toEqual({ status: "nothingToDo" });
-    expect([written(session), model.prompts]).toEqual([ids, []]);
+    expect([await written(session), model.prompts]).toEqual([ids, []]);
   });
 
   test.each([{ retry: { attempts: 0 } }, { retry: { attempts: 11 } }, { generateWindow: 0 }, { window: 0 }])(
@@ -209,11 +209,11 @@ describe("nothing is written, and nothing is lost", () => {
     const reason = new Error("enough");
     const never = () => new Promise<never>(() => undefined);
     const session = await sessionOf(talk);
-    const ids = written(session);
+    const ids = await written(session);
     await expect(compactNow(session, { ...scripted("S"), signal: AbortSignal.abort(reason) })).rejects.toBe(
       reason,
     );
-    expect(written(session)).toEqual(ids);
+    expect(await written(session)).toEqual(ids);
 
     const aborting = () => {
       const controller = new AbortController();
@@ -292,14 +292,14 @@ describe("the waits between attempts", () => {
       (generate) => compact(session, { ...few, generate, signal: stop.signal }),
       1,
     );
-    const { size } = session.tree;
+    const { size } = await session.tree();
     await vi.advanceTimersByTimeAsync(400);
     stop.abort(new Error("enough"));
     await vi.advanceTimersByTimeAsync(0);
     expect(await ended).toMatchObject({ message: "enough" });
     expect(times).toEqual([0]);
     expect(vi.getTimerCount()).toBe(0);
-    expect(session.tree.size).toBe(size);
+    expect((await session.tree()).size).toBe(size);
   });
 
   test("may be slept through in another way, which an abort ends all the same", async () => {
@@ -452,7 +452,7 @@ describe("hooks", () => {
       };
       const error = { code: "IRREDUCIBLE", details: { reason: "longer" } };
       await expect(compactNow(session, { ...scripted("S"), before })).rejects.toMatchObject(error);
-      expect([asked, session.tree.size]).toEqual([1, 4]);
+      expect([asked, (await session.tree()).size]).toEqual([1, 4]);
     });
 
     test.each(["", " \n"])("a hook's summary that says nothing is refused: %j", async (summary) => {
@@ -461,12 +461,12 @@ describe("hooks", () => {
       await expect(compacting).rejects.toThrow(
         new TypeError("summary: expected a non-empty string, got an empty string"),
       );
-      expect(session.tree.size).toBe(4);
+      expect((await session.tree()).size).toBe(4);
     });
 
     test("cancel", async () => {
       const { session, result, model } = await hooked({ cancel: true });
-      expect([result, model.prompts, session.tree.size]).toEqual([{ status: "cancelled" }, [], 4]);
+      expect([result, model.prompts, (await session.tree()).size]).toEqual([{ status: "cancelled" }, [], 4]);
     });
 
     test("after is not called where nothing was done", async () => {
@@ -518,14 +518,14 @@ describe("an update of an earlier summary", () => {
         options(async () => ({ text: summary })),
       );
       await talk(session);
-      const size = session.tree.size;
+      const size = (await session.tree()).size;
       const refusal = compact(
         session,
         options(async () => Promise.reject(new Error("prompt is too long: 2 tokens > 1 maximum"))),
       );
       const error = await refusal.catch((reason: unknown) => reason);
       expect(SessileError.is(error, "SUMMARY_FAILED") && error.details.reason).toBe("overflow");
-      expect(session.tree.size).toBe(size);
+      expect((await session.tree()).size).toBe(size);
     });
   });
 });

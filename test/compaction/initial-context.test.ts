@@ -106,7 +106,9 @@ describe("told again", () => {
       initialContext: reinject("new rules"),
     });
     expect((await saidIn(session)).slice(1)).toEqual(["custom: new rules", "user: now this"]);
-    expect([...session.tree.walk()].filter(({ node }) => node.type === "custom_message")).toHaveLength(3);
+    expect(
+      [...(await session.tree()).walk()].filter(({ node }) => node.type === "custom_message"),
+    ).toHaveLength(3);
   });
 });
 
@@ -160,7 +162,7 @@ test("deferred, one in the tail goes; without any word of it, it stays", async (
 
 test("pinned, an old one stays beside a new one", async () => {
   const session = await started(user("now this"));
-  const [first] = session.tree.path(session.leafId);
+  const [first] = (await session.tree()).path(session.leafId);
   await session.append([{ type: "context_pin", targetId: first?.id as string, pinned: true }]);
   await compactNow(session, { ...scripted("S"), trigger: "mid-turn", initialContext: reinject("new rules") });
   expect((await saidIn(session)).slice(1)).toEqual([

@@ -71,7 +71,7 @@ export interface Compacted {
 export async function play(
   session: Session,
   steps: readonly Step[],
-  onCompacted: (compacted: Compacted) => void,
+  onCompacted: (compacted: Compacted) => unknown,
 ): Promise<void> {
   let clock = 0;
   let calls = 0;
@@ -157,9 +157,9 @@ export async function play(
         await session.append([{ type: "resource_view", resourceId: `res_${step.which}` }]);
         break;
       case "branch": {
-        const entries = [...session.tree.walk()];
+        const entries = [...(await session.tree()).walk()];
         const target = entries[step.which % Math.max(1, entries.length)];
-        if (target !== undefined) session.branch(target.node.id);
+        if (target !== undefined) await session.branch(target.node.id);
         break;
       }
       case "prune": {
@@ -172,7 +172,7 @@ export async function play(
         break;
       }
       case "compact":
-        onCompacted(await compactOnce(session, step));
+        await onCompacted(await compactOnce(session, step));
         break;
     }
   }
@@ -180,7 +180,7 @@ export async function play(
 
 async function compactOnce(session: Session, step: Step & { readonly do: "compact" }): Promise<Compacted> {
   const before = await session.context();
-  const entriesBefore = session.tree.size;
+  const entriesBefore = (await session.tree()).size;
   const leafBefore = session.leafId;
   const options = strategies(step.window);
   const prompts: GeneratePrompt[] = [];

@@ -88,7 +88,7 @@ describe("what", () => {
         "context_edit",
       ]);
       expect((await saidIn(session)).filter((line) => line.includes(prunedOutput))).toHaveLength(2);
-      const kept = session.tree.path(session.leafId)[2]?.id as string;
+      const kept = (await session.tree()).path(session.leafId)[2]?.id as string;
       expect(JSON.stringify(await session.entry(kept))).toContain(output);
     },
   );

@@ -28,7 +28,7 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
     await fc.assert(
       fc.asyncProperty(steps, async (steps) => {
         const session = await memorySessionStore().create({ cwd: "/w" });
-        await play(session, steps, (compacted) => note(holds(compacted)));
+        await play(session, steps, async (compacted) => void note(await holds(compacted)));
         await session.close();
       }),
       { numRuns: sequences, examples: [[littleToSummarize]] },
@@ -84,7 +84,7 @@ const littleToSummarize: readonly Step[] = [
 /** What the calls on the path did to files, one after the other. */
 async function replayed(session: Session): Promise<readonly string[]> {
   const messages: Message[] = [];
-  for (const { id } of session.tree.path(session.leafId)) {
+  for (const { id } of (await session.tree()).path(session.leafId)) {
     const entry = await session.entry(id);
     if (entry?.type === "message") messages.push(entry.message);
   }
@@ -128,12 +128,12 @@ function expectSame(actual: unknown, expected: unknown): void {
 }
 
 /** Checks what is promised of a compaction, and says how it ended. */
-function holds(compacted: Compacted): string {
+async function holds(compacted: Compacted): Promise<string> {
   const { before, after, result, error, entriesBefore, leafBefore } = compacted;
   if (result === undefined || result.status === "nothingToDo" || result.status === "cancelled") {
     if (result === undefined && !(error instanceof SessileError)) throw error;
     expectSame(after, before);
-    expect(compacted.session.tree.size).toBe(entriesBefore);
+    expect((await compacted.session.tree()).size).toBe(entriesBefore);
     expect(compacted.session.leafId).toBe(leafBefore);
     if (SessileError.is(error, "IRREDUCIBLE") && error.details.reason === "nothing-to-summarize") {
       const kept = estimateOf({ ...before, items: before.items.filter((item) => !isFree(before)(item)) });

@@ -370,7 +370,7 @@ describe("a whole summary", () => {
 
   test("edits that free nothing are nothing to do", async () => {
     const session = await sessionOf(talk);
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     const edit = {
       type: "context_edit",
       targetId: first?.id as string,
@@ -384,7 +384,7 @@ describe("a whole summary", () => {
     await expect(compactNow(session, { ...scripted("S"), strategy: asking })).rejects.toMatchObject({
       details: { reason: "nothing-to-summarize" },
     });
-    expect(session.tree.size).toBe(3);
+    expect((await session.tree()).size).toBe(3);
   });
 
   test("counts by estimateMessageTokens where no estimator is given", async () => {

@@ -249,7 +249,7 @@ describe("context tokens", () => {
   test("no usage before the latest compaction or context edit counts, though all be of one millisecond", async () => {
     const session = await sessionOf([user("abc"), told("de", [], usage(900))]);
     const tokens = async () => contextTokens(await session.context(), { estimate: lengthOf });
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     expect(await tokens()).toBe(900);
     await session.append([
       { type: "context_edit", targetId: first?.id ?? "", replacement: { content: "a" } },

@@ -80,7 +80,7 @@ describe("what is appended while the model writes", () => {
 
   test("a pin of what would be summarised holds, and so do a label and a tool's late result", async () => {
     const session = await sessionOf([user(long), told("keep this"), user(long), told("", ["2"])]);
-    const ids = session.tree.path(session.leafId).map(({ id }) => id);
+    const ids = (await session.tree()).path(session.leafId).map(({ id }) => id);
     const generate = meanwhile(() =>
       session.append([
         { type: "context_pin", targetId: ids[1] as string, pinned: true },
@@ -102,19 +102,19 @@ describe("what is appended while the model writes", () => {
     const session = await sessionOf(talk);
     const generate = meanwhile(() => session.append([say(told("y".repeat(5000)))]));
     await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(session.tree.size).toBe(5);
+    expect((await session.tree()).size).toBe(5);
   });
 
   test("and is an edit is CONCURRENT_WRITER: the summary is of another context", async () => {
     const session = await sessionOf(talk);
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     const generate = meanwhile(() =>
       session.append([
         { type: "context_edit", targetId: first?.id as string, replacement: { content: "less" } },
       ]),
     );
     await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+    expect([...(await session.tree()).walk()].map(({ node }) => node.type)).not.toContain("compaction");
   });
 });
 
@@ -154,7 +154,7 @@ describe("a compaction that meets other entries again and again", () => {
       code: "CONCURRENT_WRITER",
     });
     expect(attempts).toHaveLength(9);
-    expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+    expect([...(await session.tree()).walk()].map(({ node }) => node.type)).not.toContain("compaction");
   });
 
   test("gives up at once where the leaf is that of its last plan, or for another error", async () => {
@@ -187,18 +187,18 @@ describe("what comes from elsewhere is CONCURRENT_WRITER, and nothing is written
     const generate = meanwhile(() => other.append([say(user("from elsewhere"))]));
     await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     await other.refresh();
-    expect(other.tree.size).toBe(5);
+    expect((await other.tree()).size).toBe(5);
     expect(await saidIn(session)).toHaveLength(4);
   });
 
   test("the leaf moved to another branch, a shorter one, or to no entry", async () => {
     for (const at of [0, 2, undefined]) {
       const session = await sessionOf(talk);
-      const ids = session.tree.path(session.leafId).map(({ id }) => id);
+      const ids = (await session.tree()).path(session.leafId).map(({ id }) => id);
       const to = at === undefined ? null : (ids[at] as string);
       const generate = meanwhile(() => session.branch(to));
       await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-      expect([session.tree.size, session.leafId]).toEqual([4, to]);
+      expect([(await session.tree()).size, session.leafId]).toEqual([4, to]);
     }
   });
 
@@ -212,12 +212,14 @@ describe("what comes from elsewhere is CONCURRENT_WRITER, and nothing is written
     expect(done.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(done[1]).toMatchObject({ reason: { code: "CONCURRENT_WRITER" } });
     expect((await shown(session))[0]).toBe("compactionSummary: A");
-    expect([...session.tree.walk()].filter(({ node }) => node.type === "compaction")).toHaveLength(1);
+    expect([...(await session.tree()).walk()].filter(({ node }) => node.type === "compaction")).toHaveLength(
+      1,
+    );
   });
 
   test("a branch that is left meanwhile", async () => {
     const session = await sessionOf(talk);
-    const [first] = session.tree.path(session.leafId);
+    const [first] = (await session.tree()).path(session.leafId);
     const generate = meanwhile(() =>
       summarizeBranch(session, first?.id as string, { ...scripted("LEFT"), window: 10_000 }),
     );
@@ -319,7 +321,7 @@ describe("the batch", () => {
       compact(session, { generate: model, strategy: keepLast(1), window: 1000, signal: controller.signal }),
     ).rejects.toBe(reason);
     await session.flush();
-    expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+    expect([...(await session.tree()).walk()].map(({ node }) => node.type)).not.toContain("compaction");
   });
 });
 

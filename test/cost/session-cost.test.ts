@@ -45,7 +45,7 @@ test("counts all branches, or one path; a branch's summary by the model in force
   const root = await session.appendMessage(userMessage("a"));
   await session.append([{ type: "model_change", provider: "anthropic", modelId: model }]);
   const left = await session.appendMessage(reply(tokens));
-  session.branch(root.id);
+  await session.branch(root.id);
   const right = await session.appendMessage(reply(tokens));
   const summary = await session.branchWithSummary(left.id, "s", { usage: tokens });
   expect((await sessionCost(session)).cost.total).toBeCloseTo(3 * price, 12);

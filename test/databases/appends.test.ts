@@ -153,7 +153,7 @@ describe.each(engines)("an append to $name", ({ start, lostConnection, busy, ful
         if (!isWrite) return;
         tables.faults.after = undefined;
         await other.refresh();
-        other.branch([...other.tree.walk()].at(-1)?.node.id ?? null);
+        await other.branch([...(await other.tree()).walk()].at(-1)?.node.id ?? null);
         await other.appendMessage(say("other"));
         throw lostConnection();
       };
@@ -453,7 +453,7 @@ describe.each(engines)("in $name, a write that another one precedes", ({ name: e
       expect(before).toHaveLength(3);
       if (!isDone) return expect(await stateOf(tables)).toEqual(before);
       const session = await storeOf(tables.direct()).open("copy");
-      expect([...session.tree.walk()].map(({ node }) => node.id)).toEqual(["e0000001", "e0000002"]);
+      expect([...(await session.tree()).walk()].map(({ node }) => node.id)).toEqual(["e0000001", "e0000002"]);
       // No line of the source is where the next one goes.
       await (await storeOf(tables.direct()).open("copy", { mode: "write" })).appendMessage(say("next"));
     },

@@ -25,7 +25,7 @@ describe.each(engines)("a list of $name", ({ start }) => {
       {
         node: { id: upTo },
       } = { node: { id: "" } },
-    ] = [...first.tree.walk()];
+    ] = [...(await first.tree()).walk()];
     await (await store.fork("a", { id: "b", upTo })).close();
     expect((await store.latest())?.firstMessage).toBe("first");
   });
@@ -131,7 +131,7 @@ describe.each(engines)("a list of $name", ({ start }) => {
     await session.updateInfo({ title: "late" });
     await session.append([text("last")]);
     await session.updateInfo({ title: "latest" });
-    const ids = [...session.tree.walk()].map(({ node }) => node.id);
+    const ids = [...(await session.tree()).walk()].map(({ node }) => node.id);
     for (const [index, id] of ids.entries()) {
       await (await store.fork("a", { id: `fork${index}`, upTo: id })).append([text("own")]);
       await (await store.fork("a", { id: `erased${index}` })).close();

@@ -337,8 +337,8 @@ async function check(subject: Subject, given: Plan): Promise<void> {
   expect(await hits()).toBe(0);
   for (const { id } of sessions) {
     const session = await store.open(id);
-    expect(session.tree.has(ids.user)).toBe(true);
-    expect([...session.tree.walk()].length).toBeGreaterThanOrEqual(Object.keys(ids).length);
+    expect((await session.tree()).has(ids.user)).toBe(true);
+    expect([...(await session.tree()).walk()].length).toBeGreaterThanOrEqual(Object.keys(ids).length);
     await session.context();
     await session.close();
   }

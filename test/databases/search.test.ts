@@ -167,7 +167,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
     };
     expect([await has("unspeakable"), await has("plum")]).toEqual([true, true]);
     const session = await store.open("a");
-    const [first] = [...session.tree.walk()];
+    const [first] = [...(await session.tree()).walk()];
     await eraseEntries(store, "a", [first?.node.id ?? ""], { reason });
     expect([await has("unspeakable"), await has("pear"), await has("plum")]).toEqual([false, true, true]);
     const { remaining } = await deletePartition(store, "tenant");
@@ -187,7 +187,7 @@ describe.each(engines)("an index of words in $name", ({ start, lostConnection, f
       if (!isSearch || answers++ > 0) return;
       for (const id of ["a", "b"]) {
         const session = await store.open(id);
-        const [first] = [...session.tree.walk()];
+        const [first] = [...(await session.tree()).walk()];
         await eraseEntries(store, id, [first?.node.id ?? ""], { reason });
       }
       await store.delete("c");

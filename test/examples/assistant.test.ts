@@ -68,8 +68,8 @@ describe("a personal assistant", () => {
     const memory = sessionMemory(session, { blocks });
     const kept: string[] = [];
     const { items } = await session.context();
-    for (const { id } of session.leaves()) {
-      session.branch(id);
+    for (const { id } of await session.leaves()) {
+      await session.branch(id);
       kept.push((await memory.get("facts")).text);
     }
     expect(kept.sort()).toEqual(["lives in Oslo\nprefers ships", "lives in Oslo\nprefers trains"]);
@@ -82,7 +82,7 @@ describe("a personal assistant", () => {
     for await (const { entryId } of sessions.search({ text: "trains", partition: "anna", branch: "all" }))
       hits.push(entryId);
     expect(hits.length).toBeGreaterThan(0);
-    const ships = session.leaves().find(({ current }) => !current)?.id ?? "";
+    const ships = (await session.leaves()).find(({ current }) => !current)?.id ?? "";
     const back = await runExample("12-assistant", [dir, "anna", "--back", ships, "--forget", "trains"]);
     expect(back).toMatchObject({ code: 0, stderr: "" });
     expect(back.stdout).toMatch(/^0 of \d+ files have the words, and a search finds 0 entries\.$/m);

@@ -84,7 +84,7 @@ describe("npm run demo", () => {
   it("ends well without a key, and prints each entry once it is written", async () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     await using session = await openLatest(place);
-    expect(written(run)).toEqual([...session.tree.walk()].map(({ node }) => node.id));
+    expect(written(run)).toEqual([...(await session.tree()).walk()].map(({ node }) => node.id));
     expect(run.stdout).toContain(`session: ${session.location}`);
     expect(await session.diagnose()).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe("the coding agent", () => {
     expect(written(killed)).toHaveLength(5);
     {
       await using session = await openLatest(dir);
-      expect([...session.tree.walk()].map(({ node }) => node.id)).toEqual(written(killed));
+      expect([...(await session.tree()).walk()].map(({ node }) => node.id)).toEqual(written(killed));
       const states = (await session.toolStates()).map(({ call, state }) => `${call.name} ${state}`);
       expect(states).toEqual(["read completed", "bash running", "write pending"]);
     }

@@ -181,7 +181,9 @@ describe("a session of 400 turns in a window of 128,000 tokens", () => {
     expect(messageOf(context, done.pinned)).toEqual(done.said);
     const known = context.items.map(({ message }) => messageText(message)).join("\n");
     expect(known).toContain("called Heron");
-    const entries = await Promise.all([...reopened.tree.walk()].map(({ node }) => reopened.entry(node.id)));
+    const entries = await Promise.all(
+      [...(await reopened.tree()).walk()].map(({ node }) => reopened.entry(node.id)),
+    );
     const summaries = entries.filter((entry) => entry !== undefined && "summary" in entry);
     expect(JSON.stringify(summaries)).not.toContain(secret);
     const prompts = done.summarizer.prompts.join("\n");

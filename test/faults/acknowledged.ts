@@ -45,7 +45,7 @@ export async function sessionIsKept(
   const store = fileSessionStore({ dir: join(dir, "sessions") });
   const session = await store.open(id, { mode: "write" });
   const path = session.location ?? "";
-  for (const entry of acknowledged) expect(session.tree.has(entry), `entry ${entry}`).toBe(true);
+  for (const entry of acknowledged) expect((await session.tree()).has(entry), `entry ${entry}`).toBe(true);
   const { id: more } = await session.appendMessage(userMessage("more"));
   await session.close();
   expect(readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.lock`))).toEqual([]);

@@ -37,12 +37,12 @@ function message(text: string): EntryDraft {
   return { type: "message", message: { ...userMessage(text), timestamp: 0 } };
 }
 
-function idsOf(session: Session): string[] {
-  return Array.from(session.tree.walk(), ({ node }) => node.id);
+async function idsOf(session: Session): Promise<string[]> {
+  return Array.from((await session.tree()).walk(), ({ node }) => node.id);
 }
 
 async function entriesOf(session: Session): Promise<readonly (Entry | undefined)[]> {
-  return Promise.all(idsOf(session).map((entryId) => session.entry(entryId)));
+  return Promise.all((await idsOf(session)).map((entryId) => session.entry(entryId)));
 }
 
 /** A disk that nothing is lost of any more, with a session of these messages. */
@@ -70,7 +70,7 @@ async function goesOn(disk: SimulatedDisk, sessionId: string, entries: readonly 
     for (const entry of entries) expect(await session.entry(entry.id)).toEqual(entry);
   };
   const reading = await storeOn(disk).open(sessionId);
-  const before = idsOf(reading);
+  const before = await idsOf(reading);
   await has(reading);
   await reading.close();
   const writing = await storeOn(disk).open(sessionId, { mode: "write" });
@@ -79,7 +79,7 @@ async function goesOn(disk: SimulatedDisk, sessionId: string, entries: readonly 
   await writing.close();
   const again = await storeOn(disk).open(sessionId);
   await has(again);
-  expect(idsOf(again)).toEqual(expect.arrayContaining([...before, added?.id]));
+  expect(await idsOf(again)).toEqual(expect.arrayContaining([...before, added?.id]));
   expect(again.diagnostics.filter(({ code }) => code !== "TORN_LINE")).toEqual([]);
   await again.close();
 }
@@ -95,7 +95,7 @@ const lists: Check = async (left) => {
   const store = storeOn(left);
   for await (const summary of store.list({ stats: true })) {
     const session = await store.open(summary.id);
-    expect(session.tree.size).toBe(summary.counts?.entries);
+    expect((await session.tree()).size).toBe(summary.counts?.entries);
     await session.close();
   }
 };
@@ -175,11 +175,11 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     const session = await storeOn(disk).open(id, { mode: "write" });
     const entries = await session.append([message("three"), message("four")]);
     witness.promise(keeps(id, entries));
-    session.branch(kept[0]?.id ?? null);
+    await session.branch(kept[0]?.id ?? null);
     await session.close();
     witness.promise(async (left) => {
       const again = await storeOn(left).open(id);
-      const path = again.tree.path(again.leafId).map((node) => node.id);
+      const path = (await again.tree()).path(again.leafId).map((node) => node.id);
       expect(path[0]).toBe(kept[0]?.id);
       // Whoever recovered in between went on from there.
       for (const { id } of [...kept.slice(1), ...entries]) expect(path).not.toContain(id);
@@ -263,7 +263,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     boot.number++;
     const witness = new Witness((written as (typeof made.moments)[number]).disk, []);
     const session = await storeOn(witness.disk).open(id, { mode: "write" });
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     const entries = await session.append([message("two")]);
     witness.promise(keeps(id, [...(await keptOf(witness.disk)), ...entries]));
     await session.close();

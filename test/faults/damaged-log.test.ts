@@ -15,7 +15,7 @@ function diskOf(bytes: Uint8Array): SimulatedDisk {
   return disk;
 }
 
-const idsOf = (session: Session) => Array.from(session.tree.walk(), ({ node }) => node.id);
+const idsOf = async (session: Session) => Array.from((await session.tree()).walk(), ({ node }) => node.id);
 const codesOf = (session: Session) => session.diagnostics.map(({ code }) => code);
 
 /** Where each line of the file begins, and where it ends. */
@@ -72,7 +72,7 @@ describe("row 5: the log cut at every byte", () => {
         expect(session).toMatchObject({ code: cut === 0 ? "EMPTY" : "NO_HEADER" });
       } else {
         const opened = session as Session;
-        expect(idsOf(opened)).toEqual(entries.slice(0, count - 1).map(({ id }) => id));
+        expect(await idsOf(opened)).toEqual(entries.slice(0, count - 1).map(({ id }) => id));
         for (const entry of entries.slice(0, count - 1)) expect(await opened.entry(entry.id)).toEqual(entry);
         const isTorn = !lines.some((line) => cut >= textEnd(line) && cut <= line[1] + 1);
         expect(codesOf(opened)).toEqual(isTorn ? ["TORN_TAIL"] : []);
@@ -99,7 +99,7 @@ describe("row 5: the log cut at every byte", () => {
       expect(disk.bytes(path)).toEqual(new Uint8Array([...whole.slice(0, cut), ...Buffer.from(ending)]));
       expect(disk.paths().filter((name) => name.includes(".torn-"))).toEqual([]);
       expect(codesOf(session)).toEqual(isTorn ? ["TORN_LINE"] : []);
-      expect(idsOf(session)).toEqual(entries.slice(0, count - 1).map(({ id }) => id));
+      expect(await idsOf(session)).toEqual(entries.slice(0, count - 1).map(({ id }) => id));
       const added = await session.appendMessage({ role: "user", content: "after", timestamp: 0 });
       expect(added.parentId).toBe(entries[count - 2]?.id ?? null);
       // What was torn may be appended again, under its own id.
@@ -127,7 +127,7 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
     }
     const parsed = parseSession(bytes);
     expect(diagnostics).toEqual(parsed.diagnostics);
-    expect(Array.from(parsed.tree.walk(), ({ node }) => node.id)).toEqual(idsOf(session));
+    expect(Array.from(parsed.tree.walk(), ({ node }) => node.id)).toEqual(await idsOf(session));
     return session;
   }
 
@@ -153,8 +153,10 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
           expect(await session.entry("22222222")).toMatchObject(entries[1] as object);
         if (codes.length > 0) reported++;
         if (at >= headEnd && at < end - 1) {
-          expect(idsOf(session)).toEqual(entries.map(({ id }) => id));
-          expect(session.tree.path("44444444").map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
+          expect(await idsOf(session)).toEqual(entries.map(({ id }) => id));
+          expect((await session.tree()).path("44444444").map(({ id }) => id)).toEqual(
+            entries.map(({ id }) => id),
+          );
         }
         await session.close();
       }

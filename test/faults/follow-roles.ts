@@ -8,7 +8,7 @@ export const followRoles: Readonly<Record<string, (...args: string[]) => Promise
     const session = await fileSessionStore({ dir }).open(id);
     session.on("diagnostic", ({ code }) => say(`diagnostic ${code}`));
     session.on("deleted", () => say("deleted"));
-    say(`begins with ${session.tree.size}`);
+    say(`begins with ${(await session.tree()).size}`);
     const { signal } = new AbortController();
     for await (const entry of session.follow({ signal, pollMs: Number(pollMs) })) say(entry.id);
     say("ended");

@@ -154,7 +154,7 @@ describe("snapshots of the files, over random edits, turns and restores", () => 
           moments.push({ id: revert, files: savedOf(now, files) });
           if (end !== undefined) moments.push({ id: end, files: savedOf(now, files) });
           open = undefined;
-          if (each.branch) session.branch(id);
+          if (each.branch) await session.branch(id);
         }
       }
       expect(userState(dir)).toEqual(kept);

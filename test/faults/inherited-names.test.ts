@@ -44,7 +44,7 @@ async function appendThenCut(moments: readonly SimulatedDisk[]): Promise<number>
     boot.number++;
     for (const left of disk.afterPowerCut({ limit: 30 })) {
       const again = await left.sessions({ dir }).open(id);
-      expect(again.tree.has(entry.id)).toBe(true);
+      expect((await again.tree()).has(entry.id)).toBe(true);
       await again.close();
     }
     await session.close();

@@ -52,7 +52,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
     for (let at = 0; at < Number(count); ) {
       try {
         if (at > 0 || again > 0) await session.refresh();
-        if (session.leafId !== newest) session.branch(newest);
+        if (session.leafId !== newest) await session.branch(newest);
         say((await session.appendMessage(userMessage(`${name} ${at}`), { after: newest })).id);
         at++;
       } catch (error) {

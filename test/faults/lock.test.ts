@@ -213,7 +213,7 @@ describe("row 13: a session whose holder is stopped", () => {
     const fork = await store.fork("read", { id: "read-fork" });
     await fork.appendMessage(userMessage("in the copy"));
     await fork.close();
-    expect((await openSessionFile(path)).tree.size).toBe(1);
+    expect((await (await openSessionFile(path)).tree()).size).toBe(1);
   });
 });
 

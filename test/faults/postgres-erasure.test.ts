@@ -288,7 +288,7 @@ describe("an erasure on a PostgreSQL server", () => {
     expect([erased.length > 0, conflicts > 0]).toEqual([true, true]);
     expect(await found(store, "harbour")).toEqual(kept.toSorted());
     const back = await store.open("busy");
-    expect([back.diagnostics, back.tree.size]).toEqual([[], 1 + kept.length + erased.length]);
+    expect([back.diagnostics, (await back.tree()).size]).toEqual([[], 1 + kept.length + erased.length]);
   });
 
   test("two deletions of one tenant at once: both end when nothing is left", async () => {

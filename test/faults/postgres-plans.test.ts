@@ -95,14 +95,14 @@ describe("the cost of sessions in tables that grow", () => {
       await addEntries(client, id, count - 1);
       await client.query("vacuum analyze");
       const session = await store.open(id, { mode: "write" });
-      expect(session.tree.size).toBe(count);
+      expect((await session.tree()).size).toBe(count);
       // The summary of a list is complete by now.
       const appends = await costsOf(() => session.appendMessage(userMessage("one more")));
       expect(appends.length).toBe(1);
       for (const cost of appends) {
         for (const node of scans(cost)) expect(node["Node Type"]).not.toBe("Seq Scan");
       }
-      const middle = [...session.tree.walk()][count >> 1]?.node.id ?? "";
+      const middle = [...(await session.tree()).walk()][count >> 1]?.node.id ?? "";
       const reads = await costsOf(() => session.entry(middle));
       for (const cost of reads) {
         for (const node of scans(cost)) expect(node["Node Type"]).not.toBe("Seq Scan");

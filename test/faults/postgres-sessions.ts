@@ -103,7 +103,7 @@ export async function expectKept(
     expect(handle.diagnostics).toEqual([]);
     expect(await handle.diagnose()).toEqual([]);
     // Others may have appended since the lines were read.
-    expect(handle.tree.size).toBeGreaterThanOrEqual(lines.length - 1);
+    expect((await handle.tree()).size).toBeGreaterThanOrEqual(lines.length - 1);
     await handle.close();
     kept.set(
       session,

@@ -86,7 +86,7 @@ async function follow(work: Work): Promise<void> {
       while (!signal.aborted) {
         try {
           const session = await store.open(id);
-          for (const { node } of session.tree.walk()) if (!seen.has(node.id)) see(node.id);
+          for (const { node } of (await session.tree()).walk()) if (!seen.has(node.id)) see(node.id);
           for await (const entry of session.follow({ signal, pollMs: 50 })) see(entry.id);
           await session.close();
         } catch (error) {

@@ -46,7 +46,7 @@ describe("row 12: four processes that append to one session", () => {
     }
     const session = await openSessionFile(path);
     expect(session.diagnostics).toEqual([]);
-    expect(session.tree.size).toBe(241);
+    expect((await session.tree()).size).toBe(241);
     await session.close();
     await vi.waitFor(
       () => expect(readdirSync(dirname(path)).filter((name) => name.includes("four.jsonl."))).toEqual([]),
@@ -106,7 +106,7 @@ describe("row 1: a process that is killed while it appends", () => {
     for (let at = 0; at < kills; at++) await round(at);
     const session = await store.open("killed", { mode: "write" });
     expect(session.diagnostics.filter(({ code }) => !code.startsWith("TORN_"))).toEqual([]);
-    for (const id of acknowledged) expect(session.tree.has(id)).toBe(true);
+    for (const id of acknowledged) expect((await session.tree()).has(id)).toBe(true);
     await session.close();
     const counts = countOf(linesOf(path).map((line) => line.id));
     for (const id of acknowledged) expect(counts.get(id)).toBe(1);
@@ -127,7 +127,7 @@ describe("row 13: a process that is stopped while it holds the lock", () => {
       code: "SESSION_LOCKED",
       details: { pid: child.pid, host: ownIdentity().host, path: `${path}.lock` },
     });
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     const reading = await fileSessionStore({ dir }).open("stopped");
     expect((await reading.context()).items.length).toBe(1);
     await reading.close();

@@ -9,6 +9,7 @@ import {
   type Session,
   type SessionRef,
   type SessionStore,
+  type SessionTree,
 } from "sessile/session";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
@@ -91,7 +92,7 @@ async function reads(store: SessionStore, parsed: ParsedSession, isTwofold: bool
     await looksAt(session);
     const diagnostics = await session.diagnose();
     if (!isTwofold) {
-      assert.deepEqual(placesOf(session), placesOf(parsed));
+      assert.deepEqual(placesOf(await session.tree()), placesOf(parsed.tree));
       assert.equal(session.leafId, parsed.leafId);
       for (const { id } of some(parsed.entries)) assert.deepEqual(await session.entry(id), parsed.entry(id));
       assert.deepEqual(diagnostics, parsed.diagnostics);
@@ -105,14 +106,14 @@ async function reads(store: SessionStore, parsed: ParsedSession, isTwofold: bool
 
 /** Everything that is asked of a session without writing to it. */
 async function looksAt(session: Session): Promise<void> {
-  for (const leaf of [null, ...some(Array.from(session.tree.walk(), ({ node }) => node.id))]) {
+  for (const leaf of [null, ...some(Array.from((await session.tree()).walk(), ({ node }) => node.id))]) {
     await session.context(leaf);
     await session.turn(leaf);
     await session.toolStates(leaf);
     if (leaf === null) continue;
     await session.raw(leaf);
-    session.tree.path(leaf);
-    session.tree.label(leaf);
+    (await session.tree()).path(leaf);
+    (await session.tree()).label(leaf);
   }
   assert.equal(typeof session.info, "object");
 }
@@ -131,7 +132,7 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
   const ending = ["", "\n", "\t\n"].find((end) => same(mended, Buffer.concat([bytes, Buffer.from(end)])));
   const isKept = ending !== undefined;
   assert.ok(isKept, "opening for writing lost bytes");
-  const before = placesOf(session);
+  const before = placesOf(await session.tree());
   const isTwofold = hasTwofoldLine(bytes);
   // Once the header is in front, what stood before it is read as what stands behind: a damaged line may have a place.
   const isMoved = old !== undefined && session.diagnostics.some(({ code }) => code === "BEFORE_HEADER");
@@ -145,16 +146,18 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
   const left = disk.bytes(path) as Uint8Array;
   const again = await store.open(await listed(store));
   if (isTwofold || isMoved) {
-    for (const [entryId] of before) assert.ok(again.tree.has(entryId) || isTwofold, "an entry was lost");
+    for (const [entryId] of before)
+      assert.ok((await again.tree()).has(entryId) || isTwofold, "an entry was lost");
   } else {
-    const after = placesOf(again).filter(([entryId]) => entryId !== entry.id);
+    const after = placesOf(await again.tree()).filter(([entryId]) => entryId !== entry.id);
     assert.deepEqual(after, before);
   }
   for (const [entryId, value] of entries) {
     if (!isTwofold) assert.deepEqual(await again.entry(entryId), value);
   }
   assert.deepEqual(await again.entry(entry.id), entry);
-  if (!hasTwofoldLine(left)) assert.deepEqual(placesOf(parseSession(left)), placesOf(again));
+  if (!hasTwofoldLine(left))
+    assert.deepEqual(placesOf(parseSession(left).tree), placesOf(await again.tree()));
   assert.ok(!(await again.diagnose()).some(({ code }) => code === "TORN_TAIL"), "the end is torn still");
   await again.close();
   await copies(store, before.length).catch((error: unknown) => {
@@ -169,14 +172,14 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
 async function copies(store: SessionStore, entries: number): Promise<void> {
   const source = await listed(store);
   const fork = await store.fork(source, { id: "fork" });
-  assert.ok(fork.tree.size >= entries, "a fork has fewer entries");
+  assert.ok((await fork.tree()).size >= entries, "a fork has fewer entries");
   await looksAt(fork);
   await fork.close();
   const session = await store.open(source);
-  const path = session.tree.path(session.leafId);
+  const path = (await session.tree()).path(session.leafId);
   const extracted = await session.extract(session.leafId ?? undefined, { id: "extract" });
   for (const { id, type } of path) {
-    if (type === "label" || type === "leaf" || extracted.tree.has(id)) continue;
+    if (type === "label" || type === "leaf" || (await extracted.tree()).has(id)) continue;
     // Half an entry before a whole one in its line has a place, and no body to extract.
     assert.equal(await session.entry(id), undefined, "an extraction lost an entry");
   }
@@ -205,7 +208,7 @@ function hasTwofoldLine(bytes: Uint8Array): boolean {
   return false;
 }
 
-function placesOf({ tree }: Pick<ParsedSession, "tree">): [string, string | null, number][] {
+function placesOf(tree: SessionTree): [string, string | null, number][] {
   return Array.from(tree.walk(), ({ node, depth }) => [node.id, node.parentId, depth]);
 }
 

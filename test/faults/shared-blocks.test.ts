@@ -69,7 +69,7 @@ describe("a fork on a file system that shares blocks", () => {
     await fork.appendMessage(userMessage("in the fork"));
     expect(readFileSync(path).equals(before)).toBe(true);
     await source.appendMessage(userMessage("in the source"));
-    expect([source.tree.size, fork.tree.size]).toEqual([17, 18]);
+    expect([(await source.tree()).size, (await fork.tree()).size]).toEqual([17, 18]);
     for (const location of [path, fork.location ?? ""]) {
       const again = await openSessionFile(location);
       expect(again.diagnostics).toEqual([]);

@@ -131,7 +131,7 @@ async function opened(
 }
 
 async function entriesOf(session: Session): Promise<(SessionEntry | UnknownEntry)[]> {
-  const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
+  const ids = Array.from((await session.tree()).walk(), ({ node }) => node.id);
   const entries = await Promise.all(ids.map((entryId) => session.entry(entryId)));
   return entries.filter((entry) => entry !== undefined);
 }
@@ -197,7 +197,7 @@ async function checkLeft(left: SimulatedDisk, moment: Moment, dir = "/sessions")
   await writing.close();
   const again = (await opened(left, "read", 1, dir)) as Session;
   expect(again.diagnostics.length).toBe(torn.length);
-  expect(again.tree.size).toBe(found.length + 1);
+  expect((await again.tree()).size).toBe(found.length + 1);
   for (const before of found) expect(await again.entry(before.id)).toEqual(before);
   expect(await again.entry(entry?.id ?? "")).toEqual(entry);
   await again.close();
@@ -288,7 +288,7 @@ describe("the power goes", () => {
         const again = storeOn(left, "/home/agent/new/sessions");
         for (const [sessionId, entryId] of moment.promised) {
           const partition = sessionId === "three" ? { partition: "tenant" } : {};
-          expect((await again.open(sessionId, partition)).tree.has(entryId)).toBe(true);
+          expect((await (await again.open(sessionId, partition)).tree()).has(entryId)).toBe(true);
         }
       }
     }
@@ -397,7 +397,9 @@ describe("the process dies", () => {
     for (const { disk: left, ids } of moments) {
       if (ids.length === 0) continue;
       const again = await storeOn(left).open(id);
-      expect(Array.from(again.tree.walk(), ({ node }) => node.id).slice(0, ids.length)).toEqual(ids);
+      expect(Array.from((await again.tree()).walk(), ({ node }) => node.id).slice(0, ids.length)).toEqual(
+        ids,
+      );
       expect(again.diagnostics).toEqual([]);
     }
     expect(moments.at(-1)?.ids.length).toBe(6);
@@ -416,7 +418,7 @@ describe("the disk is full", () => {
         if (kind === "existing") await session.append([message("holds the lock")]);
         const before = disk.bytes(logOf(disk));
         const { leafId } = session;
-        const { size } = session.tree;
+        const { size } = await session.tree();
         disk.capacityBytes = disk.usedBytes + room;
         const outcome = await session.append([message("1"), message("2")]).catch((error: unknown) => error);
         if (Array.isArray(outcome)) {
@@ -426,7 +428,7 @@ describe("the disk is full", () => {
         }
         expect(outcome).toMatchObject({ code: "STORAGE_FAILED", details: { errno: "ENOSPC" } });
         expect(disk.bytes(logOf(disk))).toEqual(before);
-        expect([session.leafId, session.tree.size]).toEqual([leafId, size]);
+        expect([session.leafId, (await session.tree()).size]).toEqual([leafId, size]);
         disk.capacityBytes = Number.POSITIVE_INFINITY;
         if (room % 16 > 0) {
           await session.close();
@@ -436,7 +438,7 @@ describe("the disk is full", () => {
         expect(entry?.parentId).toBe(leafId);
         await session.close();
         const again = await storeOn(disk).open(id);
-        expect(again.tree.size).toBe(size + 1);
+        expect((await again.tree()).size).toBe(size + 1);
         expect(again.diagnostics).toEqual([]);
       }
     },
@@ -455,7 +457,10 @@ describe("the disk is full", () => {
     const [entry] = await session.append([message("y")]);
     await session.close();
     const again = await storeOn(disk).open(id);
-    expect(again.tree.path(entry?.id ?? null).map((node) => node.id)).toEqual([staged?.id, entry?.id]);
+    expect((await again.tree()).path(entry?.id ?? null).map((node) => node.id)).toEqual([
+      staged?.id,
+      entry?.id,
+    ]);
   });
 
   test("during the repair of a torn tail: it stays, and is repaired when there is room", async () => {
@@ -537,7 +542,7 @@ describe("a sync fails once", () => {
     expect(() => session.stage([message("later")])).toThrow(
       expect.objectContaining({ code: "WRITER_POISONED" }),
     );
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     expect(session.leafId).toBe(acknowledged[0]?.id);
     await session.close();
 
@@ -583,7 +588,7 @@ describe("a sync fails once", () => {
     await expect(session.append([message("c")])).rejects.toMatchObject({ code: "WRITER_POISONED" });
     await session.close();
     const again = await storeOn(disk).open(id, { mode: "write" });
-    expect(again.tree.size).toBe(2);
+    expect((await again.tree()).size).toBe(2);
     expect(again.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE"]);
     await again.close();
   });
@@ -621,8 +626,10 @@ async function runProgram(steps: readonly Step[]): Promise<Run> {
   const run = new Run();
   let session = await run.create();
   let staged = false;
-  const target = (to: number): string | null =>
-    Array.from(session.tree.walk(), ({ node }) => node.id)[to % (session.tree.size + 1)] ?? null;
+  const target = async (to: number): Promise<string | null> => {
+    const tree = await session.tree();
+    return Array.from(tree.walk(), ({ node }) => node.id)[to % (tree.size + 1)] ?? null;
+  };
   for (const next of steps) {
     switch (next.kind) {
       case "append":
@@ -635,14 +642,14 @@ async function runProgram(steps: readonly Step[]): Promise<Run> {
         break;
       case "full": {
         const { leafId } = session;
-        const { size } = session.tree;
+        const { size } = await session.tree();
         run.disk.capacityBytes = run.disk.usedBytes + next.bytes;
         try {
           await run.append(next.texts.map(message));
           staged = false;
         } catch (error) {
           expect(error).toMatchObject({ code: "STORAGE_FAILED", details: { errno: "ENOSPC" } });
-          expect([session.leafId, session.tree.size]).toEqual([leafId, size]);
+          expect([session.leafId, (await session.tree()).size]).toEqual([leafId, size]);
         }
         run.disk.capacityBytes = Number.POSITIVE_INFINITY;
         break;
@@ -656,10 +663,10 @@ async function runProgram(steps: readonly Step[]): Promise<Run> {
         staged = false;
         break;
       case "branch":
-        session.branch(target(next.to));
+        await session.branch(await target(next.to));
         break;
       case "summarize":
-        await session.branchWithSummary(target(next.to), "left");
+        await session.branchWithSummary(await target(next.to), "left");
         staged = false;
         break;
       case "short":

@@ -102,7 +102,8 @@ export async function checkEnd(model: SoakModel, dir: string): Promise<void> {
       id,
       [],
     ]);
-    for (const entry of model.entries.get(id)?.keys() ?? []) expect(session.tree.has(entry)).toBe(true);
+    for (const entry of model.entries.get(id)?.keys() ?? [])
+      expect((await session.tree()).has(entry)).toBe(true);
     await session.close();
   }
   expect((await fileBlobStore({ dir: join(dir, "blobs") }).verify()).corrupt).toEqual([]);

@@ -125,7 +125,8 @@ class SoakWorker {
     const id = this.#pick(soakSessions);
     const known = [...(this.#entries.get(id) ?? [])];
     const session = await this.#sessions.open(id);
-    const lost = known.filter((entry) => !session.tree.has(entry));
+    const tree = await session.tree();
+    const lost = known.filter((entry) => !tree.has(entry));
     if (lost.length > 0) say(`bad read: ${id} has not ${lost.join(" ")}`);
     for (const { code } of session.diagnostics)
       if (!code.startsWith("TORN_")) say(`bad read: ${id} has ${code}`);
@@ -138,7 +139,7 @@ class SoakWorker {
   async #follow(): Promise<void> {
     const id = this.#pick(soakSessions);
     const session = await this.#sessions.open(id);
-    const first = session.tree.size;
+    const first = (await session.tree()).size;
     const seen: string[] = [];
     const signal = AbortSignal.timeout(100 + this.#random(400));
     for await (const entry of session.follow({ signal, pollMs: 20 })) seen.push(entry.id);
@@ -154,7 +155,8 @@ class SoakWorker {
     const known = [...(this.#entries.get(from) ?? [])];
     const id = `f-${this.#name}-${this.#count++}`;
     const fork = await this.#sessions.fork(from, { id });
-    const lost = known.filter((entry) => !fork.tree.has(entry));
+    const tree = await fork.tree();
+    const lost = known.filter((entry) => !tree.has(entry));
     if (lost.length > 0) say(`bad fork: ${id} has not ${lost.join(" ")} of ${from}`);
     const text = this.#text(undefined);
     const entry = await fork.appendMessage(userMessage(text));

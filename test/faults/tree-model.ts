@@ -69,16 +69,17 @@ function leafOf(entries: readonly Entry[]): string | null {
 }
 
 /** What must be so after every command. */
-function audit(model: Model, real: Real): void {
+async function audit(model: Model, real: Real): Promise<void> {
   for (const { id, entries } of model.logs) expect(entriesOn(real.disk, id)).toEqual(entries);
-  model.handles.forEach(({ log, leaf, staged, seen }, index) => {
+  for (const [index, { log, leaf, staged, seen }] of model.handles.entries()) {
     const session = real.sessions[index] as Session;
+    const tree = await session.tree();
     expect(session.leafId).toBe(leaf);
     const known = [...log.entries.slice(0, seen), ...staged];
-    for (const { id, parentId } of known) expect(session.tree.node(id)?.parentId ?? null).toBe(parentId);
-    expect(session.tree.size).toBe(known.length);
-    for (const [id, label] of labelsOf(known)) expect(session.tree.label(id)).toBe(label);
-  });
+    for (const { id, parentId } of known) expect(tree.node(id)?.parentId ?? null).toBe(parentId);
+    expect(tree.size).toBe(known.length);
+    for (const [id, label] of labelsOf(known)) expect(tree.label(id)).toBe(label);
+  }
 }
 
 function labelsOf(entries: readonly Entry[]): ReadonlyMap<string, string | undefined> {
@@ -167,7 +168,7 @@ const branch = fc.tuple(number, number).map(([which, to]) =>
   command(`branch(${which}, ${to})`, async (model, real) => {
     const handle = at(model.handles, which);
     handle.leaf = at(placesOf(handle), to);
-    at(real.sessions, which).branch(handle.leaf);
+    await at(real.sessions, which).branch(handle.leaf);
   }),
 );
 

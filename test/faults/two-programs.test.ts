@@ -92,7 +92,7 @@ describe("row 12: a program without locks that writes lines of up to 8 MiB, both
 
     // For writing: a kill in the last write leaves a torn tail, which is repaired first.
     const read = await openSessionFile(path, { mode: "write" });
-    for (const id of [...theirs, ...ours]) expect(read.tree.has(id)).toBe(true);
+    for (const id of [...theirs, ...ours]) expect((await read.tree()).has(id)).toBe(true);
     const codes = read.diagnostics.map(({ code }) => code);
     expect(codes.filter((code) => code !== "TORN_LINE" && code !== "INVALID_JSON")).toEqual([]);
     await read.close();

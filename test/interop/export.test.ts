@@ -44,7 +44,8 @@ async function adopted(foreign = bytes) {
 
 /** The parts of an open session. */
 async function partsOf(session: Session): Promise<ExportableSession> {
-  const { header, tree, leafId } = session;
+  const { header, leafId } = session;
+  const tree = await session.tree();
   const entries = await Promise.all([...tree.walk()].map(({ node }) => session.entry(node.id)));
   return { header, leafId, entries: entries.filter((entry) => entry !== undefined) };
 }
@@ -140,7 +141,7 @@ describe("exportSession to the agent of the import", () => {
   it("appends behind an earlier leaf, and moves the leaf back", async () => {
     const { session, blobs } = await adopted();
     const [one] = await session.path();
-    session.branch(one?.id as string);
+    await session.branch(one?.id as string);
     const back = await exportSession(session, { to: plain, blobs });
     expect(await textsOf(back.files)).toEqual(["one"]);
     await session.appendMessage(userMessage("other"));
@@ -167,11 +168,11 @@ describe("exportSession to the agent of the import", () => {
   it("writes anew if an entry of the original was erased, also on another branch", async () => {
     for (const at of [0, 2]) {
       const { session, sessions, blobs } = await adopted();
-      const ids = [...session.tree.walk()]
+      const ids = [...(await session.tree()).walk()]
         .filter(({ node }) => node.role === "user")
         .map(({ node }) => node.id);
       const [first, second] = ids as [string, string];
-      if (at === 2) session.branch(second);
+      if (at === 2) await session.branch(second);
       await session.appendMessage(userMessage("four"));
       const report = await eraseEntries(sessions, session, [ids[at] as string], { reason: "asked", blobs });
       // The original is named, so that it goes if the caller erases it too.
@@ -335,11 +336,11 @@ describe("exportSession to the agent of the import", () => {
     const files = [{ path: "a.jsonl", bytes: grown }];
     const imported = await importSession(files, { from: plain, blobs });
     const again = await sessions.adopt(imported, { existing: "append" });
-    expect(again.tree.size).toBe(session.tree.size + 2);
+    expect((await again.tree()).size).toBe((await session.tree()).size + 2);
     const out = await exportSession(again, { to: plain, blobs });
     expect([out.files, out.report.exact]).toEqual([files, true]);
     const same = await sessions.adopt(imported, { existing: "append" });
-    expect(same.tree.size).toBe(again.tree.size);
+    expect((await same.tree()).size).toBe((await again.tree()).size);
   });
 });
 

@@ -78,8 +78,8 @@ describe("a session of pi", () => {
       lines([header, said("b", "a"), said("a", null), said("d", "e"), said("e", "d"), said("f", "gone")]),
     );
     const session = await memorySessionStore().adopt(imported);
-    expect(session.tree.size).toBe(5);
-    expect(session.tree.path("b").map(({ id }) => id)).toEqual(["a", "b"]);
+    expect((await session.tree()).size).toBe(5);
+    expect((await session.tree()).path("b").map(({ id }) => id)).toEqual(["a", "b"]);
   });
 
   it("may have numbers beyond a double", async () => {

@@ -62,8 +62,8 @@ describe.each(formats)("%s", (_, format, path) => {
         const imported = await importSession([{ path, bytes }], { from: format, keep: "lines" });
         await isAdoptable(imported);
         const sessions = memorySessionStore({ inline: "allow" });
-        const { size } = (await sessions.adopt(imported)).tree;
-        expect((await sessions.adopt(imported, { existing: "append" })).tree.size).toBe(size);
+        const { size } = await (await sessions.adopt(imported)).tree();
+        expect((await (await sessions.adopt(imported, { existing: "append" })).tree()).size).toBe(size);
       }),
       { numRuns: rounds(20, 200) },
     );

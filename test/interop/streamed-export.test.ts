@@ -49,7 +49,13 @@ function opened(source: ParsedSession, read: (id: string) => void = () => {}): S
     read(id);
     return source.entry(id);
   };
-  return { header, tree, leafId, entry, path: () => Promise.reject(new Error("reads all")) } as never;
+  return {
+    header,
+    tree: async () => tree,
+    leafId,
+    entry,
+    path: () => Promise.reject(new Error("reads all")),
+  } as never;
 }
 
 describe.each(formats)("$name", (to) => {
@@ -111,7 +117,9 @@ async function longSession(count: number) {
     await session.appendMessage(userMessage(`message number ${at} ${"x".repeat(20_000)}`));
     await session.appendMessage(assistantMessage({ provider: "a", model: "m" }, `message number ${at}`));
   }
-  const lines = await Promise.all(Array.from(session.tree.walk(), ({ node }) => session.raw(node.id)));
+  const lines = await Promise.all(
+    Array.from((await session.tree()).walk(), ({ node }) => session.raw(node.id)),
+  );
   const header = encodeUtf8(JSON.stringify(session.header));
   return parseSession(
     Buffer.concat([header, ...lines].flatMap((line) => [line as Uint8Array, Buffer.from("\n")])),

@@ -21,11 +21,11 @@ describe("a block of the session", () => {
     const { id: root } = await session.appendMessage(userMessage("Hello."));
     await asked(session, memory, "set_memory", add("likes tea"));
     const tea = session.leafId;
-    session.branch(root);
+    await session.branch(root);
     expect((await memory.get("facts")).text).toBe("");
     await asked(session, memory, "set_memory", add("likes coffee"));
     expect((await memory.get("facts")).text).toBe("likes coffee");
-    session.branch(tea);
+    await session.branch(tea);
     expect((await memory.get("facts")).text).toBe("likes tea");
   });
 
@@ -50,14 +50,14 @@ describe("a block of the session", () => {
     const session = await create();
     const memory = sessionMemory(session, { blocks });
     const value = await memory.set("facts", "likes tea");
-    const { size } = session.tree;
+    const { size } = await session.tree();
     const error = await memory.set("facts", "word ".repeat(80)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: "BLOCK_TOO_LONG",
       details: { label: "facts", maxTokens: 40, left: value.left },
     });
     expect(value.left).toBe(40 - value.tokens);
-    expect(session.tree.size).toBe(size);
+    expect((await session.tree()).size).toBe(size);
     const result = await asked(session, memory, "set_memory", add("word ".repeat(80)));
     expect(result).toMatchObject({ isError: true, details: { memory: { code: "BLOCK_TOO_LONG" } } });
     expect(told(result)).toMatch(/^Not saved: .* 40 is the most\. \d+ of 40 tokens are used\./);
@@ -78,13 +78,13 @@ describe("a block of the session", () => {
       details: { expected: "none", actual: first.revision },
     });
     const second = await memory.set("facts", "two", { expected: first.revision });
-    const { size } = session.tree;
+    const { size } = await session.tree();
     const stale = memory.set("facts", "three", { expected: first.revision });
     await expect(stale).rejects.toMatchObject({
       code: "CONCURRENT_WRITER",
       details: { expected: first.revision, actual: second.revision },
     });
-    expect(session.tree.size).toBe(size);
+    expect((await session.tree()).size).toBe(size);
     expect(await session.entry(second.revision ?? "")).toMatchObject({
       customType: "sessile.memory",
       data: { label: "facts", text: "two", previous: first.revision, by: "program" },
@@ -114,7 +114,7 @@ describe("a block of the session", () => {
     const { revision } = await written;
     await Promise.all(others);
     expect((await memory.get("facts")).revision).toBe(revision);
-    expect(session.leaves()).toHaveLength(1);
+    expect(await session.leaves()).toHaveLength(1);
   });
 
   it("lets the second of two writers go on only from the other's value, or on its own branch", async () => {
@@ -127,12 +127,12 @@ describe("a block of the session", () => {
     const refused = await two?.set("facts", "of b").catch((thrown: unknown) => thrown);
     expect(refused).toMatchObject({ code: "CONCURRENT_WRITER" });
     expect((await two?.get("facts"))?.text).toBe("");
-    b.branch((refused as { details: { leafId: string } }).details.leafId);
+    await b.branch((refused as { details: { leafId: string } }).details.leafId);
     expect((await two?.get("facts"))?.text).toBe("of a");
     await two?.set("facts", "of a and b");
     await a.refresh();
     expect((await one?.get("facts"))?.text).toBe("of a");
-    a.branch(b.leafId);
+    await a.branch(b.leafId);
     expect((await one?.get("facts"))?.text).toBe("of a and b");
   });
 
@@ -158,8 +158,8 @@ describe("a block of the session", () => {
     ]);
     expect(writes).toHaveLength(4);
     for (const { entryId, at, call } of writes.slice(0, 3)) {
-      expect(session.tree.node(entryId)?.timestamp).toBe(at);
-      expect(session.tree.node(call?.entryId ?? "")?.role).toBe("assistant");
+      expect((await session.tree()).node(entryId)?.timestamp).toBe(at);
+      expect((await session.tree()).node(call?.entryId ?? "")?.role).toBe("assistant");
     }
   });
 
@@ -211,7 +211,7 @@ describe("a block of the session", () => {
     await expect(memory.get("nothing")).rejects.toThrow("label: expected a writable or shared block");
     expect(() => memory.history("nothing")).toThrow(TypeError);
     await expect(memory.set("facts", undefined as never)).rejects.toThrow("text: expected a string");
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
   });
 });
 

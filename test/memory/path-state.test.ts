@@ -63,8 +63,8 @@ describe.each(["memory", "files"])("the values of a session in %s", (kind) => {
             else if (what === "refresh") await memory.refresh();
             else if (what === "prompt") await memory.prompt();
             else if (what === "branch") {
-              const nodes = Array.from(session.tree.walk());
-              session.branch(nodes[more % nodes.length]?.node.id ?? null);
+              const nodes = Array.from((await session.tree()).walk());
+              await session.branch(nodes[more % nodes.length]?.node.id ?? null);
             } else {
               const forks = what === "fork" ? await store.fork(session) : undefined;
               await session.close();

@@ -129,7 +129,7 @@ describe("the frozen prompt", () => {
     const memory = sessionMemory(session, { blocks });
     const { digest, entryId } = await memory.prompt();
     // With a message it is written at once.
-    expect((await store.open(session.id)).tree.node(entryId as string)).toBeDefined();
+    expect((await (await store.open(session.id)).tree()).node(entryId as string)).toBeDefined();
     const copy = await store.fork(session, {
       rewrite: (entry) =>
         entry.id !== entryId || entry.type !== "custom"
@@ -215,13 +215,13 @@ describe("the frozen prompt", () => {
           } else if (step === "model") {
             modelId = `model-${n}`;
             await session.append([{ type: "model_change", provider: model.provider, modelId }]);
-          } else if (step === "reopen" && session.tree.children(null).length > 0) {
+          } else if (step === "reopen" && (await session.tree()).children(null).length > 0) {
             await session.appendMessage(userMessage("Later."));
             await session.close();
             session = await store.open(session.id, { mode: "write" });
             memory = sessionMemory(session, { blocks: all });
           } else if (step === "branch" && before.entryId !== undefined) {
-            session.branch(before.entryId);
+            await session.branch(before.entryId);
           } else if (step === "refresh") moment = "refresh";
           const { model: force } = await session.context();
           const renderedFor = models.get(before.entryId ?? "");

@@ -119,10 +119,10 @@ describe("set_memory", () => {
     const calls = [callOf("set_memory", set("rewrite", "one")), callOf("set_memory", set("rewrite", "two"))];
     await session.appendMessage(replyWith(...calls));
     for (const call of calls) await memory.run(call);
-    const { size } = session.tree;
+    const { size } = await session.tree();
     const later = sessionMemory(session, { blocks: facts });
     for (const call of calls) expect((await later.run(call))?.isError).toBe(false);
-    expect(session.tree.size).toBe(size);
+    expect((await session.tree()).size).toBe(size);
     expect((await later.get("facts")).text).toBe("two");
     // The same id in a later turn, as some providers have it, is another call.
     await session.appendMessage(replyWith({ ...(calls[0] as (typeof calls)[0]) }));
@@ -248,9 +248,9 @@ describe("documents", () => {
     for (const request of await sent(session, memory.replay())) expect(request).toContain(exceptions);
     for (const request of await sent(session, () => "describe")) expect(request).not.toContain(exceptions);
 
-    const { size } = session.tree;
+    const { size } = await session.tree();
     await asked(session, memory, "unload_document", refunds);
-    expect(session.tree.size).toBe(size + 3);
+    expect((await session.tree()).size).toBe(size + 3);
     expect(await memory.documents()).toEqual([]);
     for (const request of await sent(session, memory.replay())) {
       expect(request).not.toContain(exceptions);
@@ -277,15 +277,15 @@ describe("documents", () => {
     const { session, memory } = await started(options);
     const before = session.leafId;
     await asked(session, memory, "load_document", refunds);
-    const { id } = session.tree.node(session.leafId ?? "") ?? { id: "" };
+    const { id } = (await session.tree()).node(session.leafId ?? "") ?? { id: "" };
     const loaded = await session.entry(id);
     await asked(session, memory, "unload_document", refunds);
     const after = session.leafId;
-    session.branch(id);
+    await session.branch(id);
     expect(await memory.documents()).toHaveLength(1);
-    session.branch(before);
+    await session.branch(before);
     expect(await memory.documents()).toEqual([]);
-    session.branch(after);
+    await session.branch(after);
     const content = loaded?.type === "message" && "content" in loaded.message ? loaded.message.content : "";
     await session.append([{ type: "context_edit", targetId: id, replacement: { content } }]);
     expect(await memory.documents()).toMatchObject([refunds]);
@@ -293,7 +293,7 @@ describe("documents", () => {
     await session.append([{ type: "compaction", summary: "s", firstKeptEntryId: kept, tokensBefore: 1 }]);
     expect(await memory.documents()).toEqual([]);
     const reopened = sessionMemory(session, options);
-    session.branch(id);
+    await session.branch(id);
     expect(await reopened.documents()).toMatchObject([refunds]);
   });
 

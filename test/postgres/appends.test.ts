@@ -243,5 +243,5 @@ it("arguments are checked", async () => {
   const strange = await emptyStore(`a "quoted" 'schema' $1 $sessile$`);
   const session = await strange.create({ cwd: "/" });
   await session.appendMessage(say("kept"));
-  expect((await strange.open(session.id)).tree.size).toBe(1);
+  expect((await (await strange.open(session.id)).tree()).size).toBe(1);
 });

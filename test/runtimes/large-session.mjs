@@ -66,5 +66,5 @@ export async function wakeLargeSession(driver, bucket) {
   });
   const body = encoder.encode(JSON.stringify(value)).length;
   await session.close();
-  return { entries: session.tree.size, body };
+  return { entries: (await session.tree()).size, body };
 }

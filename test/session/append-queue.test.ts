@@ -56,8 +56,8 @@ async function other({ backend }: Setting): Promise<Session> {
   return sessionStore(backend).open("s", { mode: "write" });
 }
 
-function idsOf(session: Session): string[] {
-  return Array.from(session.tree.walk(), ({ node }) => node.id);
+async function idsOf(session: Session): Promise<string[]> {
+  return Array.from((await session.tree()).walk(), ({ node }) => node.id);
 }
 
 const settled = (promises: readonly Promise<unknown>[]): Promise<unknown[]> =>
@@ -86,7 +86,7 @@ describe("the queue", () => {
     const entries = (await Promise.all([...early, ...late])).flat();
     expect(batches).toEqual([2, 3, 2]);
     expect(
-      session.tree
+      (await session.tree())
         .path(session.leafId)
         .slice(1)
         .map((node) => node.id),
@@ -138,7 +138,7 @@ describe("the queue", () => {
     expect(Object.hasOwn(args, "__proto__")).toBe(true);
     // Made again, it is the same entry.
     expect(await session.append([draft])).toEqual([entry]);
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     await expect(
       session.append([{ type: "message", message: { ...message, timestamp: Number.NaN } }]),
     ).rejects.toMatchObject({ code: "INVALID_ENTRY" });
@@ -151,7 +151,7 @@ describe("the queue", () => {
     const [entry] = await theirs.append([say("theirs")]);
     hooks.append = async () => ({ position: "next" as LogPosition, at: [77], interleaved: true });
     const [ours] = await session.append([say("ours")]);
-    expect(session.tree.has(entry?.id ?? "")).toBe(true);
+    expect((await session.tree()).has(entry?.id ?? "")).toBe(true);
     expect(session.leafId).toBe(ours?.id);
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["FOREIGN_WRITE"]);
   });
@@ -176,10 +176,10 @@ describe("the queue", () => {
     await theirs.append([{ type: "label", targetId: ours?.id ?? "", label: "theirs" }]);
     await session.append([say("next")]);
     expect(batches.at(-1)).toBe(1);
-    expect(session.tree.label(ours?.id ?? "")).toBe("theirs");
+    expect((await session.tree()).label(ours?.id ?? "")).toBe("theirs");
     const reopened = await other({ backend } as Setting);
-    expect(idsOf(reopened)).toEqual(idsOf(session));
-    expect(reopened.tree.size).toBe(5);
+    expect(await idsOf(reopened)).toEqual(await idsOf(session));
+    expect((await reopened.tree()).size).toBe(5);
     expect(reopened.diagnostics).toEqual([]);
   });
 
@@ -203,10 +203,10 @@ describe("the queue", () => {
       }
       await session.flush();
       delete hooks.append;
-      expect(session.tree.size).toBe(3);
+      expect((await session.tree()).size).toBe(3);
       await session.append([say("next")]);
       const reopened = await other({ backend } as Setting);
-      expect(idsOf(reopened)).toEqual(idsOf(session));
+      expect(await idsOf(reopened)).toEqual(await idsOf(session));
       expect(reopened.diagnostics).toEqual([]);
     },
   );
@@ -221,7 +221,7 @@ describe("the queue", () => {
     expect(has.mock.calls.length).toBeLessThanOrEqual(20 * first);
     has.mockRestore();
     await session.append([say("first")]);
-    expect(session.tree.size).toBe(201);
+    expect((await session.tree()).size).toBe(201);
   });
 
   test("listeners may append", async () => {
@@ -234,7 +234,7 @@ describe("the queue", () => {
     await session.append([say("a")]);
     while (answers.length < 3) await Promise.all(answers);
     await Promise.all(answers);
-    expect(session.tree.size).toBe(4);
+    expect((await session.tree()).size).toBe(4);
   });
 
   // @covers R118
@@ -265,7 +265,7 @@ describe("a failure", () => {
     hooks.append = () => Promise.reject(refused);
     const both = [session.append([say("a")]), session.append([say("b"), say("c")])];
     expect(await settled(both)).toEqual([refused, refused]);
-    expect(idsOf(session)).toEqual([kept?.id]);
+    expect(await idsOf(session)).toEqual([kept?.id]);
     expect([session.leafId, moves]).toEqual([kept?.id, []]);
     delete hooks.append;
     const [next] = await session.append([say("next")]);
@@ -285,15 +285,15 @@ describe("a failure", () => {
     await new Promise((resolve) => setTimeout(resolve));
     const follows = session.append([say("b")]);
     const followsThat = session.append([say("c")]);
-    session.branch(root?.id ?? null);
+    await session.branch(root?.id ?? null);
     const elsewhere = session.append([say("d")]);
-    session.branch(null);
+    await session.branch(null);
     const root2 = session.append([say("e")]);
     open();
     expect(await settled([failing, follows, followsThat])).toEqual([refused, refused, refused]);
     expect((await elsewhere)[0]?.parentId).toBe(root?.id);
     expect((await root2)[0]?.parentId).toBeNull();
-    expect(session.tree.size).toBe(3);
+    expect((await session.tree()).size).toBe(3);
     expect(session.leafId).toBe((await root2)[0]?.id);
   });
 
@@ -308,14 +308,14 @@ describe("a failure", () => {
     };
     const failing = session.append([say("a", "aaaaaaaa")]);
     await new Promise((resolve) => setTimeout(resolve));
-    session.branch(root?.id ?? null);
+    await session.branch(root?.id ?? null);
     const label = session.append([{ type: "label", targetId: "aaaaaaaa", label: "l" }]);
     const pin = session.append([{ type: "context_pin", targetId: "aaaaaaaa", pinned: true }]);
     const rebased = session.append([{ type: "label", targetId: "aaaaaaaa" }], { conflict: "rebase" });
     const again = session.append([say("a", "aaaaaaaa")]);
     open();
     expect(await settled([failing, label, pin, rebased, again])).toEqual(Array(5).fill(refused));
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     const [retried] = await session.append([say("a", "aaaaaaaa")]);
     expect(retried?.parentId).toBe(root?.id);
   });
@@ -330,7 +330,7 @@ describe("a failure", () => {
     delete hooks.append;
     await session.append([say("b")]);
     expect(created.length).toBe(1);
-    expect((await sessionStore(backend).open("s")).tree.size).toBe(1);
+    expect((await (await sessionStore(backend).open("s")).tree()).size).toBe(1);
   });
 
   test("that leaves the end unknown is the last that the log is asked for", async () => {
@@ -372,7 +372,7 @@ describe("an abort", () => {
     const [next] = await session.append([say("d")]);
     expect(next?.parentId).toBe((await written)[0]?.id);
     await expect(session.append([say("e")], { signal: AbortSignal.abort("before") })).rejects.toBe("before");
-    expect(session.tree.size).toBe(2);
+    expect((await session.tree()).size).toBe(2);
   });
 });
 
@@ -389,17 +389,17 @@ describe("a move of the leaf while an append is being written", () => {
     };
     const writing = session.append([say("a")]);
     await new Promise((resolve) => setTimeout(resolve));
-    session.branch(root?.id ?? null);
+    await session.branch(root?.id ?? null);
     open();
     const [entry] = await writing;
     expect(session.leafId).toBe(root?.id);
-    expect(session.tree.node(entry?.id ?? "")?.parentId).toBe(root?.id);
+    expect((await session.tree()).node(entry?.id ?? "")?.parentId).toBe(root?.id);
     await session.close();
     const again = await other(all);
     expect(again.leafId).toBe(root?.id);
-    expect(again.tree.size).toBe(3);
+    expect((await again.tree()).size).toBe(3);
     const [sibling] = await again.append([say("b")]);
-    expect(again.tree.siblings(sibling?.id ?? "").map((node) => node.id)).toEqual([
+    expect((await again.tree()).siblings(sibling?.id ?? "").map((node) => node.id)).toEqual([
       entry?.id,
       expect.any(String),
       sibling?.id,
@@ -419,7 +419,7 @@ describe("staged entries", () => {
     const [first] = await session.append([say("a")]);
     await session.append([say("b")]);
     expect(batches).toEqual([4, 1]);
-    expect(session.tree.path(first?.id ?? "").map((node) => node.id)).toEqual([
+    expect((await session.tree()).path(first?.id ?? "").map((node) => node.id)).toEqual([
       model?.id,
       level?.id,
       first?.id,
@@ -442,14 +442,14 @@ describe("staged entries", () => {
     await log?.replace?.(lines, position as LogPosition);
     await expect(session.append([say("a")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     const [entry] = await session.append([say("b")]);
-    for (const id of idsOf(session)) {
+    for (const id of await idsOf(session)) {
       expect(await session.entry(id)).toMatchObject({ id });
       expect(JSON.parse(new TextDecoder().decode(await session.raw(id)))).toMatchObject({ id });
     }
-    expect(idsOf(session).length).toBe(4);
-    expect(idsOf(session)).toEqual(idsOf(await other(all)));
-    expect(session.tree.has(staged?.id ?? "")).toBe(true);
-    expect(session.tree.path(entry?.id ?? "")[0]?.id).toBe(first?.id);
+    expect((await idsOf(session)).length).toBe(4);
+    expect(await idsOf(session)).toEqual(await idsOf(await other(all)));
+    expect((await session.tree()).has(staged?.id ?? "")).toBe(true);
+    expect((await session.tree()).path(entry?.id ?? "")[0]?.id).toBe(first?.id);
   });
 
   test("say what they say of the session when they are written, after what others wrote in between", async () => {
@@ -471,12 +471,12 @@ describe("staged entries", () => {
     const failing = session.append([say("a")]);
     expect(() => session.stage([say("b")])).toThrow(expect.objectContaining({ code: "SESSION_BUSY" }));
     expect(await settled([failing])).toEqual([refused]);
-    expect(idsOf(session)).toEqual([staged?.id]);
+    expect(await idsOf(session)).toEqual([staged?.id]);
     delete hooks.append;
     session.stage([say("c")]);
     await session.flush();
-    expect(session.tree.size).toBe(2);
-    for (const id of idsOf(session)) expect(await session.raw(id)).toBeDefined();
+    expect((await session.tree()).size).toBe(2);
+    for (const id of await idsOf(session)) expect(await session.raw(id)).toBeDefined();
   });
 });
 
@@ -505,12 +505,12 @@ describe("an append that is to follow an entry", () => {
       details("a0000000", "b0000000"),
     );
     await expect(session.append([], { after: null })).rejects.toMatchObject(details("none", "b0000000"));
-    session.branch(null);
+    await session.branch(null);
     await expect(session.append([say("c")], { after: "b0000000" })).rejects.toMatchObject(
       details("b0000000", "none"),
     );
     expect(batches).toEqual([2, 1]);
-    expect(idsOf(session)).toEqual(["a0000000", "b0000000"]);
+    expect(await idsOf(session)).toEqual(["a0000000", "b0000000"]);
     await session.append([say("c", "c0000000")], { after: null });
     expect(session.leafId).toBe("c0000000");
   });
@@ -564,7 +564,7 @@ describe("an append that is to follow an entry", () => {
     await expect(session.append([say("b")], { after: "a0000000" })).rejects.toMatchObject({
       code: "CONCURRENT_WRITER",
     });
-    expect((await other(all)).tree.size).toBe(2);
+    expect((await (await other(all)).tree()).size).toBe(2);
   });
 
   test("wants an entry id or null, and is no rebase", async () => {
@@ -574,7 +574,7 @@ describe("an append that is to follow an entry", () => {
     );
     const rebase = session.append([{ type: "session_info" }], { conflict: "rebase", after: null });
     await expect(rebase).rejects.toThrow(TypeError);
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
   });
 
   test("is the same for a summary of the branch that is left, whose leaf then stays", async () => {
@@ -642,12 +642,12 @@ describe("a lost acknowledgement", () => {
       delete hooks.append;
       expect(entries.length).toBe(drafts.length);
       const [next] = await session.append([say("next")]);
-      expect(session.tree.path(next?.id ?? "").length).toBe(session.tree.size);
+      expect((await session.tree()).path(next?.id ?? "").length).toBe((await session.tree()).size);
       expect(session.diagnostics).toEqual([]);
       expect(batches.length).toBe(3);
       const read = await other(all);
-      expect(idsOf(read)).toEqual(idsOf(session));
-      expect(read.tree.size).toBe(2 + staged + drafts.length);
+      expect(await idsOf(read)).toEqual(await idsOf(session));
+      expect((await read.tree()).size).toBe(2 + staged + drafts.length);
       expect(read.diagnostics).toEqual([]);
     },
   );
@@ -660,7 +660,7 @@ describe("a lost acknowledgement", () => {
     await all.session.append([say("b")]);
     expect(all.session.leafId).not.toBe(entry?.id);
     expect((await other(all)).diagnostics).toEqual([]);
-    expect((await other(all)).tree.size).toBe(2);
+    expect((await (await other(all)).tree()).size).toBe(2);
   });
 
   test("before which another writer came is no success", async () => {
@@ -673,8 +673,8 @@ describe("a lost acknowledgement", () => {
       return append();
     };
     await expect(session.append([say("ours")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(session.tree.size).toBe(2);
-    expect((await other(all)).tree.size).toBe(2);
+    expect((await session.tree()).size).toBe(2);
+    expect((await (await other(all)).tree()).size).toBe(2);
   });
 });
 
@@ -697,7 +697,7 @@ describe("a retry", () => {
       code: "DUPLICATE_ID",
       details: { entryId: "cafecafe" },
     });
-    expect(late.tree.size).toBe(2);
+    expect((await late.tree()).size).toBe(2);
   });
 
   test("beside appends of the same tick fails alone where it is no retry", async () => {
@@ -738,7 +738,7 @@ describe("another writer", () => {
     expect(batches.length).toBe(3);
     expect(seen).toEqual(["remote", "remote", "local"]);
     expect(session.info.title).toBe("theirs");
-    expect(session.tree.label(root?.id ?? "")).toBe("l");
+    expect((await session.tree()).label(root?.id ?? "")).toBe("l");
   });
 
   test("that has written one of the entries of a tick leaves the others to be written", async () => {
@@ -750,7 +750,7 @@ describe("another writer", () => {
     await writer.append([label]);
     const written = await settled([session.append([label]), session.append([say("b")])]);
     expect(written).toEqual(["written", "written"]);
-    expect(idsOf(session).length).toBe(3);
+    expect((await idsOf(session)).length).toBe(3);
     expect((await other(all)).diagnostics).toEqual([]);
   });
 
@@ -766,7 +766,7 @@ describe("another writer", () => {
     };
     await expect(session.append([say("ours")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     expect(names).toBe(16);
-    expect(session.tree.size).toBe(17);
+    expect((await session.tree()).size).toBe(17);
   });
 
   test.each([
@@ -800,7 +800,7 @@ describe("another writer", () => {
         expect(tries).toBe(16);
         if (conflicts === 15) expect(outcome).toBe("written");
         else expect(outcome).toMatchObject({ code: "CONCURRENT_WRITER" });
-        expect(idsOf(await other(all)).length).toBe(17);
+        expect((await idsOf(await other(all))).length).toBe(17);
       }
     },
   );
@@ -822,7 +822,7 @@ describe("another writer", () => {
     );
     expect(first).toMatchObject({ parentId: last, title: "theirs", slug: "s", name: "ours" });
     expect(second?.parentId).toBe(first?.id);
-    expect(session.tree.has(theirs?.id ?? "")).toBe(true);
+    expect((await session.tree()).has(theirs?.id ?? "")).toBe(true);
     expect((await other(all)).info).toMatchObject({ title: "theirs", slug: "s", name: "ours" });
   });
 });

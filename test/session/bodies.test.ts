@@ -30,7 +30,7 @@ describe("bodies that were appended", () => {
     const { session, taken } = await counted();
     const drafts = Array.from({ length: 500 }, (_, at) => say(String(at)));
     for (let batch = 0; batch < 12; batch++) await session.append(drafts);
-    const ids = session.tree.path(session.leafId).map((node) => node.id);
+    const ids = (await session.tree()).path(session.leafId).map((node) => node.id);
     expect(ids.length).toBe(6000);
     for (const id of ids) expect(await session.entry(id)).toMatchObject({ id });
     // All but the last few thousand had to be read again.
@@ -49,7 +49,7 @@ describe("bodies that were read", () => {
     const [root] = await session.append([say("root")]);
     await session.append(Array.from({ length: 800 }, (_, at) => say(`long ${at}`)));
     const long = session.leafId;
-    session.branch(root?.id ?? null);
+    await session.branch(root?.id ?? null);
     await session.append([say("short")]);
     await session.close();
 
@@ -135,7 +135,10 @@ describe("a body that is damaged", () => {
       expect(session.diagnostics.map(({ code: found, entryId }) => [found, entryId])).toEqual([
         [code, "bbbbbbbb"],
       ]);
-      expect(session.tree.node("bbbbbbbb")).toMatchObject({ parentId: "aaaaaaaa", type: "message" });
+      expect((await session.tree()).node("bbbbbbbb")).toMatchObject({
+        parentId: "aaaaaaaa",
+        type: "message",
+      });
       expect(await session.raw("bbbbbbbb")).toBeDefined();
       expect((await session.diagnose()).map((found) => found.code)).toEqual([code]);
       await session.close();

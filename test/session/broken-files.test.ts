@@ -326,7 +326,7 @@ describe("a broken file", () => {
     const session = await opened(written(file(header, twice, rawLine("b", '{"k":1,"k":2}'))));
     expect(await session.entry("b")).toMatchObject({ data: { k: 2 } });
     // The tree is made of heads alone: it has the first, and says that the body has another.
-    expect(session.tree.has("a")).toBe(true);
+    expect((await session.tree()).has("a")).toBe(true);
     expect(await session.entry("a")).toBeUndefined();
     expect(session.diagnostics).toHaveLength(1);
   });
@@ -401,7 +401,7 @@ describe("a broken file", () => {
     const chain = ["00000001", "00000003", "00000005"];
     for (const mode of ["read", "write", "read"] as const) {
       const session = await opened(path, { mode });
-      expect(session.tree.path(session.leafId).map(({ id }) => id)).toEqual(chain);
+      expect((await session.tree()).path(session.leafId).map(({ id }) => id)).toEqual(chain);
       const entries = await Promise.all(chain.map((id) => session.entry(id)));
       expect(entries.map((entry) => entry?.parentId)).toEqual([null, ...chain.slice(0, 2)]);
       expect(codesOf(await session.diagnose()).map(([code]) => code)).toEqual([
@@ -474,7 +474,7 @@ describe("a broken file", () => {
         code: "SESSION_READ_ONLY",
         details: { reason: "version" },
       });
-      session.branch(null);
+      await session.branch(null);
       await session.close();
       expect(readFileSync(path, "utf8")).toBe(content);
     }
@@ -562,7 +562,11 @@ describe("a broken file", () => {
       truncateSync(path, short.length);
       expect((await session.refresh()).map(({ id }) => id)).toEqual(["a"]);
       expect(codesOf(session.diagnostics)).toEqual([["LOG_REPLACED", 0]]);
-      expect([session.leafId, session.tree.size, session.tree.has("b")]).toEqual(["a", 1, false]);
+      expect([session.leafId, (await session.tree()).size, (await session.tree()).has("b")]).toEqual([
+        "a",
+        1,
+        false,
+      ]);
       appendFileSync(path, file(line("d", "a")));
       expect((await session.refresh()).map(({ id }) => id)).toEqual(["d"]);
       expect(session.diagnostics).toHaveLength(1);

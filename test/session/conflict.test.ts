@@ -100,13 +100,13 @@ async function play(
   }
   for (const session of handles) await session.append([], { conflict: "branch" });
   const read = await stores().open(first.id);
-  const nodes = Array.from(read.tree.walk(), ({ node }) => node);
+  const nodes = Array.from((await read.tree()).walk(), ({ node }) => node);
   for (const session of handles) {
     await session.refresh();
-    expect(Array.from(session.tree.walk(), ({ node }) => node)).toEqual(nodes);
+    expect(Array.from((await session.tree()).walk(), ({ node }) => node)).toEqual(nodes);
   }
   expect(read.diagnostics).toEqual([]);
-  const { tree } = read;
+  const tree = await read.tree();
   for (const entry of acknowledged) expect(await read.entry(entry.id)).toEqual(entry);
   expect(new Set(acknowledged.map(({ id }) => id)).size).toBe(acknowledged.length);
   /** The entry, or the last one of the conversation above it; staged settings count for nothing either. */
@@ -137,13 +137,13 @@ async function play(
 /** The ids of a session's entries as its lines stand. */
 async function inFileOrder(session: Session): Promise<string[]> {
   const sizes = await Promise.all(
-    Array.from(session.tree.walk(), async ({ node }) => ({
+    Array.from((await session.tree()).walk(), async ({ node }) => ({
       id: node.id,
       entry: await session.entry(node.id),
     })),
   );
   const { entryTableOf } = await import("../../src/session/tree/session-tree.js");
-  const rows = entryTableOf(session.tree);
+  const rows = entryTableOf(await session.tree());
   return sizes.map(({ id }) => id).sort((a, b) => rows.row(a) - rows.row(b));
 }
 
@@ -275,7 +275,7 @@ describe("the error of a conflict", () => {
     const { first } = await pair();
     await first.updateInfo({ name: "named" });
     await first.append([{ type: "label", targetId: "root", label: "l" }]);
-    const [leaf] = first.leaves();
+    const [leaf] = await first.leaves();
     expect(leaf).toMatchObject({ id: "root", current: true });
     await first.append([say("x", "x")], { after: "root" });
     await expect(first.append([say("y", "y")], { after: "root" })).rejects.toMatchObject({

@@ -45,7 +45,7 @@ describe("fork", () => {
   test("takes a session whose header has no directory, and none that is said to be empty", async () => {
     const { store } = storeWith([header({ cwd: undefined }), line("aaaaaaaa", null, say("a"))]);
     const fork = await store.fork("source");
-    expect([fork.header.cwd, fork.tree.size]).toEqual(["", 2]);
+    expect([fork.header.cwd, (await fork.tree()).size]).toEqual(["", 2]);
     await fork.close();
     await expect(store.fork("source", { cwd: "" })).rejects.toThrow(TypeError);
     const moved = await store.fork("source", { cwd: "/q" });
@@ -153,7 +153,7 @@ describe("fork", () => {
     for (const [at, upTo] of ["aaaaaaaa", "bbbbbbbb", "cccccccc"].entries()) {
       const fork = await store.fork("source", { upTo });
       expect(linesOf(disk, fork).slice(1, -1)).toEqual(lines.slice(0, at + 1).map(latin));
-      expect(fork.tree.size).toBe(at + 2);
+      expect((await fork.tree()).size).toBe(at + 2);
       await fork.close();
     }
     const last = await store.fork("source", { upTo: "dddddddd" });
@@ -287,7 +287,7 @@ describe("extract", () => {
       theirs: "kept",
     });
     expect((await first.context()).items).toEqual((await source.context("eeeeeeee")).items);
-    expect(first.tree.label("aaaaaaaa")).toBe("last");
+    expect((await first.tree()).label("aaaaaaaa")).toBe("last");
     const second = await source.extract("00000000", { id: "second", cwd: "/q" });
     expect(second.header).toMatchObject({ id: "second", cwd: "/q" });
     const lines = linesOf(disk, second).map((one) => JSON.parse(one));
@@ -321,8 +321,12 @@ describe("extract", () => {
     const source = await store.open("source", { mode: "write" });
     const [staged] = source.stage([{ type: "message", message: userMessage("staged") }]);
     const copy = await source.extract();
-    expect(copy.tree.path(copy.leafId).map((node) => node.id)).toEqual(["aaaaaaaa", "dddddddd", staged?.id]);
-    expect(copy.tree.size).toBe(3);
+    expect((await copy.tree()).path(copy.leafId).map((node) => node.id)).toEqual([
+      "aaaaaaaa",
+      "dddddddd",
+      staged?.id,
+    ]);
+    expect((await copy.tree()).size).toBe(3);
     expect(await copy.diagnose()).toEqual([]);
     await copy.close();
     await source.close();
@@ -393,7 +397,7 @@ describe("extract", () => {
     ]);
     const source = await store.open("source");
     const copy = await source.extract();
-    expect(copy.tree.path("eeeeeeee").map((node) => node.id)).toEqual([
+    expect((await copy.tree()).path("eeeeeeee").map((node) => node.id)).toEqual([
       "aaaaaaaa",
       "cccccccc",
       "dddddddd",

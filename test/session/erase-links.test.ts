@@ -69,7 +69,7 @@ describe("with an entry are erased", () => {
     expect(await erase(opened, "a")).toEqual({ erased: ["edit", "update", "label", "label2"], derived: [] });
     expect(await erase(opened, "b")).toEqual({ erased: ["part", "leaf"], derived: [] });
     await opened.session.refresh();
-    for (const { node } of opened.session.tree.walk())
+    for (const { node } of (await opened.session.tree()).walk())
       expect(String(Buffer.from((await opened.session.raw(node.id)) ?? []))).not.toContain(canary);
   });
 
@@ -162,7 +162,7 @@ describe("of an entry derive", () => {
       message: toolResult(call("c1"), canary),
       id: "r1",
     });
-    opened.session.branch("a");
+    await opened.session.branch("a");
     await opened.session.append([
       { type: "branch_summary", fromId: "r1", summary: canary, id: "summary" },
       { type: "custom", customType: "acme.note", data: { of: ["summary", "nothing"] }, id: "note" },
@@ -187,7 +187,7 @@ describe("of an entry derive", () => {
       { type: "custom", customType: "sessile.queued", data: { text: "q" }, id: "queued" },
       { type: "custom", customType: "sessile.api_error", data: { text: "q" }, id: "error" },
     );
-    opened.session.branch("m1");
+    await opened.session.branch("m1");
     await opened.session.append([memory("m3")]);
     expect((await erase(opened, "a")).derived).toEqual([
       "memory m2 < a",

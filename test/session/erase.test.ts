@@ -74,7 +74,7 @@ function countListeners(store: SessionStore): () => number {
 }
 
 async function linesOf(session: Session): Promise<readonly string[]> {
-  const lines = await Promise.all([...session.tree.walk()].map(({ node }) => session.raw(node.id)));
+  const lines = await Promise.all([...(await session.tree()).walk()].map(({ node }) => session.raw(node.id)));
   return lines.map((line) => new TextDecoder().decode(line));
 }
 
@@ -93,11 +93,11 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
       { type: "message", message: answer },
       say("and my cat is Tom"),
     ]);
-    const before = [...session.tree.walk()].map(({ node }) => node);
+    const before = [...(await session.tree()).walk()].map(({ node }) => node);
     const { sessions } = await eraseEntries(store, session, [first?.id as string], { reason });
     expect(sessions).toMatchObject([{ id: session.id, partition: "", erased: [first?.id], derived: [] }]);
     const again = await keep(store.open(session.id));
-    expect([...again.tree.walk()].map(({ node }) => node)).toEqual(before);
+    expect([...(await again.tree()).walk()].map(({ node }) => node)).toEqual(before);
     expect(await linesOf(again)).not.toContainEqual(expect.stringContaining(canary));
     expect(await again.entry(first?.id as string)).toMatchObject({
       type: "message",
@@ -204,8 +204,8 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     expect(report.sessions[0]?.erased).toHaveLength(5);
     const again = await keep(store.open(session.id));
     expect(await linesOf(again)).not.toContainEqual(expect.stringContaining(canary));
-    expect(again.tree.label("e0000001")).toBeUndefined();
-    expect(again.tree.label("e0000006")).toBe("stays");
+    expect((await again.tree()).label("e0000001")).toBeUndefined();
+    expect((await again.tree()).label("e0000006")).toBe("stays");
     expect(again.info).toMatchObject({ time: { archived: expect.anything() } });
     expect(again.info.title).toBeUndefined();
     const [row] = await all(store.list());
@@ -260,7 +260,7 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
       { type: "message", message: assistantMessage({ provider: "p", model: "m" }, call("c1", "ls", {})) },
       { type: "message", message: toolResult(call("c1", "ls", {}), "kept") },
     ]);
-    session.branch("e0000006");
+    await session.branch("e0000006");
     await session.append([say("a side", "e0000009")]);
     await session.branchWithSummary("e0000006", canary);
     const derived = async (id: string) => {
@@ -290,9 +290,9 @@ describe.each(Object.entries(kinds))("in %s", (kind, make) => {
     });
     await session.append([say("one", "e0000001"), say("two", "e0000002")]);
     await session.append([say("left", "e0000003"), say("left too", "e0000004")]);
-    session.branch("e0000001");
+    await session.branch("e0000001");
     await session.append([say("elsewhere", "e0000005")]);
-    session.branch("e0000002");
+    await session.branch("e0000002");
     await session.append([
       summary("e0000004", "e0000006"),
       // As pi writes it: the target of the branch, or nothing known.
@@ -739,7 +739,7 @@ describe("files", () => {
     expect(report.remaining.join("\n")).not.toContain("damaged");
     const again = await keep(store.open(session.id));
     expect((await again.entry("e0000003"))?.type).toBe("unknown");
-    expect(again.tree.node("e0000003")).toMatchObject({ type: "message", role: "user" });
+    expect((await again.tree()).node("e0000003")).toMatchObject({ type: "message", role: "user" });
     expect(await again.entry("e0000002")).toMatchObject({ message: { content: "two" } });
   });
 
@@ -984,7 +984,7 @@ test("of any session, no byte of the directory has the erased texts, and all els
         writeFileSync(join(dir, "any.jsonl"), text);
         const store = fileSessionStore({ dir });
         const before = await store.open("any");
-        const nodes = [...before.tree.walk()].map(({ node }) => node);
+        const nodes = [...(await before.tree()).walk()].map(({ node }) => node);
         const lines = new Map(
           await Promise.all(nodes.map(async ({ id }) => [id, String(await before.raw(id))] as const)),
         );
@@ -992,7 +992,7 @@ test("of any session, no byte of the directory has the erased texts, and all els
         const { sessions } = await eraseEntries(store, "any", ids, { reason });
         expect(filesWithCanary(dir)).toEqual([]);
         const after = await store.open("any");
-        expect([...after.tree.walk()].map(({ node }) => node)).toEqual(nodes);
+        expect([...(await after.tree()).walk()].map(({ node }) => node)).toEqual(nodes);
         for (const { id } of nodes) {
           const isErased = sessions[0]?.erased.includes(id);
           if (!isErased) expect(String(await after.raw(id))).toBe(lines.get(id));

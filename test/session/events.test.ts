@@ -127,7 +127,7 @@ describe("the events of a session", () => {
     });
     const entry = await session.appendMessage(userMessage("hi"));
     await session.flush();
-    expect(session.tree.label(entry.id)).toBe("seen");
+    expect((await session.tree()).label(entry.id)).toBe("seen");
   });
 
   it("the function that on returns ends listening", async () => {
@@ -227,7 +227,7 @@ describe("every change of a session", () => {
       "reader entry remote label",
       "reader leaf",
     ]);
-    expect(await during(() => session.branch(id))).toEqual(["writer leaf"]);
+    expect(await during(async () => await session.branch(id))).toEqual(["writer leaf"]);
     expect((await during(() => session.updateInfo({ name: "n" }))).sort()).toEqual([
       "store updated one",
       "writer entry local session_info",
@@ -307,7 +307,7 @@ describe("ephemeral events", () => {
     await refuse({ type: "compacting", active: true });
     // @ts-expect-error An event is no draft.
     expect(() => session.stage([{ type: "status", status: "idle" }])).toThrow("publish it");
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
   });
 
   // @covers R29
@@ -326,6 +326,6 @@ describe("ephemeral events", () => {
     // @ts-expect-error A message is an entry.
     expect(() => session.publish({ type: "message", message: userMessage("x") })).toThrow("append it");
     expect(seen).toEqual([]);
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
   });
 });

@@ -72,7 +72,7 @@ test("a fork by bytes has the lines of one by lines, of any session, whole or up
         const store = storeOn(disk);
         const source = await store.open("source").catch(() => undefined);
         if (source === undefined) return;
-        const ids = [undefined, ...Array.from(source.tree.walk(), ({ node }) => node.id)];
+        const ids = [undefined, ...Array.from((await source.tree()).walk(), ({ node }) => node.id)];
         const upTo = ids[pick % ids.length];
         const part = upTo === undefined ? {} : { upTo };
         const before = disk.counts.clone;
@@ -136,7 +136,7 @@ describe("what is cloned", () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk, ["one", "two".repeat(5000)]);
     const source = await store.open("source");
-    const [first] = Array.from(source.tree.walk(), ({ node }) => node.id);
+    const [first] = Array.from((await source.tree()).walk(), ({ node }) => node.id);
     await (await store.fork("source", { upTo: first ?? "" })).close();
     disk.put("/s/x_theirs.jsonl", sessionOf([], { header: { ...plainHeader, id: "theirs" } }).text);
     await (await store.fork("theirs")).close();
@@ -154,9 +154,9 @@ test("the room behind a header makes no line of it that its own store would not 
     await using session = await store.create({ cwd: `/${"w".repeat(200)}`, id });
     await session.appendMessage(userMessage("one"));
     await using again = await store.open(id);
-    expect([again.tree.size, again.diagnostics]).toEqual([1, []]);
+    expect([(await again.tree()).size, again.diagnostics]).toEqual([1, []]);
     await using fork = await store.fork(id, { id: `${id}-fork` });
-    expect([fork.tree.size, fork.diagnostics]).toEqual([2, []]);
+    expect([(await fork.tree()).size, fork.diagnostics]).toEqual([2, []]);
     const [header = ""] = Buffer.from(disk.bytes(session.location ?? "") ?? [])
       .toString()
       .split("\n");
@@ -188,7 +188,7 @@ describe("a fork by bytes", () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);
     const source = await store.open("source");
-    const [first] = Array.from(source.tree.walk(), ({ node }) => node.id);
+    const [first] = Array.from((await source.tree()).walk(), ({ node }) => node.id);
     const before = Buffer.from(disk.bytes(source.location ?? "") ?? []).toString();
     const link = disk.link.bind(disk);
     const copies: string[] = [];
@@ -225,7 +225,7 @@ describe("a fork by bytes", () => {
       return clone(...args);
     };
     const fork = await store.fork("source");
-    expect([fork.tree.size, writer.tree.size]).toEqual([4, 4]);
+    expect([(await fork.tree()).size, (await writer.tree()).size]).toEqual([4, 4]);
     expect((await fork.context()).items).toHaveLength(3);
     await fork.close();
     await writer.close();
@@ -281,7 +281,7 @@ describe("a fork by bytes", () => {
     const store = await ownSession(disk);
     disk.refuseLinks = true;
     const fork = await store.fork("source");
-    expect([fork.tree.size, disk.counts.clone]).toEqual([4, 1]);
+    expect([(await fork.tree()).size, disk.counts.clone]).toEqual([4, 1]);
     await fork.close();
   });
 });
@@ -300,7 +300,7 @@ const image: StoredResource = {
 };
 
 async function entriesOf(session: Session): Promise<SessionEntry[]> {
-  const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
+  const ids = Array.from((await session.tree()).walk(), ({ node }) => node.id);
   return Promise.all(ids.map((id) => session.entry(id) as Promise<SessionEntry>));
 }
 
@@ -328,7 +328,7 @@ test("a fork with fresh resources has new ids everywhere, and the same contents"
     {
       type: "compaction",
       summary: `- ${old} a.png`,
-      firstKeptEntryId: source.tree.path(source.leafId)[0]?.id as string,
+      firstKeptEntryId: (await source.tree()).path(source.leafId)[0]?.id as string,
       tokensBefore: 1,
     },
   ]);

@@ -150,7 +150,7 @@ describe("in a store of files", () => {
     // The last line is whole: it gets a line feed and no tab.
     expect(after.startsWith(`${before}\n{`)).toBe(true);
     await reader.refresh();
-    expect(reader.tree.path(next.id).map((node) => node.id)).toEqual(["a", "c", next.id]);
+    expect((await reader.tree()).path(next.id).map((node) => node.id)).toEqual(["a", "c", next.id]);
     expect(await reader.entry("c")).toEqual(entry("c", "a"));
     await reader.close();
   });
@@ -185,7 +185,7 @@ describe("in a store of files", () => {
     const database = await opened();
     await copySessions(store, database, { ids: [id] });
     const copy = await database.open(id, { mode: "write" });
-    expect(copy.tree.path("c").map((node) => node.id)).toEqual(["a", "b", "c"]);
+    expect((await copy.tree()).path("c").map((node) => node.id)).toEqual(["a", "b", "c"]);
     for (const each of ["a", "b", "c"]) expect((await copy.entry(each))?.id).toBe(each);
     expect((await copy.recent()).entries.map((each) => each.id)).toEqual(["a", "b", "c"]);
     await copy.close();

@@ -222,8 +222,8 @@ describe("an open session", () => {
         fc.pre(parsed.header !== undefined);
         writeFileSync(path, bytes);
         const session = await openSessionFile(path);
-        expect([...session.tree.walk()]).toEqual([...parsed.tree.walk()]);
-        expect([...session.tree.labels()]).toEqual([...parsed.tree.labels()]);
+        expect([...(await session.tree()).walk()]).toEqual([...parsed.tree.walk()]);
+        expect([...(await session.tree()).labels()]).toEqual([...parsed.tree.labels()]);
         expect(session.leafId).toBe(parsed.leafId);
         expect(await session.context()).toEqual(buildSessionContext(parsed));
         for (const { node } of parsed.tree.walk()) {

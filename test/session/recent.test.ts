@@ -99,12 +99,12 @@ async function play(
       owed = calls.map((call) => ({ type: "message", message: toolResult(call, "done") }));
       if (!each.late) for (const draft of owed.splice(0)) await append(draft);
     } else if (ids.length === 0) continue;
-    else if ("branch" in each) session.branch(one(each.branch));
+    else if ("branch" in each) await session.branch(one(each.branch));
     else if ("label" in each) await append({ type: "label", targetId: one(each.label), label: "x" });
     else if ("edit" in each)
       await append({ type: "context_edit", targetId: one(each.edit), replacement: { content: "edited" } });
     else if ("compact" in each) {
-      const kept = session.tree.path(session.leafId).map(({ id }) => id);
+      const kept = (await session.tree()).path(session.leafId).map(({ id }) => id);
       const firstKeptEntryId = kept[each.compact % kept.length];
       if (firstKeptEntryId !== undefined)
         await append({ type: "compaction", summary: "so far", firstKeptEntryId, tokensBefore: 1 });
@@ -251,7 +251,7 @@ describe("recent", () => {
       [0, 1].map((at) => ({ type: "message" as const, message: userMessage(`trunk ${at}`) })),
     );
     for (let at = 0; at < 20; at++) await session.appendMessage(userMessage("x".repeat(1 << 20)));
-    session.branch(trunk[1]?.id as string);
+    await session.branch(trunk[1]?.id as string);
     // The page begins with a turn, or else with any entry.
     const twig = await session.appendMessage(assistantMessage(model, "twig"));
     const first = await store.recent(session.id);

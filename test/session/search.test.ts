@@ -201,12 +201,13 @@ describe("store.search", () => {
               targetId: one(each.message),
               message: assistantMessage(model, each.text),
             });
-          else if ("branch" in each) session.branch(one(each.branch));
+          else if ("branch" in each) await session.branch(one(each.branch));
         }
         if (messages.length === 0) return;
         await session.flush();
-        const ids = [...session.tree.walk()].map(({ node }) => node.id);
-        const ends = ids.filter((id) => session.tree.children(id).length === 0);
+        const tree = await session.tree();
+        const ids = [...tree.walk()].map(({ node }) => node.id);
+        const ends = ids.filter((id) => tree.children(id).length === 0);
         for (const branch of ["path", "all"] as const) {
           const leaves = branch === "path" ? [session.leafId] : [session.leafId, ...ends];
           const contexts = await Promise.all(leaves.map((leaf) => session.context(leaf)));
@@ -388,7 +389,7 @@ describe("store.search", () => {
     await edited(0, 500, "after");
     const top = session.leafId as string;
     for (let branch = 0; branch < 100; branch++) {
-      session.branch(top);
+      await session.branch(top);
       await edited(500 + 5 * branch, 505 + 5 * branch, "later");
     }
     const paths = vi.spyOn(EntryTable.prototype, "path");

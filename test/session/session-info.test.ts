@@ -416,7 +416,7 @@ describe("isInfoFar", () => {
 });
 
 describe("close", () => {
-  const typesOf = (session: Session) => [...session.tree.walk()].map(({ node }) => node.type);
+  const typesOf = async (session: Session) => [...(await session.tree()).walk()].map(({ node }) => node.type);
 
   it("writes a session_info again that came to lie far from the end", async () => {
     const sessions = memorySessionStore();
@@ -425,12 +425,12 @@ describe("close", () => {
     const { id } = await session.appendMessage(userMessage("x".repeat(50_000)));
     await session.close();
     const again = await sessions.open(session.id, { mode: "write" });
-    expect(typesOf(again)).toEqual(["session_info", "message", "session_info"]);
+    expect(await typesOf(again)).toEqual(["session_info", "message", "session_info"]);
     expect(again.info).toMatchObject({ name: "name", slug: "slug" });
-    expect(again.tree.path(again.leafId).map((node) => node.id)).toContain(id);
+    expect((await again.tree()).path(again.leafId).map((node) => node.id)).toContain(id);
     expect(again.diagnostics).toEqual([]);
     await again.close();
-    expect((await sessions.open(session.id)).tree.size).toBe(3);
+    expect((await (await sessions.open(session.id)).tree()).size).toBe(3);
   });
 
   it("keeps the leaf where it was moved to", async () => {
@@ -439,7 +439,7 @@ describe("close", () => {
     await session.updateInfo({ name: "name" });
     const { id } = await session.appendMessage(userMessage("first"));
     await session.appendMessage(userMessage("x".repeat(50_000)));
-    session.branch(id);
+    await session.branch(id);
     await session.close();
     const { items } = await (await sessions.open(session.id)).context();
     expect(items.map(({ entryId }) => entryId)).toEqual([id]);
@@ -453,7 +453,7 @@ describe("close", () => {
     const other = await sessions.open(session.id, { mode: "write" });
     await other.context();
     await other.close();
-    expect((await sessions.open(session.id)).tree.size).toBe(2);
+    expect((await (await sessions.open(session.id)).tree()).size).toBe(2);
   });
 
   it("does not write what is only staged", async () => {
@@ -463,6 +463,6 @@ describe("close", () => {
     await session.appendMessage(userMessage("x".repeat(50_000)));
     session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
     await session.close();
-    expect((await sessions.open(session.id)).tree.size).toBe(2);
+    expect((await (await sessions.open(session.id)).tree()).size).toBe(2);
   });
 });

@@ -43,15 +43,15 @@ describe("the leaf at close", () => {
   test("is written where it was moved, and nothing was appended since", async () => {
     const { session, other } = await setting();
     const [a, b] = await session.append([say("a"), say("b")]);
-    session.branch(a?.id ?? null);
+    await session.branch(a?.id ?? null);
     await session.close();
     const again = await other();
     expect(again.leafId).toBe(a?.id);
     expect(await types(again)).toEqual(["session", "message", "message", "leaf"]);
     // Back to where the log ends, or nowhere at all, writes nothing more.
-    again.branch(b?.id ?? null);
-    again.branch(null);
-    again.branch(a?.id ?? null);
+    await again.branch(b?.id ?? null);
+    await again.branch(null);
+    await again.branch(a?.id ?? null);
     await again.close();
     expect(await types(await other())).toEqual(["session", "message", "message", "leaf"]);
   });
@@ -59,7 +59,7 @@ describe("the leaf at close", () => {
   test("is not written where something was appended after the move", async () => {
     const { session, other } = await setting();
     const [a] = await session.append([say("a"), say("b")]);
-    session.branch(a?.id ?? null);
+    await session.branch(a?.id ?? null);
     const [c] = await session.append([say("c")]);
     await session.close();
     const again = await other();
@@ -70,7 +70,7 @@ describe("the leaf at close", () => {
   test("before the first entry is written too, and the next entry is a new root", async () => {
     const { session, other } = await setting();
     const [a] = await session.append([say("a")]);
-    session.branch(null);
+    await session.branch(null);
     expect((await session.context()).items).toEqual([]);
     await session.flush();
     await session.flush();
@@ -78,23 +78,27 @@ describe("the leaf at close", () => {
     const again = await other();
     expect(again.leafId).toBeNull();
     const [b] = await again.append([say("b")]);
-    expect(again.tree.children(null).map((node) => node.id)).toEqual([a?.id, expect.any(String), b?.id]);
+    expect((await again.tree()).children(null).map((node) => node.id)).toEqual([
+      a?.id,
+      expect.any(String),
+      b?.id,
+    ]);
     expect(await types(again)).toEqual(["session", "message", "leaf", "message"]);
   });
 
   test("at what is only staged, or in a session that was never written, is not written", async () => {
     const { session, other } = await setting();
-    session.branch(null);
+    await session.branch(null);
     session.stage([say("staged")]);
-    session.branch(null);
+    await session.branch(null);
     await session.close();
     await expect(other()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
 
     const second = await setting();
     const [a] = await second.session.append([say("a")]);
     const [staged] = second.session.stage([say("staged")]);
-    second.session.branch(a?.id ?? null);
-    second.session.branch(staged?.id ?? null);
+    await second.session.branch(a?.id ?? null);
+    await second.session.branch(staged?.id ?? null);
     await second.session.close();
     expect(await types(await second.other())).toEqual(["session", "message"]);
   });
@@ -105,11 +109,11 @@ describe("the leaf at close", () => {
     const events: unknown[] = [];
     session.on("error", (event) => events.push(event));
     session.on("closed", (event) => events.push(event));
-    session.branch(null);
+    await session.branch(null);
     hooks.append = () => Promise.reject(refused);
     await session.close();
     expect(events).toEqual([{ error: refused, operation: "close" }, { id: "s" }]);
-    expect((await other()).tree.size).toBe(1);
+    expect((await (await other()).tree()).size).toBe(1);
   });
 
   test("of another writer is left alone by one who only looked", async () => {
@@ -118,8 +122,8 @@ describe("the leaf at close", () => {
     const writer = await other();
     const [c] = await writer.append([say("c")]);
     await session.refresh();
-    session.branch(a?.id ?? null);
-    session.branch(c?.id ?? null);
+    await session.branch(a?.id ?? null);
+    await session.branch(c?.id ?? null);
     await session.close();
     expect(await types(writer)).toEqual(["session", "message", "message", "message"]);
   });
@@ -146,7 +150,7 @@ describe("close", () => {
     ];
     for (const act of late) await expect(act()).rejects.toMatchObject({ code: "SESSION_CLOSED" });
     expect(() => session.stage([say("late")])).toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
-    expect(() => session.branch(null)).toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
+    await expect(session.branch(null)).rejects.toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
     expect(closes).toBe(0);
     open();
     await closing;
@@ -155,7 +159,7 @@ describe("close", () => {
     expect(session.writable).toBe(false);
     await expect(session.refresh()).rejects.toMatchObject({ code: "SESSION_CLOSED" });
     for (const append of appends) expect((await append).length).toBe(1);
-    expect((await other()).tree.size).toBe(2);
+    expect((await (await other()).tree()).size).toBe(2);
   });
 
   test("comes at the end of a scope", async () => {
@@ -167,7 +171,7 @@ describe("close", () => {
       await session.append([say("a")]);
     }
     expect(closed).toEqual([{ id: "scoped" }]);
-    expect((await store.open("scoped")).tree.size).toBe(1);
+    expect((await (await store.open("scoped")).tree()).size).toBe(1);
   });
 
   test("fails appends that fail, not itself", async () => {
@@ -185,7 +189,7 @@ describe("branchWithSummary", () => {
     const [a, b] = await session.append([say("a"), say("b")]);
     hooks.append = () => Promise.reject(refused);
     await expect(session.branchWithSummary(a?.id ?? null, "left")).rejects.toBe(refused);
-    expect([session.leafId, session.tree.size]).toEqual([b?.id, 2]);
+    expect([session.leafId, (await session.tree()).size]).toEqual([b?.id, 2]);
     delete hooks.append;
     const [c] = await session.append([say("c")]);
     expect(c?.parentId).toBe(b?.id);
@@ -196,7 +200,7 @@ describe("branchWithSummary", () => {
     const [a] = await session.append([say("a"), say("b")]);
     hooks.append = () => Promise.reject(refused);
     const failing = session.branchWithSummary(a?.id ?? null, "left");
-    session.branch(null);
+    await session.branch(null);
     await expect(failing).rejects.toBe(refused);
     expect(session.leafId).toBeNull();
   });
@@ -253,8 +257,8 @@ describe("reading", () => {
     await expect(session.context("none")).rejects.toMatchObject(notFound);
     await expect(session.turn("none")).rejects.toMatchObject(notFound);
     await expect(session.extract("none")).rejects.toMatchObject(notFound);
-    expect(() => session.branch("none")).toThrow(expect.objectContaining(notFound));
-    session.branch(null);
+    await expect(session.branch("none")).rejects.toThrow(expect.objectContaining(notFound));
+    await session.branch(null);
     await expect(session.extract()).rejects.toThrow(
       "leafId: expected an entry id, and the session has no leaf",
     );
@@ -335,7 +339,7 @@ describe("events", () => {
     session.publish({ type: "compacting", active: false });
     expect(session.info.time.compacting).toBeUndefined();
     expect(seen.length).toBe(3);
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
     await expect(session.append([{ type: "text_delta", delta: "x" } as never])).rejects.toThrow("publish it");
   });
 
@@ -348,7 +352,7 @@ describe("events", () => {
     });
     await session.append([say("a")]);
     expect(errors).toEqual(["listener of entry"]);
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
   });
 });
 
@@ -421,51 +425,52 @@ describe("path", () => {
 });
 
 describe("leaves", () => {
-  const ends = (session: Session) => session.leaves().map(({ id, current }) => (current ? `${id}*` : id));
+  const ends = async (session: Session) =>
+    (await session.leaves()).map(({ id, current }) => (current ? `${id}*` : id));
   const said = (id: string): EntryDraft => ({ ...say(id), id });
 
   test("are the ends of the conversation: metadata makes none, before and behind it", async () => {
     const { session } = await setting();
-    expect(session.leaves()).toEqual([]);
+    expect(await session.leaves()).toEqual([]);
     await session.append([{ type: "session_info", title: "title" }]);
-    expect(session.leaves()).toEqual([]);
+    expect(await session.leaves()).toEqual([]);
     await session.append([said("a"), { type: "label", targetId: "a", label: "start" }, said("b")]);
-    expect(ends(session)).toEqual(["b*"]);
+    expect(await ends(session)).toEqual(["b*"]);
     // Each hangs on another entry, and on the path to the leaf.
-    session.branch("a");
+    await session.branch("a");
     await session.append([{ type: "label", targetId: "b", label: "left" }]);
-    session.branch("b");
+    await session.branch("b");
     await session.append([
       { type: "session_info", name: "name" },
       { type: "label", targetId: "a" },
     ]);
-    expect(ends(session)).toEqual(["b*"]);
-    expect(session.leaves()).toEqual([
-      { ...session.tree.node("b"), type: "message", role: "user", label: "left", current: true },
+    expect(await ends(session)).toEqual(["b*"]);
+    expect(await session.leaves()).toEqual([
+      { ...(await session.tree()).node("b"), type: "message", role: "user", label: "left", current: true },
     ]);
     // The labels behind the end are not the end.
-    session.branch("b");
-    expect(ends(session)).toEqual(["b*"]);
+    await session.branch("b");
+    expect(await ends(session)).toEqual(["b*"]);
     await session.append([said("c")]);
-    expect(ends(session)).toEqual(["c*"]);
+    expect(await ends(session)).toEqual(["c*"]);
   });
 
   test("are newest first in the log, and none is current after a move to an entry within a branch", async () => {
     const { session, other } = await setting();
     await session.append([said("a"), said("b"), said("c")]);
-    session.branch("b");
+    await session.branch("b");
     await session.append([said("d")]);
-    session.branch(null);
+    await session.branch(null);
     await session.append([said("e")]);
-    session.branch("b");
-    expect(ends(session)).toEqual(["e", "d", "c"]);
+    await session.branch("b");
+    expect(await ends(session)).toEqual(["e", "d", "c"]);
     await session.flush();
-    expect(ends(session)).toEqual(["e", "d", "c"]);
-    session.branch("c");
-    expect(ends(session)).toEqual(["e", "d", "c*"]);
+    expect(await ends(session)).toEqual(["e", "d", "c"]);
+    await session.branch("c");
+    expect(await ends(session)).toEqual(["e", "d", "c*"]);
     await session.append([said("f")]);
-    expect(ends(session)).toEqual(["f*", "e", "d"]);
-    const [first] = ends(await other());
+    expect(await ends(session)).toEqual(["f*", "e", "d"]);
+    const [first] = await ends(await other());
     expect(first).toBe("f*");
   });
 

@@ -74,7 +74,7 @@ describe("turn", () => {
       tools: ["read"],
       policies: { approval: "never" },
     });
-    session.branch("root");
+    await session.branch("root");
     await session.append([turnSettings.draft({ policies: { sandbox: "read-only" } }), ask("asked")]);
     expect(await session.turn()).toEqual({
       model: { provider: "anthropic", modelId: "m" },
@@ -196,7 +196,7 @@ describe("toolStates", () => {
     const session = await newSession();
     await session.append([ask("asked", "a")]);
     await session.append([started("a")]);
-    session.branch("asked");
+    await session.branch("asked");
     await session.append([say("never mind")]);
     expect(await statesOf(session)).toEqual(["a: pending"]);
   });

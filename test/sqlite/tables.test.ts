@@ -58,7 +58,7 @@ describe("migrate", () => {
       else {
         const session = await store.open("x", { mode: "write" });
         await session.appendMessage(userMessage("new"));
-        expect((await store.open("x")).tree.size).toBe(2);
+        expect((await (await store.open("x")).tree()).size).toBe(2);
         // The counts of the first lines are unknown: the list counts.
         for await (const { counts } of store.list({ stats: true }))
           expect(counts).toEqual({ entries: 2, messages: 1 });
@@ -75,7 +75,7 @@ describe("migrate", () => {
     rowsOf("update sessile_version set version = 1000");
     await backend.migrate();
     expect(rowsOf("select version from sessile_version")).toEqual([{ version: 1000 }]);
-    expect((await store.open("kept")).tree.size).toBe(1);
+    expect((await (await store.open("kept")).tree()).size).toBe(1);
     const fresh = new FaultyDriver(memoryDriver());
     await Promise.all([1, 2].map(() => sqliteSessionBackend({ driver: fresh }).migrate()));
     expect(await fresh.all("select version from sessile_version", [])).toEqual([{ version: tablesVersion }]);
@@ -93,7 +93,7 @@ describe("migrate", () => {
       await (await store.create({ cwd: "/", id: "x" })).appendMessage(userMessage("x"));
     const [first, second] = stores;
     expect(await first?.delete("x")).toBe(true);
-    expect((await second?.open("x"))?.tree.size).toBe(1);
+    expect((await (await second?.open("x"))?.tree())?.size).toBe(1);
     expect(rowsOf("select count(*) as n from session")).toEqual([{ n: 1 }]);
   });
 });

@@ -61,7 +61,7 @@ export async function checkCuts<E>(
   const step = Math.max(1, Math.floor(events.length / cuts));
   for (let count = 0; count < events.length; count += count < firstCuts ? 1 : step) {
     const { deltas: some, message } = await read(open(eventsFrom(events.slice(0, count))));
-    session.branch(null);
+    await session.branch(null);
     await session.appendMessage(message);
     if (count < completeAt) expect(message.stopReason).toBe("aborted");
     for (const type of ["text", "thinking"] as const) {

@@ -149,21 +149,21 @@ async function play(
     const replica = replicas[store] as Replica;
     const before = await textOf(replica.store, "s");
     const writer = await replica.store.open("s", { mode: "write" });
-    const ids = [...writer.tree.walk()].map(({ node }) => node.id);
+    const ids = [...(await writer.tree()).walk()].map(({ node }) => node.id);
     const target = ids[about % ids.length] as string;
     const fresh = `${what} ${model.text++}`;
     trace.push(`${fresh} in ${store}`);
     if (what === "message") await writer.appendMessage(userMessage(fresh));
     if (what === "branch") {
-      writer.branch(target);
+      await writer.branch(target);
       await writer.appendMessage(userMessage(fresh));
     }
     if (what === "leaf") {
-      writer.branch(target);
+      await writer.branch(target);
       await writer.append([{ type: "leaf", targetId: target }]);
     }
     if (what === "label") {
-      writer.branch(target);
+      await writer.branch(target);
       await writer.append([
         { type: "label", targetId: ids[about % Math.min(2, ids.length)] as string, label: fresh },
       ]);
@@ -284,7 +284,7 @@ describe("what a writer knew, it supersedes, whatever the clocks say", () => {
   test("a change that a sync stated again is still superseded by one whose writer knew it", async () => {
     const { at, sync, shown } = await replicas(3);
     const change = (text: string) => async (session: Session) => {
-      const root = session.tree.children(null)[0]?.id as string;
+      const root = (await session.tree()).children(null)[0]?.id as string;
       await session.append([{ type: "label", targetId: root, label: text }], { conflict: "rebase" });
       await session.updateInfo({ title: text });
     };

@@ -293,7 +293,7 @@ describe("a tombstone that nobody confirmed", () => {
 
   test("keeps what its entry knew of the log", async () => {
     const { inA, a } = await twoStores();
-    inA.branch("e0000001");
+    await inA.branch("e0000001");
     const { id, prior } = await inA.appendMessage(userMessage("beside"));
     expect(prior).toEqual(expect.any(String));
     await eraseEntries(a, "s", [id], { reason });

@@ -61,8 +61,9 @@ describe.runIf(canRun)("a merge driver for git (skipped without git)", () => {
     const merged = readFileSync(path, "utf8");
     const session = await openSessionFile(path, { mode: "write" });
     expect(session.diagnostics).toEqual([]);
-    expect(session.tree.children(fork).map(({ type }) => type)).toEqual(["message", "message"]);
-    expect([ours, theirs].every((id) => session.tree.has(id))).toBe(true);
+    expect((await session.tree()).children(fork).map(({ type }) => type)).toEqual(["message", "message"]);
+    const tree = await session.tree();
+    expect([ours, theirs].every((id) => tree.has(id))).toBe(true);
     expect(session.leafId).toBe(theirs);
     await session.appendMessage(userMessage("next"));
     await session.close();

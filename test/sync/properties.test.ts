@@ -100,10 +100,10 @@ async function play(stores: (now: () => number) => readonly SessionStore[], plan
     let session: Session | undefined;
     try {
       session = await (store === 0 ? a : b).open("s", { mode: "write" });
-      const ids = [...session.tree.walk()].map(({ node }) => node.id);
+      const ids = [...(await session.tree()).walk()].map(({ node }) => node.id);
       const target = ids[about % ids.length] as string;
       trace.push(`${what} on ${store} about ${target}`);
-      if (what === "branch" || what === "leaf") session.branch(target);
+      if (what === "branch" || what === "leaf") await session.branch(target);
       if (what === "label") {
         const [entry] = await session.append([{ type: "label", targetId: target, label: `l${text++}` }], {
           conflict: "branch",
@@ -153,7 +153,7 @@ async function play(stores: (now: () => number) => readonly SessionStore[], plan
 
 async function ourEntries(store: SessionStore) {
   const session = await store.open("s");
-  const nodes = [...session.tree.walk()].map(({ node }) => node);
+  const nodes = [...(await session.tree()).walk()].map(({ node }) => node);
   await session.close();
   return nodes;
 }

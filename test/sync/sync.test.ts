@@ -74,14 +74,14 @@ describe("syncSessions", () => {
     for (const store of [a, b]) {
       const session = await store.open("s");
       expect(session.diagnostics).toEqual([]);
-      expect(session.tree.children(fork).filter(({ role }) => role === "user")).toHaveLength(2);
+      expect((await session.tree()).children(fork).filter(({ role }) => role === "user")).toHaveLength(2);
       expect(await texts(session)).toEqual(["one", "two", "from a"]);
     }
   });
 
   test("a name, a title and a label are those of the latest change on either side", async () => {
     const { a, b, inA, inB } = await twoCopies();
-    const first = inA.tree.path(inA.leafId)[0]?.id as string;
+    const first = (await inA.tree()).path(inA.leafId)[0]?.id as string;
     await inB.updateInfo({ title: "older" });
     await inA.append([{ type: "label", targetId: first, label: "old" }]);
     await inA.updateInfo({ title: "newer" });
@@ -92,7 +92,7 @@ describe("syncSessions", () => {
     for (const store of [a, b]) {
       const session = await store.open("s");
       expect(session.info.title).toBe("newer");
-      expect(session.tree.label(first)).toBe("new");
+      expect((await session.tree()).label(first)).toBe("new");
       expect(await texts(session)).toEqual(["one", "two", "last"]);
     }
   });
@@ -100,7 +100,7 @@ describe("syncSessions", () => {
   test("a leaf that was moved back stays moved back", async () => {
     const { a, b, inA, inB } = await twoCopies();
     await inB.appendMessage(userMessage("side"));
-    inA.branch(inA.tree.path(inA.leafId)[0]?.id as string);
+    await inA.branch((await inA.tree()).path(inA.leafId)[0]?.id as string);
     await inA.append([{ type: "leaf", targetId: inA.leafId }]);
     await syncSessions(a, b);
     await expectSame(a, b);
@@ -120,11 +120,11 @@ describe("syncSessions", () => {
     await inA.appendMessage(userMessage("below a's"));
     await inB.append([{ type: "message", id: "00000001", message: userMessage("b's") }]);
     const below = await inB.appendMessage(userMessage("below b's"));
-    inB.branch(inB.tree.path(inB.leafId)[1]?.id as string);
+    await inB.branch((await inB.tree()).path(inB.leafId)[1]?.id as string);
     const beside = await inB.appendMessage(userMessage("beside"));
     const report = await syncSessions(a, b);
     expect(report.collisions).toEqual([{ partition: "", id: "s", entryId: "00000001" }]);
-    const [treeA, treeB] = [(await a.open("s")).tree, (await b.open("s")).tree];
+    const [treeA, treeB] = [await (await a.open("s")).tree(), await (await b.open("s")).tree()];
     expect([treeA.has(below.id), treeA.has(beside.id), treeB.has(below.id)]).toEqual([false, true, true]);
     expect(await syncSessions(a, b)).toMatchObject({ entries: 0, collisions: report.collisions });
   });
@@ -173,7 +173,7 @@ describe("syncSessions", () => {
     const newest = await inA.appendMessage(userMessage("newest"));
     appends = 1;
     await expect(syncSessions(b, a)).rejects.toThrow("killed");
-    expect((await a.open("s")).tree.size).toBe(5);
+    expect((await (await a.open("s")).tree()).size).toBe(5);
     expect((await a.open("s")).diagnostics).toEqual([]);
     expect((await a.open("s")).leafId).not.toBe(newest.id);
     await syncSessions(a, b);
@@ -230,7 +230,7 @@ describe("syncSessions", () => {
     await inB.close();
     const [one, other] = [await a.open("s", { mode: "write" }), await b.open("s", { mode: "write" })];
     await one.appendMessage(userMessage("below it"));
-    other.branch(second);
+    await other.branch(second);
     const { id } = await other.appendMessage(userMessage("beside it"));
     await syncSessions(a, b);
     await expectSame(a, b);
@@ -298,7 +298,7 @@ describe("syncSessions", () => {
     };
     expect(await syncSessions(a, b)).toMatchObject({ skipped: [] });
     await expectSame(a, b);
-    expect((await a.open("s")).tree.size).toBe(3);
+    expect((await (await a.open("s")).tree()).size).toBe(3);
   });
 
   test("an entry that stands before its parent goes behind it", async () => {
@@ -326,7 +326,7 @@ describe("syncSessions", () => {
       writeFileSync(path, `${lines}\n${lineOf("cccccccc", "aaaaaaaa")}`);
       expect(await syncSessions(a, b)).toMatchObject({ skipped: [], damaged: 0 });
       await expectSame(a, b);
-      expect((await b.open("s")).tree.size).toBe(4);
+      expect((await (await b.open("s")).tree()).size).toBe(4);
       // With nothing to add, nothing is written.
       const whole = readFileSync(path, "utf8").trimEnd();
       writeFileSync(path, whole);
@@ -389,7 +389,7 @@ describe("syncSessions", () => {
     await put(b, "s", `${damaged}no entry at all\n`);
     expect(await syncSessions(a, b)).toMatchObject({ entries: 1, damaged: 2 });
     const session = await a.open("s");
-    expect(session.tree.size).toBe(3);
+    expect((await session.tree()).size).toBe(3);
     expect(await textOf(a, "s")).not.toContain("broken");
     expect(await textOf(b, "s")).toBe(`${damaged}no entry at all\n`);
   });

@@ -97,7 +97,7 @@ async function sent(body: string | Uint8Array) {
 
 const lastMessage = async () => {
   await using session = await sessions.open(id);
-  return { message: (await session.context()).items.at(-2)?.message, size: session.tree.size };
+  return { message: (await session.context()).items.at(-2)?.message, size: (await session.tree()).size };
 };
 
 // @covers R32 R33 R41 R48

@@ -151,9 +151,9 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
       const { leafId } = ((await readJson(request, 1000)) ?? {}) as { readonly leafId?: unknown };
       if (turns.has(id)) throw conflict("a turn is running");
       await using session = await sessions.open(id, { mode: "write" });
-      if (typeof leafId !== "string" || !session.tree.has(leafId)) throw notFound();
+      if (typeof leafId !== "string" || !(await session.tree()).has(leafId)) throw notFound();
       // Closing the session records the leaf.
-      session.branch(leafId);
+      await session.branch(leafId);
       response.writeHead(204, commonHeaders).end();
     },
     "GET /:id/files/:file": async (_request, response, { id, name }) => {
@@ -320,8 +320,12 @@ function send(
 
 /** The resource with this id in any branch; undefined if there is none. */
 async function resourceById(session: Session, resourceId: string): Promise<Resource | undefined> {
-  for (const { id } of session.leaves()) {
-    const path = { tree: session.tree, leafId: id, entry: (entryId: string) => session.entry(entryId) };
+  for (const { id } of await session.leaves()) {
+    const path = {
+      tree: () => session.tree(),
+      leafId: id,
+      entry: (entryId: string) => session.entry(entryId),
+    };
     const found = await findResource(path, resourceId);
     if (found !== undefined) return found;
   }

@@ -126,7 +126,7 @@ export async function gitSnapshot(session: Session, options: GitSnapshotOptions)
 
   /** Whether the turn at the leaf has a snapshot of its own. */
   const isSaved = async (): Promise<boolean> => {
-    for (const { id, type, role } of session.tree.path(session.leafId).toReversed()) {
+    for (const { id, type, role } of (await session.tree()).path(session.leafId).toReversed()) {
       if (role === "user" || type === "revert") return false;
       const entry = type === "custom" ? await session.entry(id) : undefined;
       if (entry !== undefined && snapshotEntry.read(entry)?.reason === "turn") return true;
@@ -160,18 +160,18 @@ export async function gitSnapshot(session: Session, options: GitSnapshotOptions)
     const own = ownCommit(entry);
     if (own !== undefined) return own;
     const found: { readonly commit: string; readonly timestamp: string }[] = [];
-    const open = session.tree.children(entryId).toReversed();
+    const open = (await session.tree()).children(entryId).toReversed();
     for (let node = open.pop(); node !== undefined; node = open.pop()) {
       const { id, type, timestamp } = node;
       const next = type === "custom" || type === "revert" ? await session.entry(id) : undefined;
       const commit = next && ownCommit(next);
-      if (commit === undefined) open.push(...session.tree.children(id).toReversed());
+      if (commit === undefined) open.push(...(await session.tree()).children(id).toReversed());
       else if (!(await isChangedBetween(entryId, id))) found.push({ commit, timestamp });
     }
     // Several branches may begin here. The first snapshot is the nearest in time, and siblings are in order.
     const [first] = found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1));
     if (first !== undefined) return first.commit;
-    const isAbove = session.tree.path(session.leafId).some(({ id }) => id === entryId);
+    const isAbove = (await session.tree()).path(session.leafId).some(({ id }) => id === entryId);
     if (isAbove && !(await isChangedBetween(entryId, session.leafId))) return undefined;
     throw new Error(
       `no snapshot has the files of entry ${entryId}: it is in the middle of a turn, or not saved`,

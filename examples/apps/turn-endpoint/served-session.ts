@@ -12,6 +12,7 @@ import type {
   Session,
   SessionEntry,
   SessionStore,
+  SessionTree,
   UnknownEntry,
 } from "sessile/session";
 import { HttpFailure } from "../support/http.js";
@@ -99,7 +100,7 @@ export class ServedSession implements AsyncDisposable {
    */
   async moveTo(entryId: string | null): Promise<void> {
     this.assertIdle();
-    this.session.branch(entryId);
+    await this.session.branch(entryId);
     await this.session.flush();
   }
 
@@ -110,8 +111,9 @@ export class ServedSession implements AsyncDisposable {
 
   /** Yields entries one by one, parents before children. A long session is never in memory as a whole. */
   async *summaries(): AsyncGenerator<EntrySummary> {
-    for (const { node } of this.session.tree.walk()) {
-      yield summaryOf(this.session, node, await this.session.entry(node.id));
+    const tree = await this.session.tree();
+    for (const { node } of tree.walk()) {
+      yield summaryOf(tree, node, await this.session.entry(node.id));
     }
   }
 
@@ -140,7 +142,7 @@ export class ServedSession implements AsyncDisposable {
     // Before the walk, so that no concurrent append is missed.
     const forget = this.session.on("entry", ({ entry }) => add(entry));
     try {
-      for (const { node } of this.session.tree.walk()) add(await this.session.entry(node.id));
+      for (const { node } of (await this.session.tree()).walk()) add(await this.session.entry(node.id));
     } catch (error) {
       forget();
       throw error;
@@ -177,11 +179,11 @@ type ResourceSummary = Pick<
 
 /** Summarises an entry; of a damaged one only its place. */
 export function summaryOf(
-  session: Session,
+  tree: SessionTree,
   { id, parentId, type }: Pick<EntryNode, "id" | "parentId" | "type">,
   entry: SessionEntry | UnknownEntry | undefined,
 ): EntrySummary {
-  const label = session.tree.label(id);
+  const label = tree.label(id);
   return { id, parentId, type, ...factsOf(entry), ...(label === undefined ? {} : { label }) };
 }
 

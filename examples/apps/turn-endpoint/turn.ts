@@ -149,8 +149,8 @@ async function answer(
 ): Promise<void> {
   const { session } = places.served;
   const events = openEventStream(response, places.limits);
-  const onEntry = (entry: SessionEntry) =>
-    events.send("entry", { ...summaryOf(session, entry, entry), entry });
+  const tree = await session.tree();
+  const onEntry = (entry: SessionEntry) => events.send("entry", { ...summaryOf(tree, entry, entry), entry });
   onEntry(entry);
   if (errors.length > 0) events.send("warning", { failed: errors.map(named) });
   const onText = (text: string) => events.send("delta", { text });
@@ -206,7 +206,7 @@ async function view(call: ToolCall, { session, blobs, signal }: ToolContext): Pr
   // The view and the result are one append.
   const viewed: ViewableSession = {
     leafId: session.leafId,
-    tree: session.tree,
+    tree: () => session.tree(),
     entry: (id) => session.entry(id),
     append: async (views) => void drafts.push(...views),
   };

@@ -2,7 +2,7 @@
 
 import { describeResource, type Message, messageText, resourceOf } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { EntryDraft, EntryNode, EntryType, Session } from "../../session/index.js";
+import type { EntryDraft, EntryNode, EntryType, Session, SessionTree } from "../../session/index.js";
 import { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
 import {
   answersOf,
@@ -47,13 +47,14 @@ export async function appendUIMessages(
   const { versions, steering } = await versionsOf(session, [message.id, ...before]);
   const known = versions.get(message.id) ?? [];
   if (message.role === "assistant") return appendResults(session, { posted, known, steering }, options);
-  const roles = known.map((id) => session.tree.node(id)?.role);
+  const tree = await session.tree();
+  const roles = known.map((id) => tree.node(id)?.role);
   if (roles.some((role) => shownRole(role) !== message.role)) throw notOwn(posted);
-  const draftOptions = { ...options, has: (id: string) => session.tree.has(id) };
+  const draftOptions = { ...options, has: (id: string) => tree.has(id) };
   const drafts = await fromUIMessages([message as UiMessage], draftOptions);
   const same = await sameVersion(session, known, drafts);
   if (same !== undefined) {
-    session.branch(same);
+    await session.branch(same);
     return { leafId: same, written: 0 };
   }
   // Shown as the user's, but written by the application.
@@ -61,8 +62,8 @@ export async function appendUIMessages(
   const [latest] = known.slice(-1);
   const seen = before.findLast((id) => versions.has(id));
   const end =
-    seen === undefined ? session.leafId : endOf(session, versions.get(seen)?.at(-1) as string, steering);
-  const behind = latest === undefined ? end : parentOf(session, latest);
+    seen === undefined ? session.leafId : endOf(tree, versions.get(seen)?.at(-1) as string, steering);
+  const behind = latest === undefined ? end : parentOf(tree, latest);
   const written = await appendAfter(session, behind, drafts, options.signal);
   return { leafId: session.leafId, written: written.length };
 }
@@ -81,11 +82,11 @@ async function appendAfter(
   signal?: AbortSignal,
 ): Promise<readonly unknown[]> {
   const { leafId } = session;
-  if (behind !== leafId) session.branch(behind);
+  if (behind !== leafId) await session.branch(behind);
   try {
     return await session.append(drafts, signal === undefined ? {} : { signal });
   } catch (error) {
-    if (behind !== leafId && session.leafId === behind) session.branch(leafId);
+    if (behind !== leafId && session.leafId === behind) await session.branch(leafId);
     throw error;
   }
 }
@@ -103,17 +104,17 @@ async function versionsOf(
   const noted = new Set<string>();
   const steering = new Set<string>();
   const add = (id: string, entryId: string) => versions.set(id, [...(versions.get(id) ?? []), entryId]);
-  for (const { node } of session.tree.walk()) {
+  for (const { node } of (await session.tree()).walk()) {
     if (node.type !== "custom") continue;
     const entry = await session.entry(node.id);
     const note = entry && uiNote.read(entry);
-    if (note === undefined || !session.tree.has(note.entryId)) continue;
+    if (note === undefined || !(await session.tree()).has(note.entryId)) continue;
     noted.add(note.entryId);
     if (note.steering === true) steering.add(note.entryId);
     else if (wanted.has(note.messageId)) add(note.messageId, note.entryId);
   }
   for (const id of wanted) {
-    const type = session.tree.node(id)?.type;
+    const type = (await session.tree()).node(id)?.type;
     const isShown = type === "message" || type === "custom_message";
     if (isShown && !noted.has(id)) versions.set(id, [id, ...(versions.get(id) ?? [])]);
   }
@@ -127,7 +128,7 @@ async function sameVersion(
   drafts: readonly EntryDraft[],
 ): Promise<string | undefined> {
   if (known.length === 0) return undefined;
-  const current = new Set(session.tree.path(session.leafId).map(({ id }) => id));
+  const current = new Set((await session.tree()).path(session.leafId).map(({ id }) => id));
   const newestFirst = known.toReversed();
   const ordered = [
     ...newestFirst.filter((id) => current.has(id)),
@@ -182,7 +183,7 @@ export interface UIVersion {
  * @param messageId as {@link toUIMessages} shows it
  */
 export async function uiVersions(session: Session, messageId: string): Promise<readonly UIVersion[]> {
-  const { tree } = session;
+  const tree = await session.tree();
   const current = new Set(tree.path(session.leafId).map(({ id }) => id));
   const { versions } = await versionsOf(session, [messageId]);
   const known = versions.get(messageId) ?? [];
@@ -191,12 +192,11 @@ export async function uiVersions(session: Session, messageId: string): Promise<r
   const { role } = tree.node(entryId) as EntryNode;
   // A version is after its own note, if it has one.
   const siblings = tree
-    .children(parentOf(session, entryId))
+    .children(parentOf(tree, entryId))
     .flatMap((node) => (node.type === "custom" ? tree.children(node.id) : [node]))
     .filter((node) => node.type === "message" && node.role === role);
-  const paths = session
-    .leaves()
-    .map((leaf) => ({ leaf, ids: new Set(tree.path(leaf.id).map(({ id }) => id)) }));
+  const leaves = await session.leaves();
+  const paths = leaves.map((leaf) => ({ leaf, ids: new Set(tree.path(leaf.id).map(({ id }) => id)) }));
   return siblings.map(({ id }) => ({
     leafId: paths.find(({ ids }) => ids.has(id))?.leaf.id ?? id,
     current: current.has(id),
@@ -204,7 +204,7 @@ export async function uiVersions(session: Session, messageId: string): Promise<r
 }
 
 /** The entry before a message, and before its note. */
-function parentOf({ tree }: Session, id: string): string | null {
+function parentOf(tree: SessionTree, id: string): string | null {
   const parent = tree.node(id)?.parentId ?? null;
   return parent !== null && tree.node(parent)?.type === "custom" && tree.children(parent).length === 1
     ? (tree.node(parent)?.parentId ?? null)
@@ -220,7 +220,7 @@ export const outsideConversation: ReadonlySet<string> = /* @__PURE__ */ new Set<
 ]);
 
 /** The last entry of the message that begins with an entry: its steps, results and notes. */
-function endOf({ tree }: Session, id: string, steering: ReadonlySet<string>): string {
+function endOf(tree: SessionTree, id: string, steering: ReadonlySet<string>): string {
   let last = id;
   const open = tree.node(id)?.role === "user" ? [] : [id];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -246,8 +246,8 @@ async function appendResults(
   const { posted, steering } = reply;
   const { message } = posted;
   const known = reply.known.at(-1);
-  if (known === undefined || session.tree.node(known)?.role !== "assistant") throw notOwn(posted);
-  const leafId = endOf(session, known, steering);
+  if (known === undefined || (await session.tree()).node(known)?.role !== "assistant") throw notOwn(posted);
+  const leafId = endOf(await session.tree(), known, steering);
   const shown = await toUIMessages(await session.path(leafId), { running: true });
   const stored = shown.findLast(({ id }) => id === message.id);
   const answers = stored === undefined ? [] : [...answersOf(stored, posted, options).values()];
@@ -255,6 +255,6 @@ async function appendResults(
   const drafts = await fromUIMessages([{ ...message, parts }]);
   const results = drafts.filter((draft) => draft.type === "message" && draft.message.role === "toolResult");
   if (results.length > 0) await appendAfter(session, leafId, results, options.signal);
-  else session.branch(leafId);
+  else await session.branch(leafId);
   return { leafId: session.leafId, written: results.length };
 }

@@ -2,7 +2,7 @@
 
 import { SessileError } from "../../errors/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { Session } from "../../session/index.js";
+import type { Session, SessionTree } from "../../session/index.js";
 import { erasureOf, ownEntry } from "../../session/internal.js";
 import { entryId, textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel } from "../shared/parcels.js";
@@ -33,19 +33,19 @@ export function isMessageId(id: string): boolean {
 }
 
 /** The last message at or before an entry; null if there is none. */
-function messageAtOrBefore({ tree }: Session, id: string | null): string | null {
+function messageAtOrBefore(tree: SessionTree, id: string | null): string | null {
   for (let at = id; at !== null; at = tree.node(at)?.parentId ?? null) if (isMessageId(at)) return at;
   return null;
 }
 
 /** The message before another one; null for the first. */
-export function messageBefore(session: Session, id: string): string | null {
-  return messageAtOrBefore(session, session.tree.node(id)?.parentId ?? null);
+export function messageBefore(tree: SessionTree, id: string): string | null {
+  return messageAtOrBefore(tree, tree.node(id)?.parentId ?? null);
 }
 
 /** The last message of the branch of the leaf; null if there is none. */
-export function leafMessageOf(session: Session | undefined): string | null {
-  return session === undefined ? null : messageAtOrBefore(session, session.leafId);
+export async function leafMessageOf(session: Session | undefined): Promise<string | null> {
+  return session === undefined ? null : messageAtOrBefore(await session.tree(), session.leafId);
 }
 
 /** The messages up to a leaf, oldest first. Throws ENTRY_NOT_FOUND if the leaf or a message is missing. */
@@ -54,9 +54,10 @@ export async function messagesUpTo(
   leafId: string | null,
 ): Promise<readonly StoredMessage[]> {
   if (leafId === null) return [];
-  if (session?.tree.has(leafId) !== true || !isMessageId(leafId)) throw unknownLeaf(leafId);
+  const tree = await session?.tree();
+  if (session === undefined || tree?.has(leafId) !== true || !isMessageId(leafId)) throw unknownLeaf(leafId);
   const entries = new Map((await session.path(leafId)).map((entry) => [entry.id, entry]));
-  const ids = session.tree.path(leafId).map(({ id }) => id);
+  const ids = tree.path(leafId).map(({ id }) => id);
   return ids.filter(isMessageId).map((entryId) => {
     const entry = entries.get(entryId);
     const found = entry && stored.read(entry);
@@ -67,19 +68,19 @@ export async function messagesUpTo(
 }
 
 /** The messages that follow the same message, in the order in which they were written. */
-export function siblingsOf(session: Session, id: string): readonly string[] {
-  const parent = messageBefore(session, id);
-  return Array.from(session.tree.walk(), ({ node }) => node)
-    .filter((node) => isMessageId(node.id) && messageBefore(session, node.id) === parent)
+export function siblingsOf(tree: SessionTree, id: string): readonly string[] {
+  const parent = messageBefore(tree, id);
+  return Array.from(tree.walk(), ({ node }) => node)
+    .filter((node) => isMessageId(node.id) && messageBefore(tree, node.id) === parent)
     .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
     .map((node) => node.id);
 }
 
 /** The last message of the newest branch through a message. */
-export function newestEndOf(session: Session, id: string): string {
-  for (const leaf of session.leaves())
-    if (session.tree.path(leaf.id).some((node) => node.id === id))
-      return messageAtOrBefore(session, leaf.id) ?? id;
+export async function newestEndOf(session: Session, id: string): Promise<string> {
+  const tree = await session.tree();
+  for (const leaf of await session.leaves())
+    if (tree.path(leaf.id).some((node) => node.id === id)) return messageAtOrBefore(tree, leaf.id) ?? id;
   return id;
 }
 
@@ -92,10 +93,11 @@ export async function erasedAfter(
   before: string | null,
   sha256: string,
 ): Promise<string | undefined> {
-  const open = [...session.tree.children(before)];
+  const tree = await session.tree();
+  const open = [...tree.children(before)];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (!isMessageId(node.id)) {
-      for (const child of session.tree.children(node.id)) open.push(child);
+      for (const child of tree.children(node.id)) open.push(child);
       continue;
     }
     const entry = await session.entry(node.id);

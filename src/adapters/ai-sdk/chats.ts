@@ -193,7 +193,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   async function filesIn(session: Session, chatId: string): Promise<readonly StoredFile[]> {
     const known = files.get(session) ?? new Map<string, readonly StoredFile[]>();
     files.set(session, known);
-    for (const { node } of session.tree.walk()) {
+    for (const { node } of (await session.tree()).walk()) {
       if (!isMessageId(node.id) || known.has(node.id)) continue;
       const message = await messageAt(session, node.id);
       known.set(node.id, message === undefined ? [] : filesOf(message.message, chatId));
@@ -243,7 +243,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
         ? await addressesIn(session, chatId)
         : noFiles;
-    const leaf = leafMessageOf(session);
+    const leaf = await leafMessageOf(session);
     let leafId = from;
     // The entry after which the first new message is appended.
     let parent = from;
@@ -253,7 +253,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
       const before: string | null = leafId;
       leafId = messageEntryId(before, sha256);
       if (drafts.length === 0 && session !== undefined) {
-        const known: string | undefined = session.tree.has(leafId)
+        const known: string | undefined = (await session.tree()).has(leafId)
           ? leafId
           : await erasedAfter(session, before, sha256);
         if (known !== undefined) {
@@ -290,7 +290,7 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
   return {
     async load(chatId, options = {}) {
       return handles.read(placeOf(chatId), async (session) => {
-        const { leafId = leafMessageOf(session) } = options;
+        const { leafId = await leafMessageOf(session) } = options;
         const messages: M[] = [];
         for (const { message } of await messagesUpTo(session, leafId))
           messages.push(await opened(message, chatId, options));
@@ -317,14 +317,14 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         const shown = before.findLast((id) => entries.has(id));
         if (session === undefined || known === undefined) {
           if (message.role === "assistant") throw notOwn(posted);
-          const from = shown === undefined ? leafMessageOf(session) : (entries.get(shown) as string);
+          const from = shown === undefined ? await leafMessageOf(session) : (entries.get(shown) as string);
           return planSave(session, { chatId, taken: [said], from });
         }
         const parcel = (await messageAt(session, known))?.message as Parcel;
         const isReply = message.role === "assistant";
         const stored = (await parcels.open(isReply ? parcel : withoutFiles(parcel))) as UiMessage;
         if (stored.role !== message.role) throw notOwn(posted);
-        const from = messageBefore(session, known);
+        const from = messageBefore(await session.tree(), known);
         if (!isReply) return planSave(session, { chatId, taken: [said], from });
         const answers = answersOf(stored, posted, rules);
         const parts = stored.parts.map((part, at) => answers.get(at) ?? part);
@@ -341,10 +341,10 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
         const id = (await entriesOf(session, [messageId])).get(messageId);
         if (session === undefined || id === undefined) return [];
         const found: { leafId: string; message: M }[] = [];
-        for (const sibling of siblingsOf(session, id)) {
+        for (const sibling of siblingsOf(await session.tree(), id)) {
           const message = await messageAt(session, sibling);
           if (message === undefined) continue;
-          const leafId = newestEndOf(session, sibling);
+          const leafId = await newestEndOf(session, sibling);
           found.push({ leafId, message: await opened(message.message, chatId, options) });
         }
         return found;
@@ -385,9 +385,10 @@ export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsO
     const found = new Map<string, string>();
     if (session === undefined) return found;
     const wanted = new Set(messageIds);
-    const leaf = leafMessageOf(session);
-    const current = leaf === null ? [] : session.tree.path(leaf).map(({ id }) => id);
-    const all = Array.from(session.tree.walk(), ({ node }) => node.id);
+    const tree = await session.tree();
+    const leaf = await leafMessageOf(session);
+    const current = leaf === null ? [] : tree.path(leaf).map(({ id }) => id);
+    const all = Array.from(tree.walk(), ({ node }) => node.id);
     for (const entryId of new Set([...current.reverse(), ...all.reverse()])) {
       if (found.size === wanted.size) break;
       const id = isMessageId(entryId) ? (await messageAt(session, entryId))?.id : undefined;

@@ -77,7 +77,7 @@ export function claudeAgentStore(options: ClaudeAgentStoreOptions): ClaudeAgentS
         handles.append(place, async (session) => {
           // In the plan, so that appends with and without blobs keep the order of the calls.
           lines ??= await storeLines(copies);
-          const fresh = newLines(lines, session);
+          const fresh = await newLines(lines, session);
           const drafts = fresh.map(({ id, parcel }): EntryDraft => {
             const draft = lineEntry.draft({ entry: parcel });
             return id === undefined ? draft : { ...draft, id };
@@ -201,11 +201,12 @@ function idOf(entry: ClaudeEntry | undefined): string | undefined {
 }
 
 /** The lines whose ids are new. */
-function newLines(lines: readonly Line[], session: Session | undefined): readonly Line[] {
+async function newLines(lines: readonly Line[], session: Session | undefined): Promise<readonly Line[]> {
+  const tree = await session?.tree();
   const seen = new Set<string>();
   return lines.filter(({ id }) => {
     if (id === undefined) return true;
-    if (seen.has(id) || session?.tree.has(id) === true) return false;
+    if (seen.has(id) || tree?.has(id) === true) return false;
     seen.add(id);
     return true;
   });
@@ -214,7 +215,7 @@ function newLines(lines: readonly Line[], session: Session | undefined): readonl
 /** The parcels of a transcript, oldest first. */
 async function storedLines(session: Session): Promise<readonly Parcel[]> {
   const entries = new Map((await session.path()).map((entry) => [entry.id, entry]));
-  return session.tree.path(session.leafId).flatMap(({ id }): readonly Parcel[] => {
+  return (await session.tree()).path(session.leafId).flatMap(({ id }): readonly Parcel[] => {
     const entry = entries.get(id);
     if (entry === undefined) {
       const message = `the entry ${JSON.stringify(id)} is damaged`;

@@ -74,8 +74,8 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
   const indexes = new WeakMap<Session, ThreadIndex>();
   const placeOf = (threadId: string): SessionPlace => ({ partition: settings.partition, key: threadId });
 
-  const indexOf = (session: Session): ThreadIndex => {
-    const index = indexes.get(session) ?? new ThreadIndex(session);
+  const indexOf = async (session: Session): Promise<ThreadIndex> => {
+    const index = indexes.get(session) ?? new ThreadIndex(await session.tree(), session.leafId);
     indexes.set(session, index);
     return index;
   };
@@ -89,7 +89,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
     ) => Promise<{ readonly drafts: readonly EntryDraft[]; readonly behind: string | undefined }>,
   ): Promise<void> =>
     handles.append(placeOf(threadId), async (found) => {
-      const index = found === undefined ? new ThreadIndex(undefined) : indexOf(found);
+      const index = found === undefined ? new ThreadIndex() : await indexOf(found);
       const { drafts, behind } = await plan(found, index);
       return {
         drafts,
@@ -110,7 +110,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       const place = placeIn(config);
       const wanted = stringIn("checkpoint_id", getCheckpointId(config));
       return handles.read(placeOf(place.threadId), async (session) => {
-        const id = wanted || (session && indexOf(session).newest(place.namespace));
+        const id = wanted || (session && (await indexOf(session)).newest(place.namespace));
         if (session === undefined || id === undefined) return undefined;
         const tuple = await this.#tuple(session, place, id);
         return tuple && wanted !== "" ? { ...tuple, config } : tuple;
@@ -123,7 +123,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       let left = query.limit ?? Infinity;
       for await (const threadId of thread_id ? [stringIn("thread_id", thread_id)] : threadIds()) {
         const found = await handles.read(placeOf(threadId), async (session) => {
-          const index = session && indexOf(session);
+          const index = session && (await indexOf(session));
           return index?.namespaces.flatMap((namespace) =>
             index.ids(namespace).map((id) => ({ namespace, id })),
           );
@@ -180,9 +180,10 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           name: string,
           isNew: boolean,
         ): Promise<string | undefined> => {
-          const planned = values.plan(value, session, entryId(threadId, namespace, name));
+          const planned = await values.plan(value, session, entryId(threadId, namespace, name));
           const isKnown =
-            session?.tree.has(planned.id) === true || drafts.some((draft) => draft.id === planned.id);
+            (await session?.tree())?.has(planned.id) === true ||
+            drafts.some((draft) => draft.id === planned.id);
           if (!isKnown && !isNew) return undefined;
           if (!isKnown) await values.addDrafts(drafts, session, planned, bases.get(name));
           return planned.id;
@@ -203,7 +204,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           session && last && canonicalText(await readCheckpoint(session, last)) === canonicalText(data);
         if (!isStored)
           drafts.push({ ...checkpointEntry.draft(data), id: index.nextCheckpoint(namespace, id) });
-        const behind = parentEntry === undefined ? rootOf(session) : index.parentFor(parentEntry);
+        const behind = parentEntry === undefined ? await rootOf(session) : index.parentFor(parentEntry);
         return { drafts, behind };
       });
       return { configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: id } };
@@ -232,7 +233,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
         for (const { channel, index: at, value } of unique.values()) {
           const last = index.write(namespace, id, taskId, at);
           if (last !== undefined && at >= 0) continue;
-          const planned = values.plan(value);
+          const planned = await values.plan(value);
           const data = { channel, value: planned.id, ...(taskPath === "" ? {} : { path: taskPath }) };
           const isStored =
             session && last && canonicalText(await readWrite(session, last)) === canonicalText(data);
@@ -261,7 +262,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
       id: string,
       filter: CheckpointQuery["filter"] = {},
     ): Promise<CheckpointTuple | undefined> {
-      const index = indexOf(session);
+      const index = await indexOf(session);
       const entry = index.checkpoint(namespace, id);
       if (entry === undefined) return undefined;
       const stored = await readCheckpoint(session, entry);
@@ -291,8 +292,9 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
 
     /** The writes of a checkpoint in the order in which a run applies them. */
     async #writes(session: Session, namespace: string, id: string): Promise<PendingWrite[]> {
+      const index = await indexOf(session);
       const writes = await Promise.all(
-        indexOf(session)
+        index
           .writes(namespace, id)
           .map(async (write) => ({ ...write, ...(await readWrite(session, write)) })),
       );
@@ -332,8 +334,8 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
 }
 
 /** The entry of the key: the parent of checkpoints without a parent. */
-function rootOf(session: Session | undefined): string | undefined {
-  return session?.tree.children(null)[0]?.id;
+async function rootOf(session: Session | undefined): Promise<string | undefined> {
+  return (await session?.tree())?.children(null)[0]?.id;
 }
 
 function placeIn({ configurable }: RunConfig): CheckpointPlace {

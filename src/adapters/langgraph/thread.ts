@@ -3,7 +3,7 @@
  * of the session is the tree of the thread: the nearest checkpoint above a checkpoint is its parent.
  */
 
-import type { Session } from "../../session/index.js";
+import type { SessionTree } from "../../session/index.js";
 import { entryId, entryIdParts } from "../shared/ids.js";
 
 /** Prefixes of entry ids. */
@@ -30,11 +30,11 @@ export class ThreadIndex {
   /** The entry of the checkpoint that the leaf is, or whose writes and values lead to the leaf. */
   #leafCheckpoint: string | undefined;
 
-  constructor(session: Session | undefined) {
-    if (session === undefined) return;
-    for (const { node } of session.tree.walk()) this.#index(node.id);
-    let at = session.leafId;
-    while (at !== null && !isCheckpoint(at)) at = session.tree.node(at)?.parentId ?? null;
+  constructor(tree?: SessionTree, leafId: string | null = null) {
+    if (tree === undefined) return;
+    for (const { node } of tree.walk()) this.#index(node.id);
+    let at = leafId;
+    while (at !== null && !isCheckpoint(at)) at = tree.node(at)?.parentId ?? null;
     this.#leafCheckpoint = at ?? undefined;
   }
 

@@ -109,13 +109,14 @@ export class Values {
    * The ids and pieces of a value.
    * @param place the thread, namespace and channel of the value, to compare a list with the one before
    */
-  plan(value: Serialized, session?: Session, place?: string): PlannedValue {
+  async plan(value: Serialized, session?: Session, place?: string): Promise<PlannedValue> {
     if (!("text" in value)) return single(value);
     const { text } = value;
     if (!text.startsWith("[")) return isExact(text) ? single(value) : single(asBytes(value));
     const recent = place === undefined ? undefined : this.#recent.get(place);
     // A thread that was deleted, or an append that failed, does not have the items of the list.
-    const before = recent !== undefined && session?.tree.has(recent.id) === true ? recent : undefined;
+    const tree = recent === undefined ? undefined : await session?.tree();
+    const before = recent !== undefined && tree?.has(recent.id) === true ? recent : undefined;
     if (before?.text === text) return { id: before.id, pieces: [{ id: before.id, items: before.items }] };
     const known = before !== undefined && extendsList(text, before.text) ? before : emptyList;
     const added = itemsOf(`[${text.slice(known.text.length - (known.items.length === 0 ? 1 : 0))}`);
@@ -138,7 +139,7 @@ export class Values {
     base: string | undefined,
   ): Promise<void> {
     for (const piece of pieces) {
-      if (session?.tree.has(piece.id) === true) continue;
+      if ((await session?.tree())?.has(piece.id) === true) continue;
       const data: StoredValue =
         "items" in piece
           ? await this.#listData(session, piece.items, base)

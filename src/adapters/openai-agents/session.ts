@@ -124,13 +124,13 @@ export function openaiAgentsSession<Item extends object>(
     },
 
     async clearSession() {
-      await change(async (session) => ({ drafts: isFresh(session) ? [] : [clear()] }));
+      await change(async (session) => ({ drafts: (await isFresh(session)) ? [] : [clear()] }));
     },
 
     async replaceHistoryWithCompaction(items) {
       const made = copied(items, "items");
       await change(async (session) => ({
-        drafts: [...(isFresh(session) ? [] : [clear()]), ...drafts(await made())],
+        drafts: [...((await isFresh(session)) ? [] : [clear()]), ...drafts(await made())],
       }));
     },
 
@@ -176,8 +176,8 @@ export function openaiAgentsSession<Item extends object>(
       const made = copiedContent(added, transaction.type === "append_items" ? "items" : "replacement");
       const digest = valueDigest(transaction);
       await change(async (session) => {
-        const id = `op.${textDigest(JSON.stringify([session === undefined ? null : lastClear(session), operationId]))}`;
-        if (session?.tree.has(id) === true) {
+        const id = `op.${textDigest(JSON.stringify([session === undefined ? null : await lastClear(session), operationId]))}`;
+        if (session !== undefined && (await session.tree()).has(id)) {
           await assertSameOperation(session, id, digest);
           return { drafts: [] };
         }
@@ -239,24 +239,26 @@ async function assertSameOperation(session: Session, id: string, digest: string)
 }
 
 /** The id of the last clear above the leaf; null if there is none. */
-function lastClear(session: Session): string | null {
+async function lastClear(session: Session): Promise<string | null> {
+  const tree = await session.tree();
   let at = session.leafId;
-  while (at !== null && !at.startsWith(clearPrefix)) at = session.tree.node(at)?.parentId ?? null;
+  while (at !== null && !at.startsWith(clearPrefix)) at = tree.node(at)?.parentId ?? null;
   return at;
 }
 
 /** Whether there is nothing to clear: no branch has an entry after the key or the last clear. */
-function isFresh(session: Session | undefined): boolean {
+async function isFresh(session: Session | undefined): Promise<boolean> {
   const leaf = session?.leafId ?? null;
   if (session === undefined || leaf === null) return true;
-  const isStart = leaf.startsWith(clearPrefix) || session.tree.node(leaf)?.parentId === null;
-  return isStart && session.tree.children(leaf).length === 0;
+  const tree = await session.tree();
+  const isStart = leaf.startsWith(clearPrefix) || tree.node(leaf)?.parentId === null;
+  return isStart && tree.children(leaf).length === 0;
 }
 
 /** All items of the history, oldest first. */
 async function allItems(session: Session): Promise<readonly StoredItem[]> {
   const entries = new Map((await session.path()).map((entry) => [entry.id, entry]));
-  const nodes = session.tree.path(session.leafId);
+  const nodes = (await session.tree()).path(session.leafId);
   const start = nodes.findLastIndex(({ id }) => id.startsWith(clearPrefix)) + 1;
   return nodes.slice(start).flatMap(({ id, parentId }): readonly StoredItem[] => {
     const entry = entries.get(id) ?? damaged(id);
@@ -277,7 +279,7 @@ async function newestItems(session: Session, limit: number): Promise<readonly St
   const items: StoredItem[] = [];
   let at = session.leafId;
   while (at !== null && items.length < limit && !at.startsWith(clearPrefix)) {
-    const node = session.tree.node(at);
+    const node = (await session.tree()).node(at);
     const stored = itemEntry.read((await session.entry(at)) ?? damaged(at));
     const parentId = node?.parentId ?? null;
     if (stored !== undefined) items.push({ id: at, parentId, parcel: stored.item });

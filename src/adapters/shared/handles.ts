@@ -93,10 +93,10 @@ export class SessionHandles {
       this.#retried(slot, async () => {
         const found = await this.#current(slot, place);
         const { drafts, parent, done } = await planned(plan(found));
-        const fresh = newDrafts(drafts, found);
+        const fresh = await newDrafts(drafts, found);
         if (fresh.length === 0) return done(found, []);
         const session = found ?? (await this.#create(slot, place));
-        if (session.tree.size > 0) return done(session, await this.#write(session, fresh, parent));
+        if ((await session.tree()).size > 0) return done(session, await this.#write(session, fresh, parent));
         const { customType } = this.#keyEntry;
         const first = { type: "custom", customType, data: { key: place.key } } as const;
         const [, ...written] = await this.#write(session, [first, ...fresh], null);
@@ -136,7 +136,7 @@ export class SessionHandles {
     try {
       const session = await this.#sessions.open(summary, { partition });
       try {
-        const [root] = session.tree.children(null);
+        const [root] = (await session.tree()).children(null);
         const entry = root === undefined ? undefined : await session.entry(root.id);
         return entry === undefined ? undefined : this.#keyEntry.read(entry);
       } finally {
@@ -246,7 +246,7 @@ export class SessionHandles {
     parent: string | null = session.leafId,
   ): Promise<readonly SessionEntry[]> {
     const { leafId } = session;
-    if (parent !== leafId) session.branch(parent);
+    if (parent !== leafId) await session.branch(parent);
     try {
       return await session.append(drafts, { after: parent });
     } catch (error) {
@@ -292,19 +292,23 @@ function isConflict(error: unknown): boolean {
 async function restoreLeaf(session: Session, leafId: string | null): Promise<void> {
   try {
     const last = (await session.refresh()).at(-1);
-    if (last === undefined) session.branch(leafId);
-    else session.branch(last.type === "leaf" ? last.parentId : last.id);
+    if (last === undefined) await session.branch(leafId);
+    else await session.branch(last.type === "leaf" ? last.parentId : last.id);
   } catch {
     // The session is gone or unreadable, and the error of the append has the reason.
   }
 }
 
 /** The drafts whose ids are new. A known one would move the leaf to the old entry. */
-function newDrafts(drafts: readonly EntryDraft[], session: Session | undefined): readonly EntryDraft[] {
+async function newDrafts(
+  drafts: readonly EntryDraft[],
+  session: Session | undefined,
+): Promise<readonly EntryDraft[]> {
+  const tree = await session?.tree();
   const seen = new Set<string>();
   return drafts.filter(({ id }) => {
     if (id === undefined) return true;
-    if (seen.has(id) || session?.tree.has(id) === true) return false;
+    if (seen.has(id) || tree?.has(id) === true) return false;
     seen.add(id);
     return true;
   });

@@ -40,7 +40,8 @@ export const diff: CommandBody = {
     const opened = await openNamed(name, parsed, context);
     try {
       const { session } = opened;
-      const ids = points.map((point) => (point === "leaf" ? session.leafId : idOf(session, point)));
+      const ids: (string | null)[] = [];
+      for (const point of points) ids.push(point === "leaf" ? session.leafId : await idOf(session, point));
       const [a, b] = (await Promise.all(ids.map((id) => sideAt(session, id)))) as [Side, Side];
       const shared = sharedLength(a.entries, b.entries);
       const result = {

@@ -135,7 +135,7 @@ async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitC
       children,
       now: () => context.now(),
       ...(blobs && { blobs }),
-      ...(at === undefined ? {} : { leafId: idOf(session, at) }),
+      ...(at === undefined ? {} : { leafId: await idOf(session, at) }),
       ...(project === undefined ? {} : { cwd: resolve(cwd, project) }),
       ...(model === undefined ? {} : { modelFor: () => model }),
       ...(provider === undefined ? {} : { provider }),

@@ -48,7 +48,7 @@ export const project: CommandBody = {
     try {
       const { session } = opened;
       const given = textOption(parsed, "at");
-      const at = given === undefined ? session.leafId : idOf(session, given);
+      const at = given === undefined ? session.leafId : await idOf(session, given);
       const model = textOption(parsed, "model") ?? (await modelOf(session, at, target.provider));
       if (model === undefined)
         throw new UsageError(`--model is needed: the session has no model of ${target.provider}`);

@@ -63,7 +63,7 @@ export const redact: CommandBody = {
     const { open, read } = await locate(parsed.positionals[0] ?? "", parsed, context);
     const source = read === undefined ? await open() : await read({ blobs: memoryBlobStore(), keep: "none" });
     try {
-      const whole = "session" in source ? storedSession(source.session) : importedSession(source);
+      const whole = "session" in source ? await storedSession(source.session) : importedSession(source);
       await writeCopy(whole, rules, to, context.signal);
     } finally {
       if ("session" in source) await source.close();
@@ -118,8 +118,8 @@ function importedSession({ header, leafId, entries }: ImportedSession): SourceSe
 }
 
 /** A session that may be longer than the memory. */
-function storedSession(session: Session): SourceSession {
-  const table = entryTableOf(session.tree);
+async function storedSession(session: Session): Promise<SourceSession> {
+  const table = entryTableOf(await session.tree());
   const ids = Array.from({ length: table.size }, (_, row) => table.id(row));
   async function* entries() {
     for (let at = 0; at < ids.length; ) {

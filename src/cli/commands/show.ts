@@ -47,10 +47,10 @@ export const show: CommandBody = {
     try {
       const { session } = opened;
       const entryId = textOption(parsed, "entry");
-      if (entryId !== undefined) await showEntry(session, idOf(session, entryId), context.out);
+      if (entryId !== undefined) await showEntry(session, await idOf(session, entryId), context.out);
       else if (turn !== undefined) await showTurn(session, turn, context.out);
       else if (parsed.options.context === true)
-        await showContext(opened, at === undefined ? session.leafId : idOf(session, at), context.out);
+        await showContext(opened, at === undefined ? session.leafId : await idOf(session, at), context.out);
       else await showTree(session, context);
       return 0;
     } finally {
@@ -63,7 +63,8 @@ export const show: CommandBody = {
  * The entry that an id or a unique start of one names.
  * @throws SessileError ENTRY_NOT_FOUND
  */
-export function idOf({ tree }: Session, name: string): string {
+export async function idOf(session: Session, name: string): Promise<string> {
+  const tree = await session.tree();
   if (tree.has(name)) return name;
   const matches: string[] = [];
   for (const { node } of tree.walk()) {
@@ -79,7 +80,8 @@ export function idOf({ tree }: Session, name: string): string {
 }
 
 async function showTree(session: Session, { out, signal }: CommandContext): Promise<void> {
-  const { tree, leafId, header, info } = session;
+  const { leafId, header, info } = session;
+  const tree = await session.tree();
   if (!out.json) {
     const title = info.title ?? info.name;
     const words = [session.id, header.cwd, title].filter((word) => word !== undefined && word !== "");

@@ -117,7 +117,7 @@ async function add(opened: OpenedSession, sums: Sums, seen: Set<string>): Promis
 }
 
 async function addMessages(session: Session, sums: Sums, seen: Set<string>): Promise<void> {
-  for (const { node } of session.tree.walk()) {
+  for (const { node } of (await session.tree()).walk()) {
     // A fork has copies of entries, with their ids and times.
     const key = `${node.id} ${node.timestamp}`;
     if (seen.has(key)) continue;

@@ -78,7 +78,6 @@ export interface Session extends IfAsyncDisposable {
   readonly writable: boolean;
   /** The leaf: the parent of the next entry. null before the first entry, or after `branch(null)`. */
   readonly leafId: string | null;
-  readonly tree: SessionTree;
   /** Name, title, times, statistics, permissions. */
   readonly info: SessionInfo;
   /**
@@ -122,11 +121,11 @@ export interface Session extends IfAsyncDisposable {
   flush(): Promise<void>;
 
   /**
-   * Moves the leaf, so that the next entry follows `entryId`; null for a new root. Takes effect in memory at
-   * once. `close` or `flush` records it as a leaf entry if no append followed.
+   * Moves the leaf, so that the next entry follows `id`; null for a new root. Takes effect in memory when it
+   * resolves. `close` or `flush` records it as a leaf entry if no append followed.
    * @throws SessileError ENTRY_NOT_FOUND
    */
-  branch(id: string | null): void;
+  branch(id: string | null): Promise<void>;
   /**
    * {@link Session.branch}, with a summary of the abandoned branch as the first entry of the new one.
    * Restores the leaf if the append fails.
@@ -142,6 +141,11 @@ export interface Session extends IfAsyncDisposable {
    */
   extract(leafId?: string, options?: { readonly cwd?: string; readonly id?: string }): Promise<Session>;
 
+  /**
+   * The tree of all entries. Reads what opening did not read, once; appends and reads of other writers'
+   * entries extend the same tree. A log that was replaced has another one.
+   */
+  tree(options?: { readonly signal?: AbortSignal }): Promise<SessionTree>;
   /** One entry; undefined if it does not exist or its body is damaged. */
   entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
   /**
@@ -162,7 +166,7 @@ export interface Session extends IfAsyncDisposable {
    * that no entry of the conversation follows. Labels, session_info, usage and leaf entries are not part of
    * the conversation: they are no ends, and an entry before them is one.
    */
-  leaves(): readonly SessionLeaf[];
+  leaves(options?: { readonly signal?: AbortSignal }): Promise<readonly SessionLeaf[]>;
   /** The stored line of an entry without its line feed; undefined if it does not exist. */
   raw(id: string): Promise<Uint8Array | undefined>;
   /**

@@ -110,9 +110,9 @@ export const adoptionCases = [
     await rejects(() => taken(), "SESSION_EXISTS", "a second adoption");
     equal((await harness.readBack("adopted")).ids.length, 6, "entries after a refused adoption");
     const same = await harness.keep(store.adopt(branched, { existing: "append" }));
-    equal(same.tree.size, 6, "entries after an adoption of what is there");
+    equal((await same.tree()).size, 6, "entries after an adoption of what is there");
     const more = await taken({ existing: "append" });
-    equal([more.tree.size, more.leafId], [7, idOf(6)], "entries and leaf with one more");
+    equal([(await more.tree()).size, more.leafId], [7, idOf(6)], "entries and leaf with one more");
     equal(await textsInContext(more), ["text 1", "text 2", "text 3", "text 6"], "context");
     const own = await more.appendMessage(userMessage("here"));
     const last = await harness.keep(
@@ -122,7 +122,7 @@ export const adoptionCases = [
       ),
     );
     equal(last.leafId, own.id, "the leaf that an append of this session has moved");
-    equal(last.tree.node(idOf(8))?.parentId, idOf(6), "the parent of an entry beside it");
+    equal((await last.tree()).node(idOf(8))?.parentId, idOf(6), "the parent of an entry beside it");
     const other = { ...branched, entries: [said(90, null)], leafId: idOf(90) };
     await rejects(
       () => harness.keep(store.adopt(other, { existing: "append" })),
@@ -141,14 +141,18 @@ export const adoptionCases = [
       const moved = await append({ ...branched, leafId: idOf(5) });
       equal(moved.leafId, idOf(5), "a leaf that moved without a new entry");
       equal(await textsInContext(moved), ["text 1", "text 4", "text 5"], "context");
-      const { size } = moved.tree;
-      equal((await append({ ...branched, leafId: idOf(5) })).tree.size, size, "entries after the same again");
+      const { size } = await moved.tree();
+      equal(
+        (await (await append({ ...branched, leafId: idOf(5) })).tree()).size,
+        size,
+        "entries after the same again",
+      );
       // The last entry was imported incomplete: its whole state is another entry of the same time.
       const whole = { ...said(5, 4), id: "complete" };
       const complete = { ...branched, entries: [...branched.entries.slice(0, 4), whole], leafId: whole.id };
       const grown = await append(complete);
       equal(grown.leafId, whole.id, "the leaf behind an earlier state of the entry");
-      equal(grown.tree.node(whole.id)?.parentId, idOf(4), "the parent of the whole entry");
+      equal((await grown.tree()).node(whole.id)?.parentId, idOf(4), "the parent of the whole entry");
       await grown.branch(idOf(5));
       const own = await grown.appendMessage(userMessage("here"));
       equal(

@@ -93,7 +93,7 @@ export const appendCases = [
       const back = await harness.open(session.id, "read");
       for (const entry of entries)
         equal(await back.entry(entry.id), entry, `the ${entry.type} entry read back`);
-      equal(back.tree.size, entries.length, "entries in the tree");
+      equal((await back.tree()).size, entries.length, "entries in the tree");
       equal(back.leafId, "a0000001", "leaf");
       equal(back.diagnostics, [], "diagnostics");
       equal(await back.diagnose(), [], "diagnostics of every line in whole");

@@ -11,9 +11,9 @@ export const branchCases = [
     const session = await harness.start();
     const root = session.leafId;
     const [left] = await session.append([say("left")]);
-    session.branch(root);
+    await session.branch(root);
     const [right] = await session.append([say("right")]);
-    session.branch(null);
+    await session.branch(null);
     const [other] = await session.append([say("another root")]);
     equal([left?.parentId, right?.parentId, other?.parentId], [root, root, null], "parents");
     for (const handle of [session, await harness.open(session.id, "read")]) {
@@ -22,7 +22,7 @@ export const branchCases = [
       equal(await textsInContext(handle, right?.id), ["start", "right"], "context of the second branch");
       equal(await textsInContext(handle, null), [], "context of nothing");
       equal(
-        handle.tree.children(null).map(({ id }) => id),
+        (await handle.tree()).children(null).map(({ id }) => id),
         [root, other?.id],
         "roots",
       );
@@ -33,14 +33,14 @@ export const branchCases = [
     const session = await harness.start();
     const root = session.leafId;
     await session.append([say("one"), say("two")]);
-    session.branch(root);
+    await session.branch(root);
     equal(session.leafId, root, "leaf at once");
     await session.close();
     const again = await harness.open(session.id);
     equal(again.leafId, root, "leaf read back");
     const [next] = await again.append([say("three")]);
     equal(next?.parentId, root, "parent of the next entry");
-    again.branch(null);
+    await again.branch(null);
     await again.close();
     const back = await harness.open(session.id);
     equal(back.leafId, null, "leaf read back after branch(null)");
@@ -52,7 +52,7 @@ export const branchCases = [
     const session = await harness.start();
     const root = session.leafId;
     await session.append([say("one")]);
-    session.branch(root);
+    await session.branch(root);
     await session.flush();
     equal((await harness.readBack(session.id)).leafId, root, "leaf read back");
   }),
@@ -61,10 +61,10 @@ export const branchCases = [
     const session = await harness.start();
     const root = session.leafId;
     const [one] = await session.append([say("one")]);
-    session.branch(root);
-    session.branch(null);
+    await session.branch(root);
+    await session.branch(null);
     await session.context();
-    session.branch(one?.id as string);
+    await session.branch(one?.id as string);
     await session.close();
     equal((await harness.readBack(session.id)).ids, [root, one?.id], "entries read back");
   }),
@@ -98,7 +98,7 @@ export const branchCases = [
     const session = await harness.start();
     const root = session.leafId as string;
     const [left] = await session.append([say("left")]);
-    session.branch(root);
+    await session.branch(root);
     const [right] = await session.append([say("right")]);
     const start = await session.entry(root);
     for (const handle of [session, await harness.open(session.id, "read")]) {
@@ -116,16 +116,17 @@ export const branchCases = [
     const root = session.leafId as string;
     const [left] = await session.append([say("left")]);
     await session.append([{ type: "label", targetId: left?.id as string, label: "first try" }]);
-    session.branch(root);
+    await session.branch(root);
     const [right] = await session.append([say("right")]);
-    const ends = (handle: Session) => handle.leaves().map(({ id, label, current }) => [id, label, current]);
+    const ends = async (handle: Session) =>
+      (await handle.leaves()).map(({ id, label, current }) => [id, label, current]);
     const expected = [
       [right?.id, undefined, true],
       [left?.id, "first try", false],
     ];
-    equal(ends(session), expected, "ends of the branches");
-    equal(ends(await harness.open(session.id, "read")), expected, "ends read back");
-    equal(session.leaves()[0]?.timestamp, right?.timestamp, "timestamp");
+    equal(await ends(session), expected, "ends of the branches");
+    equal(await ends(await harness.open(session.id, "read")), expected, "ends read back");
+    equal((await session.leaves())[0]?.timestamp, right?.timestamp, "timestamp");
   }),
 
   conformanceCase("turnState tells if the last turn is finished", async (harness) => {

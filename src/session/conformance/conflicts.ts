@@ -35,7 +35,7 @@ export const conflictCases = [
       [],
       "ids of the entries and of either leaf that the message does not name",
     );
-    second.branch(error.details.leafId as string);
+    await second.branch(error.details.leafId as string);
     await second.append([say("second")]);
     equal(await textsInContext(second), ["start", "first", "more", "second"], "context of the second");
   }),
@@ -78,7 +78,7 @@ export const conflictCases = [
     equal(await textsInContext(first), ["start", "first", "more"], "context of the first");
     equal(await textsInContext(second), ["start", "second", "next"], "context of the second");
     const read = await harness.open(first.id, "read");
-    equal(read.tree.size, 5, "entries in the log");
+    equal((await read.tree()).size, 5, "entries in the log");
     equal(
       await textsInContext(read, more[0]?.id),
       ["start", "first", "more"],
@@ -125,7 +125,7 @@ export const conflictCases = [
     await second.updateInfo({ title: "title" });
     const [ours] = await second.append([say("second")], { conflict: "follow" });
     equal(ours?.parentId, theirs?.id, "parent of what the second appends");
-    second.branch(root);
+    await second.branch(root);
     const [chosen] = await second.append([say("elsewhere")], { conflict: "follow" });
     equal(chosen?.parentId, root, "parent after a move of the leaf: nobody wrote since");
   }),
@@ -136,11 +136,19 @@ export const conflictCases = [
     const [theirs] = await first.append([say("first")]);
     await second.context();
     const [ours] = await second.append([say("second")], { conflict: "follow" });
-    equal(second.tree.node(staged?.id as string)?.parentId, theirs?.id, "parent of what was staged");
+    equal(
+      (await second.tree()).node(staged?.id as string)?.parentId,
+      theirs?.id,
+      "parent of what was staged",
+    );
     equal(ours?.parentId, staged?.id, "parent of what was appended");
     equal(await textsInContext(second), ["start", "first", "second"], "context of the second");
-    const walk = ({ tree }: Session) => Array.from(tree.walk(), ({ node }) => node);
-    equal(walk(second), walk(await harness.open(first.id, "read")), "the tree, as it is read back");
+    const walk = async (session: Session) => Array.from((await session.tree()).walk(), ({ node }) => node);
+    equal(
+      await walk(second),
+      await walk(await harness.open(first.id, "read")),
+      "the tree, as it is read back",
+    );
   }),
 
   conformanceCase(
@@ -149,11 +157,11 @@ export const conflictCases = [
       const { first, second } = await twoHandles(harness);
       await second.append([asks]);
       await first.refresh();
-      first.branch(null);
+      await first.branch(null);
       const [theirs] = await first.append([say("elsewhere")]);
       const lost = () => second.append([answers], { conflict: "follow" });
       equal(await reasonOf(lost, "a result whose call is on another branch"), "lostCall", "reason");
-      equal(second.tree.size, 3, "entries: nothing was written");
+      equal((await second.tree()).size, 3, "entries: nothing was written");
       await rejects(lost, "CONCURRENT_WRITER", "the same again");
       const [ours] = await second.append([answers], { conflict: "branch" });
       equal(ours?.parentId === theirs?.id, false, "a branch of its own takes it");
@@ -167,7 +175,7 @@ export const conflictCases = [
       const { first, second } = await twoHandles(harness);
       await second.append([asks]);
       await first.refresh();
-      first.branch(null);
+      await first.branch(null);
       await first.append([say("elsewhere")]);
       const [message, result, behind] = await Promise.allSettled([
         second.append([say("second")], { conflict: "follow" }),
@@ -216,7 +224,7 @@ export const conflictCases = [
       const append = () => second.append([draft], { conflict: "follow" });
       equal(await reasonOf(append, `a ${draft.type} entry`), "lostReference", `reason for a ${draft.type}`);
     }
-    equal(second.tree.size, 3, "entries");
+    equal((await second.tree()).size, 3, "entries");
     await second.append([{ type: "label", targetId, label: "l" }], { conflict: "follow" });
     await refuses(
       () => second.append([{ type: "leaf", targetId }], { conflict: "follow" }),
@@ -256,8 +264,8 @@ export const conflictCases = [
       written.push(...entries.flat().map(({ id }) => id));
     }
     const read = await harness.open(session.id, "read");
-    const path = read.tree.path(read.leafId).map(({ id }) => id);
-    equal(path.length, read.tree.size, "entries on the path: nothing branches");
+    const path = (await read.tree()).path(read.leafId).map(({ id }) => id);
+    equal(path.length, (await read.tree()).size, "entries on the path: nothing branches");
     equal([...path.slice(1)].sort(), written.sort(), "entries of the path");
     equal(read.diagnostics, [], "diagnostics");
   }),

@@ -12,13 +12,13 @@ async function branched(harness: Harness): Promise<Session> {
     { type: "label", targetId: "e0000001", label: "root", id: "e0000002" },
     say("left", "e0000003"),
   ]);
-  session.branch("e0000001");
+  await session.branch("e0000001");
   await session.append([
     say("right", "e0000004"),
     { type: "label", targetId: "e0000004", label: "aside", id: "e0000005" },
     { type: "custom", customType: "acme.state", data: { list: [1, "ü"] }, id: "e0000006" },
   ]);
-  session.branch("e0000003");
+  await session.branch("e0000003");
   await session.append([
     say("left again", "e0000007"),
     { type: "label", targetId: "e0000003", label: "here", id: "e0000008" },
@@ -27,8 +27,8 @@ async function branched(harness: Harness): Promise<Session> {
   return session;
 }
 
-function idsOf(session: Session): readonly string[] {
-  return [...session.tree.walk()].map(({ node }) => node.id);
+async function idsOf(session: Session): Promise<readonly string[]> {
+  return [...(await session.tree()).walk()].map(({ node }) => node.id);
 }
 
 async function haveSameLines(copy: Session, source: Session, ids: readonly string[]): Promise<void> {
@@ -40,9 +40,10 @@ export const copyCases = [
     const source = await branched(harness);
     const store = await harness.store();
     const fork = await harness.keep(store.fork("source"));
-    const ids = idsOf(source);
+    const tree = await source.tree();
+    const ids = await idsOf(source);
     equal(
-      idsOf(fork).filter((id) => source.tree.has(id)),
+      (await idsOf(fork)).filter((id) => tree.has(id)),
       ids,
       "ids",
     );
@@ -52,7 +53,7 @@ export const copyCases = [
     equal(fork.header.cwd, source.header.cwd, "cwd");
     equal(fork.writable, true, "writable");
     equal(await textsInContext(fork), await textsInContext(source), "context");
-    equal(fork.tree.label("e0000003"), "here", "label");
+    equal((await fork.tree()).label("e0000003"), "here", "label");
     await fork.append([say("only here")]);
     equal((await harness.readBack("source")).ids, ids, "ids of the source after an append to the fork");
     const back = await harness.open(fork.id, "read");
@@ -149,13 +150,14 @@ export const copyCases = [
       store.fork("source", { upTo: "e0000004", id: "part", cwd: "/work/other" }),
     );
     const ids = ["e0000001", "e0000002", "e0000003", "e0000004"];
+    const tree = await fork.tree();
     equal(
-      ids.map((id) => fork.tree.has(id)),
+      ids.map((id) => tree.has(id)),
       ids.map(() => true),
       "entries up to that one",
     );
     equal(
-      ["e0000005", "e0000006", "e0000007"].filter((id) => fork.tree.has(id)),
+      ["e0000005", "e0000006", "e0000007"].filter((id) => tree.has(id)),
       [],
       "entries behind it",
     );
@@ -201,12 +203,12 @@ export const copyCases = [
     const back = await harness.open("path", "read");
     for (const session of [extract, back]) {
       equal(
-        session.tree.path("e0000009").map(({ id }) => id),
+        (await session.tree()).path("e0000009").map(({ id }) => id),
         kept,
         "path",
       );
-      equal(session.tree.has("e0000004"), false, "an entry of another branch is there");
-      const labels = [...session.tree.labels()].map(({ targetId, label }) => [targetId, label]);
+      equal((await session.tree()).has("e0000004"), false, "an entry of another branch is there");
+      const labels = [...(await session.tree()).labels()].map(({ targetId, label }) => [targetId, label]);
       equal(
         labels,
         [
@@ -224,7 +226,7 @@ export const copyCases = [
     await extract.append([say("on")]);
     equal(
       (await harness.readBack("source")).ids,
-      idsOf(source),
+      await idsOf(source),
       "ids of the source after an append to the extract",
     );
     await rejects(() => harness.keep(source.extract("nowhere")), "ENTRY_NOT_FOUND", "extract of no entry");

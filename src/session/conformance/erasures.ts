@@ -82,7 +82,7 @@ async function erase(harness: Harness, id: string, entryIds: readonly string[]):
 
 async function secretsIn(session: Session): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const { node } of session.tree.walk()) {
+  for (const { node } of (await session.tree()).walk()) {
     const line = new TextDecoder().decode(await session.raw(node.id));
     if (line.includes(secret)) found.push(node.id);
   }
@@ -122,8 +122,8 @@ export const erasureCases = [
     equal(await secretsIn(back), [], "entries that still have the text");
     equal(await Promise.all(kept.map((id) => back.raw(id))), lines, "lines of the others");
     equal(
-      [...back.tree.walk()].map(({ node }) => node),
-      [...session.tree.walk()].map(({ node }) => node),
+      [...(await back.tree()).walk()].map(({ node }) => node),
+      [...(await session.tree()).walk()].map(({ node }) => node),
       "the tree",
     );
     await hasNoSecret(harness, "the erased text in the storage");

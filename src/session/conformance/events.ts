@@ -51,8 +51,8 @@ export const eventCases = [
       ],
       "events of updateInfo",
     );
-    session.branch(one?.id as string);
-    session.branch(one?.id as string);
+    await session.branch(one?.id as string);
+    await session.branch(one?.id as string);
     equal(take(), [["leaf", { leafId: one?.id, previousLeafId: named.id }]], "events of branch");
     await session.close();
     const atClose = take();

@@ -61,7 +61,7 @@ export class Harness {
   async readBack(id: string): Promise<ReadBack> {
     const session = await (await this.store()).open(id);
     try {
-      const ids = [...session.tree.walk()].map(({ node }) => node.id);
+      const ids = [...(await session.tree()).walk()].map(({ node }) => node.id);
       const entries: (SessionEntry | UnknownEntry | undefined)[] = [];
       for (const entryId of ids) entries.push(await session.entry(entryId));
       const codes = session.diagnostics.map(({ code }) => code);

@@ -64,7 +64,11 @@ export const lifecycleCases = [
         equal(again[0]?.parentId, "0000aaaa", "parent of the second");
         await session.append([{ type: "label", targetId: "0000aaaa", label: "l" }]);
         const info = await session.updateInfo({ title: "title" });
-        equal([info.title, session.tree.size], ["title", 5], "title and entries, of which none is stored");
+        equal(
+          [info.title, (await session.tree()).size],
+          ["title", 5],
+          "title and entries, of which none is stored",
+        );
         equal((await session.turn()).tools, ["read"], "tools in force");
         const types = ["model_change", "thinking_level_change", "custom", "label", "session_info"];
         equal(announced, types, "events before anything is stored");
@@ -212,7 +216,7 @@ export const lifecycleCases = [
     equal(details, { id, reason: "mode" }, "details");
     await rejects(() => reader.stage([say("no")]), "SESSION_READ_ONLY", "stage");
     await rejects(() => reader.updateInfo({ name: "no" }), "SESSION_READ_ONLY", "updateInfo");
-    reader.branch(null);
+    await reader.branch(null);
     await reader.close();
     const back = await harness.readBack(id);
     equal(back.ids, [leafId], "entries read back");
@@ -267,10 +271,10 @@ export const lifecycleCases = [
       ]);
       await harness.reads(id, entries, `of ${id}`);
       const back = await harness.open(id, "write");
-      equal(back.tree.label("__proto__"), "__proto__", "label");
-      equal(back.tree.label("constructor"), undefined, "label of an entry without one");
+      equal((await back.tree()).label("__proto__"), "__proto__", "label");
+      equal((await back.tree()).label("constructor"), undefined, "label of an entry without one");
       equal(await back.entry("toString"), undefined, "an entry that is not there");
-      back.branch("__proto__");
+      await back.branch("__proto__");
       equal(await textsInContext(back), ["a"], "context at __proto__");
       await back.close();
       equal((await harness.readBack(id)).leafId, "__proto__", "leaf");

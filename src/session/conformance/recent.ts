@@ -43,7 +43,7 @@ export const recentCases = [
           { type: "message", message: toolResult(callOf(`b${turn}`), "y") },
           { type: "message", message: assistantMessage(model, "answer") },
         ]);
-        if (turn === 2) session.branch(session.tree.path(session.leafId)[4]?.id as string);
+        if (turn === 2) await session.branch((await session.tree()).path(session.leafId)[4]?.id as string);
       }
       await session.flush();
       const store = await harness.store();
@@ -93,14 +93,14 @@ export const recentCases = [
     const store = await harness.store();
     const first = await session.append([say("one"), say("two")]);
     await session.append(Array.from({ length: 30 }, (_, at) => say(`left ${at}`)));
-    session.branch(first[0]?.id as string);
+    await session.branch(first[0]?.id as string);
     const right = await session.append([say("right")]);
     equal(idsOf(await store.recent(session.id)), [first[0]?.id, right[0]?.id], "the path of the new branch");
     equal(idsOf(await store.recent(session.id, { messages: 1 })), [right[0]?.id], "its newest message");
-    session.branch(first[1]?.id as string);
+    await session.branch(first[1]?.id as string);
     await session.flush();
     equal(idsOf(await store.recent(session.id)), idsOf({ entries: first }), "after a moved leaf");
-    session.branch(null);
+    await session.branch(null);
     await session.flush();
     equal((await store.recent(session.id)).entries, [], "before the first entry");
     const [root] = await session.append([say("another root")]);

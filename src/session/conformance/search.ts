@@ -24,9 +24,9 @@ async function added(session: Session, ...drafts: readonly EntryDraft[]): Promis
 /** The ids of the entries that contexts show with the words: at the leaf, or at the end of any branch. */
 async function shown(session: Session, text: string, branch: "path" | "all"): Promise<readonly string[]> {
   const phrases = parseQuery(text);
-  const ids = [...session.tree.walk()].map(({ node }) => node.id);
-  const leaves =
-    branch === "path" ? [session.leafId] : ids.filter((id) => session.tree.children(id).length === 0);
+  const tree = await session.tree();
+  const ids = [...tree.walk()].map(({ node }) => node.id);
+  const leaves = branch === "path" ? [session.leafId] : ids.filter((id) => tree.children(id).length === 0);
   const found = new Set<string>();
   for (const leaf of leaves) {
     for (const { entryId, message } of (await session.context(leaf)).items) {
@@ -152,7 +152,7 @@ export const searchCases = [
     const store = await harness.store();
     const session = await harness.create({ store });
     const [root = "", left = ""] = await added(session, say("common trunk"), say("left twig"));
-    session.branch(root);
+    await session.branch(root);
     const [right] = await added(session, say("right twig"));
     equal(await found(store, "twig"), [right], "on the path");
     equal(
@@ -164,7 +164,7 @@ export const searchCases = [
     await session.append([{ type: "context_edit", targetId: root, replacement: null }]);
     equal(await found(store, "trunk"), [], "edited on the path");
     equal(await found(store, "trunk", { branch: "all" }), [root], "in force on the other branch");
-    session.branch(left);
+    await session.branch(left);
     await session.append([{ type: "context_edit", targetId: root, replacement: { content: "bark" } }]);
     equal(await found(store, "trunk", { branch: "all" }), [], "in force on no branch");
     equal(await found(store, "bark", { branch: "all" }), [root], "the replacement of one branch");
@@ -261,7 +261,7 @@ export const searchCases = [
         const text = [0, 1, 2].map((index) => words[(at * (index + 1) + offset) % words.length]).join(" ");
         const [id = ""] = await added(session, say(text));
         ids.push(id);
-        if (at % 5 === 4) session.branch(ids[at - 3] as string);
+        if (at % 5 === 4) await session.branch(ids[at - 3] as string);
         if (at % 7 === 6)
           await session.append([
             { type: "context_edit", targetId: ids[at - 2] as string, replacement: { content: text } },

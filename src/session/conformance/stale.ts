@@ -73,7 +73,7 @@ export const staleCases = [
         const texts = (await unlessGone(() => textsInContext(stale), `context, to ${mode}`)) ?? [];
         equal(texts.includes("other") || texts.includes("later"), false, "whether the context has new texts");
         equal((await unlessGone(() => stale.refresh(), `refresh, to ${mode}`)) ?? [], [], "new entries");
-        equal([...stale.tree.walk()].length, 2, "entries of the tree after refresh");
+        equal([...(await stale.tree()).walk()].length, 2, "entries of the tree after refresh");
         const copy = await unlessGone(async () => harness.keep(stale.extract()), `extract, to ${mode}`);
         const copied = copy === undefined ? [] : await textsInContext(copy);
         equal(copied.includes("other") || copied.includes("later"), false, "whether a copy has new texts");

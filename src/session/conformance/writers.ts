@@ -28,14 +28,14 @@ export const writerCases = [
     equal(typeof details.expected, "string", "type of details.expected");
     equal(details.actual !== details.expected, true, "details.actual is another position");
     equal((await harness.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
-    equal(second.tree.size, 2, "entries that the second writer sees, having refreshed");
+    equal((await second.tree()).size, 2, "entries that the second writer sees, having refreshed");
     equal(await second.entry(theirs?.id as string), theirs, "the entry of the first, as the second reads it");
     equal(second.leafId, root, "leaf of the second writer");
     equal(await textsInContext(second), ["start"], "context of the second writer");
     const [ours] = await second.append([say("again")]);
     equal(ours?.parentId, root, "parent of what the second appends then");
     equal(
-      second.tree.siblings(ours?.id as string).map(({ id }) => id),
+      (await second.tree()).siblings(ours?.id as string).map(({ id }) => id),
       [theirs?.id, ours?.id],
       "siblings",
     );
@@ -74,7 +74,7 @@ export const writerCases = [
     const theirs = await first.append(metadata(root));
     const ours = await second.append([say("second")]);
     equal(ours[0]?.parentId, root, "parent of what the second appends");
-    equal(second.tree.label(root), "start", "label, as the second sees it");
+    equal((await second.tree()).label(root), "start", "label, as the second sees it");
     equal(second.info.title, "title", "title, as the second sees it");
     const back = await harness.readBack(first.id);
     equal(back.ids, [root, ...theirs.map(({ id }) => id), ours[0]?.id], "entries read back");
@@ -133,7 +133,7 @@ export const writerCases = [
       ["start", "first"],
       "context of the first writer's branch",
     );
-    equal(reader.tree.size, 3, "entries in the log");
+    equal((await reader.tree()).size, 3, "entries in the log");
   }),
 
   conformanceCase("a rebase behind an append that fails leaves the leaf where it is", async (harness) => {
@@ -233,9 +233,10 @@ export const writerCases = [
       for (const writer of writers) await writer.refresh();
     }
     const back = await harness.open(id, "read");
-    equal(back.tree.size, won.length + 1, "entries in the log");
+    const tree = await back.tree();
+    equal(tree.size, won.length + 1, "entries in the log");
     equal(
-      won.map((entryId) => back.tree.has(entryId as string)).includes(false),
+      won.map((entryId) => tree.has(entryId as string)).includes(false),
       false,
       "a winner's entry is missing",
     );

@@ -101,8 +101,8 @@ export class LiveSession implements Session {
     return this.#state.leafId;
   }
 
-  get tree(): SessionTree {
-    return this.#state.reader.tree;
+  async tree(_options?: { readonly signal?: AbortSignal }): Promise<SessionTree> {
+    return this.#tree;
   }
 
   get info(): SessionInfo {
@@ -137,9 +137,13 @@ export class LiveSession implements Session {
     await this.#writeLeaf();
   }
 
-  branch(id: string | null): void {
+  async branch(id: string | null): Promise<void> {
     this.#assertOpen();
-    if (id !== null) rowOf(entryTableOf(this.tree), id);
+    this.#moveTo(id);
+  }
+
+  #moveTo(id: string | null): void {
+    if (id !== null) rowOf(entryTableOf(this.#tree), id);
     this.#queue.moveTo(id);
     this.#state.branch(id);
   }
@@ -155,7 +159,7 @@ export class LiveSession implements Session {
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
     if (after !== undefined) this.#queue.assertLeaf(after);
     const left = this.#state.leafId;
-    this.branch(id);
+    this.#moveTo(id);
     const moves = this.#state.moves;
     try {
       const fromId = (after === undefined ? left : after) ?? "root";
@@ -163,7 +167,7 @@ export class LiveSession implements Session {
       const [entry] = await this.append([draft], { conflict, ...(signal === undefined ? {} : { signal }) });
       return entry as SessionEntry & { readonly type: "branch_summary" };
     } catch (error) {
-      if (moves === this.#state.moves) this.branch(left);
+      if (moves === this.#state.moves) this.#moveTo(left);
       throw error;
     }
   }
@@ -173,17 +177,17 @@ export class LiveSession implements Session {
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
-    rowOf(entryTableOf(this.tree), leafId);
+    rowOf(entryTableOf(this.#tree), leafId);
     return observed(this.#onOperation, "extract", () => this.#extract(this, leafId, options));
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
-    const row = entryTableOf(this.tree).row(id);
+    const row = entryTableOf(this.#tree).row(id);
     return row === noRow ? undefined : this.#state.cache.read(row);
   }
 
   async path(leafId: string | null = this.#state.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
-    return this.#state.cache.run(entrySteps(Array.from(entryTableOf(this.tree).path(this.#row(leafId)))));
+    return this.#state.cache.run(entrySteps(Array.from(entryTableOf(this.#tree).path(this.#row(leafId)))));
   }
 
   async recent(options: RecentOptions = {}): Promise<RecentPage> {
@@ -196,8 +200,9 @@ export class LiveSession implements Session {
     );
   }
 
-  leaves(): readonly SessionLeaf[] {
-    const { leafId, tree } = this;
+  async leaves(options?: { readonly signal?: AbortSignal }): Promise<readonly SessionLeaf[]> {
+    const tree = await this.tree(options);
+    const { leafId } = this;
     const rows = entryTableOf(tree);
     const last = lastInConversation(leafId, rows);
     return branchEnds(rows).map((row) => {
@@ -214,7 +219,7 @@ export class LiveSession implements Session {
 
   /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const rows = entryTableOf(this.tree);
+    const rows = entryTableOf(this.#tree);
     return rows.read(
       this.#state.log,
       ids.map((id) => rows.row(id)),
@@ -223,7 +228,7 @@ export class LiveSession implements Session {
 
   /** Bodies of entries from an index on: at least one, about a MiB of lines. The session keeps none of them. */
   async slice(ids: readonly string[], from: number): Promise<EntrySlice> {
-    const table = entryTableOf(this.tree);
+    const table = entryTableOf(this.#tree);
     const rows = ids.slice(from, from + maxSliceRows).map((id) => table.row(id));
     // An erasure may have replaced the log since.
     const known = rows.includes(noRow) ? rows.slice(0, rows.indexOf(noRow)) : rows;
@@ -243,15 +248,15 @@ export class LiveSession implements Session {
   }
 
   async turn(leafId: string | null = this.#state.leafId): Promise<TurnContext> {
-    return this.#state.cache.run(turnSteps(entryTableOf(this.tree), this.#row(leafId)));
+    return this.#state.cache.run(turnSteps(entryTableOf(this.#tree), this.#row(leafId)));
   }
 
   async toolStates(leafId: string | null = this.#state.leafId): Promise<readonly ToolCallState[]> {
-    return this.#state.cache.run(toolStateSteps(entryTableOf(this.tree), this.#row(leafId)));
+    return this.#state.cache.run(toolStateSteps(entryTableOf(this.#tree), this.#row(leafId)));
   }
 
   async turnState(leafId: string | null = this.#state.leafId): Promise<TurnState> {
-    return this.#state.cache.run(turnStateSteps(entryTableOf(this.tree), this.#row(leafId)));
+    return this.#state.cache.run(turnStateSteps(entryTableOf(this.#tree), this.#row(leafId)));
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {
@@ -276,7 +281,7 @@ export class LiveSession implements Session {
         if (!state.exists) return [];
         await state.readRemoteChanges();
         const tree = entryTableOf(state.reader.tree);
-        return state.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
+        return state.takeUnreported().map((row) => this.#tree.node(tree.id(row)) as EntryNode);
       });
     return observed(this.#onOperation, "refresh", read);
   }
@@ -362,12 +367,16 @@ export class LiveSession implements Session {
     await this.#queue.append([{ type: "leaf", targetId: leafId }]);
   }
 
+  get #tree(): SessionTree {
+    return this.#state.reader.tree;
+  }
+
   get #onOperation(): OnOperation | undefined {
     return this.#state.settings.onOperation;
   }
 
   #row(leafId: string | null): number {
-    return leafId === null ? noRow : rowOf(entryTableOf(this.tree), leafId);
+    return leafId === null ? noRow : rowOf(entryTableOf(this.#tree), leafId);
   }
 
   /** Throws as soon as a close was requested. */

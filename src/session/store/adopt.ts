@@ -71,7 +71,8 @@ async function openExisting(id: string, store: AdoptionStore): Promise<LiveSessi
 }
 
 async function adoptInto(session: AdoptableSession, opened: LiveSession): Promise<void> {
-  const { id, tree, source } = opened;
+  const { id, source } = opened;
+  const tree = await opened.tree();
   source.assertWritable();
   if (tree.size > 0 && !isSameSession(session, tree)) {
     const [expected, actual] = [opened.header.timestamp, session.header.timestamp];

@@ -74,7 +74,7 @@ async function foreignIn(
 ): Promise<Pick<Parent, "entryIds" | "isErased">> {
   const entryIds: string[] = [];
   let isErased = false;
-  for (const { id, type } of session.tree.children(null)) {
+  for (const { id, type } of (await session.tree()).children(null)) {
     const entry = type === "custom" ? await session.entry(id) : undefined;
     if (entry?.type !== "custom" || entry.customType !== "sessile.foreign") continue;
     if (erasureOf(entry) !== undefined) isErased = true;

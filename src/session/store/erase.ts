@@ -7,7 +7,7 @@ import type { LogPosition, SessionBackend } from "../api/backend.js";
 import type { DerivedEntry, Erasure, SessionHeader } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
 import type { LiveSession } from "../runtime/session.js";
-import { noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
@@ -110,7 +110,7 @@ export async function eraseEntries(
   const times = new Map<string, string>();
   const eraseIn = async (
     target: Target,
-    choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+    choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
   ): Promise<SessionHeader> => {
     signal?.throwIfAborted();
     const { session, plan, removed, remaining } = await eraseInSession(store.backend, target, choose);
@@ -145,15 +145,15 @@ export async function eraseEntries(
     await eraseIn({ partition, id }, () => new Map(entryIds.map((entryId) => [entryId, erasure])));
     notes.add("results of subagents in their parent sessions");
   };
-  const header = await eraseIn({ ...ref, partition }, (found) => {
-    for (const id of ids) times.set(id, timestampOf(found, id));
+  const header = await eraseIn({ ...ref, partition }, (rows) => {
+    for (const id of ids) times.set(id, timestampOf(rows, id));
     return requested;
   });
   if (options.forks === true) {
     const [{ id, location }] = done as [ErasedSession];
     const source = { partition, id, location, parentSession: header.parentSession };
     const { forks, orphans } = await forksOf(current, source, notes);
-    const choose = (fork: LiveSession) => withTimes(fork, requested, times);
+    const choose = (rows: EntryTable) => withTimes(rows, requested, times);
     for (const fork of forks) await eraseIn(fork, choose);
     for (const fork of orphans)
       if (await hasAny(current.backend, fork, notes, choose)) await eraseIn(fork, choose);
@@ -192,7 +192,7 @@ const maxAttempts = 16;
 async function eraseInSession(
   backend: SessionBackend,
   { id, partition, location }: Target,
-  choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+  choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
 ): Promise<{
   readonly session: Pick<LiveSession, "id" | "location" | "header">;
   readonly plan: ErasurePlan;
@@ -207,10 +207,11 @@ async function eraseInSession(
       session.source.assertWritable();
       if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
       await session.source.migrate?.();
+      const rows = entryTableOf(await session.tree());
       const requested = new Map(
-        Array.from(choose(session), ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const),
+        Array.from(choose(rows), ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const),
       );
-      const plan = await planErasure(entryTableOf(session.tree), log, requested);
+      const plan = await planErasure(rows, log, requested);
       const { removed, remaining } = await log.erase(plan.changes, session.source.position as LogPosition);
       const { header } = session;
       return { session: { id: session.id, location: session.location, header }, plan, removed, remaining };
@@ -222,8 +223,7 @@ async function eraseInSession(
   }
 }
 
-function timestampOf(session: LiveSession, id: string): string {
-  const rows = entryTableOf(session.tree);
+function timestampOf(rows: EntryTable, id: string): string {
   const row = rows.row(id);
   if (row !== noRow) return rows.timestamp(row);
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${SessileError.printable(id)}`, {
@@ -233,11 +233,10 @@ function timestampOf(session: LiveSession, id: string): string {
 
 /** The requested entries that a fork has. An entry of its own may have the id of a later one by chance. */
 function withTimes(
-  fork: LiveSession,
+  rows: EntryTable,
   requested: ReadonlyMap<string, Erasure>,
   times: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, Erasure> {
-  const rows = entryTableOf(fork.tree);
   return new Map(
     [...requested].filter(([id]) => {
       const row = rows.row(id);
@@ -251,14 +250,14 @@ async function hasAny(
   backend: SessionBackend,
   { id, partition, location }: Target,
   notes: Set<string>,
-  choose: (session: LiveSession) => ReadonlyMap<string, Erasure>,
+  choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
 ): Promise<boolean> {
   try {
     const log = await backend.open(id, { partition, mode: "read", location });
     if (log === undefined) return false;
     const session = await openLog(backend, log, { mode: "read" });
     try {
-      return choose(session).size > 0;
+      return choose(entryTableOf(await session.tree())).size > 0;
     } finally {
       await session.close();
     }

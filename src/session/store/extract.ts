@@ -37,10 +37,10 @@ export interface PathCopy {
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   await session.readOn();
-  if (!session.tree.has(leafId)) throw gone(session, leafId);
-  const path = session.tree.path(leafId);
+  if (!(await session.tree()).has(leafId)) throw gone(session, leafId);
+  const path = (await session.tree()).path(leafId);
   const stated = headerVersion(session.header);
-  const rows = entryTableOf(session.tree);
+  const rows = entryTableOf(await session.tree());
   const { firstAt, damagedRows } = session.source.reader;
   // Half a line before a whole one would be no entry on a line of its own.
   const isTorn = (row: number) => damagedRows.has(row) && rows.part(row) !== undefined;
@@ -82,7 +82,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   return {
     lines,
     leafId: parentId,
-    labels: [...session.tree.labels()].filter(({ targetId }) => ids.has(targetId)),
+    labels: [...(await session.tree()).labels()].filter(({ targetId }) => ids.has(targetId)),
   };
 }
 

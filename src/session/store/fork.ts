@@ -56,7 +56,7 @@ export async function planFork(
   underWay: Set<string>,
 ): Promise<ForkPlan> {
   const { upTo, resources } = options;
-  if (upTo !== undefined && !source.tree.has(upTo)) {
+  if (upTo !== undefined && !(await source.tree()).has(upTo)) {
     throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
       details: { entryId: upTo },
     });
@@ -79,7 +79,7 @@ async function* linesUpTo(
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
   const decoder = new LineDecoder(maxDepth);
-  const rows = entryTableOf(session.tree);
+  const rows = entryTableOf(await session.tree());
   // By offset: the line may be damaged, and other lines may repeat its id.
   const lastRow = upTo === undefined ? noRow : rows.row(upTo);
   const last = lastRow === noRow ? undefined : rows.line(lastRow)?.at;
@@ -157,7 +157,7 @@ async function forkInfo(
 
 /** The start of the first message of a user. */
 async function firstWords(source: LiveSession): Promise<string | undefined> {
-  for (const { node } of source.tree.walk()) {
+  for (const { node } of (await source.tree()).walk()) {
     if (node.role !== "user") continue;
     const text = firstText(await source.entry(node.id));
     if (text !== undefined) return spaced(Array.from(text.slice(0, 120)).slice(0, 60).join(""));
@@ -177,11 +177,11 @@ async function copyBytes(
   first: Uint8Array,
   upTo?: string,
 ): Promise<boolean> {
-  const { source, diagnostics, header, tree } = session;
+  const { source, diagnostics, header } = session;
   // A migration, several headers, or a missing last line feed (of a line that is too long, too) need lines.
   if (headerVersion(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
-  const rows = entryTableOf(tree);
+  const rows = entryTableOf(await session.tree());
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo));
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }

@@ -268,8 +268,8 @@ export async function withCounts(
     const session = await open();
     try {
       let messages = 0;
-      for (const { node } of session.tree.walk()) if (node.type === "message") messages++;
-      return { ...summary, counts: { entries: session.tree.size, messages } };
+      for (const { node } of (await session.tree()).walk()) if (node.type === "message") messages++;
+      return { ...summary, counts: { entries: (await session.tree()).size, messages } };
     } finally {
       await session.close();
     }

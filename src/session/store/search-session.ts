@@ -10,7 +10,7 @@ import { searchTexts, searchTextsOfMessage } from "../format/search-terms.js";
 import { matchTexts, type SearchPhrase, type TextMatch } from "../format/search-words.js";
 import type { LiveSession } from "../runtime/session.js";
 import { type EntryTable, noRow, parseKind } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
@@ -45,7 +45,11 @@ export async function searchSession(
   query: EntryQuery,
   limit: number,
 ): Promise<readonly TimedHit[]> {
-  const search = new SessionSearch(session, query);
+  const search = new SessionSearch(
+    session,
+    await session.tree(query.signal === undefined ? {} : { signal: query.signal }),
+    query,
+  );
   await search.readEdits();
   const rows = await search.candidates(at);
   return search.hits(rows, limit);
@@ -56,6 +60,7 @@ const editTypes = entryTypesWith("edits");
 class SessionSearch {
   readonly #session: LiveSession;
   readonly #query: EntryQuery;
+  readonly #tree: SessionTree;
   readonly #table: EntryTable;
   /** The bodies of all edits by their rows. */
   readonly #edits = new Map<number, Entry>();
@@ -66,10 +71,11 @@ class SessionSearch {
   /** The rows of edited messages by the calls that they have, or had. */
   #editedCallers: ReadonlyMap<string, readonly number[]> | undefined;
 
-  constructor(session: LiveSession, query: EntryQuery) {
+  constructor(session: LiveSession, tree: SessionTree, query: EntryQuery) {
     this.#session = session;
     this.#query = query;
-    const table = entryTableOf(session.tree);
+    this.#tree = tree;
+    const table = entryTableOf(tree);
     this.#table = table;
     const own = session.leafId === null ? noRow : table.row(session.leafId);
     const leaves = own === noRow ? [] : [own];
@@ -221,7 +227,7 @@ class SessionSearch {
   /** Whether an entry outside of contexts is in force: the latest name, the present label of an entry. */
   #isInForce(row: number, entry: Entry): boolean {
     if (entry.type === "session_info") return row === this.#lastInfo;
-    if (entry.type === "label" && this.#session.tree.label(entry.targetId) !== entry.label) return false;
+    if (entry.type === "label" && this.#tree.label(entry.targetId) !== entry.label) return false;
     const place = entry.type === "label" ? this.#table.row(entry.targetId) : row;
     return this.#query.branch === "all" || this.#branches.isOnBranch(place);
   }

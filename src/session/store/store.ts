@@ -367,7 +367,7 @@ class BackedStore implements SessionStore {
     partition: string,
   ): Promise<Session> {
     const { lines, labels, leafId: last } = await pathLines(source, leafId);
-    const labelLines = linesOfLabels(labels, last, source.tree.path(leafId), this.#settings);
+    const labelLines = linesOfLabels(labels, last, (await source.tree()).path(leafId), this.#settings);
     const { recording } = source.source.settings;
     return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
   }

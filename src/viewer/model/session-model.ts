@@ -162,7 +162,7 @@ export class SessionModel implements ContextSource {
       if (++read % entriesPerSlice === 0) await pause();
       return byId.get(id);
     };
-    const session = { tree: this.#tree, entry };
+    const session = { tree: async () => this.#tree, entry };
     const { prices } = this;
     // The entries are there, so that the session's errors of missing entries do not occur.
     return sessionCost(session as Parameters<typeof sessionCost>[0], prices === undefined ? {} : { prices });

@@ -167,7 +167,7 @@ describe("acpReplay", () => {
     ]);
     await session.appendMessage(userMessage("three"));
     const other = await session.appendMessage(userMessage("other"), {});
-    session.branch(kept.id);
+    await session.branch(kept.id);
     await session.appendMessage(userMessage("four"));
     const shown = async (leafId?: string) =>
       (await collect(acpReplay(session, leafId === undefined ? {} : { leafId }))).map((update) =>

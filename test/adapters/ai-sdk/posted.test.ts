@@ -65,12 +65,12 @@ describe("appendUIMessages", () => {
     await expect(chats.post({ chatId: "c", messages: [message] })).rejects.toMatchObject(
       refused("messages[0]"),
     );
-    expect(session.tree.size).toBe(0);
+    expect((await session.tree()).size).toBe(0);
   });
 
   it("takes the results of the page's tools alone, for the calls as the session has them", async () => {
     const session = await waiting();
-    const { size } = session.tree;
+    const { size } = await session.tree();
     const [question, reply] = (await shown(session)) as [UIMessage, UIMessage];
     const answer = (at: number, fields: object) => {
       const posted = structuredClone(reply);
@@ -92,7 +92,7 @@ describe("appendUIMessages", () => {
     // What a page was shown while a tool runs is no result.
     const preliminary = answer(2, { ...done, preliminary: true });
     expect(await appendUIMessages(session, preliminary)).toEqual({ leafId: "a1", written: 0 });
-    expect(session.tree.size).toBe(size);
+    expect((await session.tree()).size).toBe(size);
     const own = answer(1, { ...done, output: { yes: true }, type: "tool-transfer", input: { at: "FORGED" } });
     const options = { clientTools: ["ask"] };
     expect(await appendUIMessages(session, own, options)).toMatchObject({ written: 1 });
@@ -174,11 +174,11 @@ describe("appendUIMessages", () => {
       await session.appendMessage(assistantMessage(model, "Hello."));
       await make(session);
       const before = await told(session);
-      const { size } = session.tree;
+      const { size } = await session.tree();
       const page = await shown(session);
       expect(JSON.stringify(page.at(-1))).toContain("MADE");
       expect(await appendUIMessages(session, page)).toMatchObject({ written: 0 });
-      expect(session.tree.size).toBe(size);
+      expect((await session.tree()).size).toBe(size);
       await appendUIMessages(session, [...page, of("user", "n1", text("Next."))]);
       const after = (await told(session)).split("MADE").length;
       expect(after).toBe(before.split("MADE").length);

@@ -285,14 +285,14 @@ describe("fromUIMessages and toUIMessages", () => {
     expect(await shown(session, { fileUrl })).toEqual(messages);
     // What the page says next follows the whole reply.
     const next = await appendUIMessages(session, [...messages, say("u3", "Enough.")]);
-    expect(session.tree.node(next.leafId ?? "")?.parentId).toBe("u2");
+    expect((await session.tree()).node(next.leafId ?? "")?.parentId).toBe("u2");
     const again = await appendUIMessages(session, [...messages.slice(0, 2), say("u4", "Else.")], { blobs });
     const branch = await session.path(again.leafId);
     expect(await toUIMessages(branch, { fileUrl })).toEqual([...messages.slice(0, 2), say("u4", "Else.")]);
     // Its id is no message of the page's.
     await appendUIMessages(session, [say("s1", "Mine.")]);
     expect((await shown(session)).at(-1)).toEqual(say("s1", "Mine."));
-    expect(session.tree.path(session.leafId).some(({ id }) => id === again.leafId)).toBe(true);
+    expect((await session.tree()).path(session.leafId).some(({ id }) => id === again.leafId)).toBe(true);
   });
 
   it("refuse what is no message, naming the place", async () => {
@@ -348,7 +348,7 @@ describe("appendUIMessages", () => {
       ["u1", "Hello."],
       ["a2", "Good day."],
     ]);
-    expect(session.tree.siblings("a2").map(({ id }) => id)).toEqual(["a1", "a2"]);
+    expect((await session.tree()).siblings("a2").map(({ id }) => id)).toEqual(["a1", "a2"]);
     // Edits keep the id on the page.
     const edit = await appendUIMessages(session, [say("u1", "Hello, you.")]);
     expect(edit.leafId).not.toBe("u1");
@@ -358,7 +358,7 @@ describe("appendUIMessages", () => {
       ["u1", "Hello, you."],
       ["a3", "Yes?"],
     ]);
-    expect(session.tree.children(null).length).toBe(2);
+    expect((await session.tree()).children(null).length).toBe(2);
     // The next message follows the version that the page shows.
     await appendUIMessages(session, [
       say("u1", "Hello, you."),

@@ -155,9 +155,9 @@ it.each(storesOf())("two updates of one checkpoint keep their own values on %s",
   // The tree of the session is the tree of the thread.
   const session = await sessions.open("1", { partition });
   const parents = new Map<string, string | undefined>();
-  for (const { node } of session.tree.walk()) {
+  for (const { node } of (await session.tree()).walk()) {
     if (!node.id.startsWith("c/")) continue;
-    const above = session.tree.path(node.parentId).filter(({ id }) => id.startsWith("c/"));
+    const above = (await session.tree()).path(node.parentId).filter(({ id }) => id.startsWith("c/"));
     parents.set(node.id.slice("c//".length), above.at(-1)?.id.slice("c//".length));
   }
   const tuples = await all(reader, thread);
@@ -240,7 +240,7 @@ it("special writes take the place of earlier ones, others stay as they are, as i
       // A retry of the last call writes nothing.
       const entries = async () => {
         for await (const { id } of sessions.list({ partition: "test" }))
-          return (await sessions.open(id, { partition: "test" })).tree.size;
+          return (await (await sessions.open(id, { partition: "test" })).tree()).size;
       };
       const before = await entries();
       const last = calls.at(-1) as (typeof calls)[0];

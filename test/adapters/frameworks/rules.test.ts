@@ -80,7 +80,7 @@ describe.each(cases)("$adapter", ({ adapter, write, read, remove }) => {
     const session = await opened(stores);
     const entries = await session.path();
     expect(entries[0]).toMatchObject({ customType: `sessile.${adapter}.key`, data: { key } });
-    for (const { node } of session.tree.walk()) expect(["custom", "leaf"]).toContain(node.type);
+    for (const { node } of (await session.tree()).walk()) expect(["custom", "leaf"]).toContain(node.type);
     for (const entry of entries) expect(entry).toMatchObject({ type: "custom" });
     const types = entries.map((entry) => (entry.type === "custom" ? entry.customType : ""));
     for (const type of types) expect(type.startsWith(`sessile.${adapter}.`)).toBe(true);
@@ -92,11 +92,11 @@ describe.each(cases)("$adapter", ({ adapter, write, read, remove }) => {
     let loses = true;
     const lossy = losing(stores, () => loses);
     await expect(write(lossy, { image })).rejects.toThrow("killed");
-    const size = (await opened(stores)).tree.size;
+    const size = (await (await opened(stores)).tree()).size;
     loses = false;
     await write(stores, { image });
     await write(lossy, { image });
-    expect((await opened(stores)).tree.size).toBe(size);
+    expect((await (await opened(stores)).tree()).size).toBe(size);
     expect(await read(stores)).toEqual({ image });
   });
 
@@ -131,7 +131,7 @@ async function opened({ sessions, partition }: Stores): Promise<Session> {
 async function markOf(stores: Stores): Promise<BlobMark> {
   const session = await opened(stores);
   const lines = [JSON.stringify(session.header)];
-  for (const { node } of session.tree.walk())
+  for (const { node } of (await session.tree()).walk())
     lines.push(new TextDecoder().decode(await session.raw(node.id)));
   return sessionBlobRoots("log", new TextEncoder().encode(`${lines.join("\n")}\n`));
 }

@@ -126,7 +126,7 @@ describe("another writer", () => {
     );
     const counts: number[] = [];
     await handles.append(place, async (session) => {
-      counts.push(session?.tree.size ?? 0);
+      counts.push((await session?.tree())?.size ?? 0);
       return plan("own")();
     });
     expect(counts).toEqual([0, 2, 3]);
@@ -148,7 +148,7 @@ describe("another writer", () => {
     );
     const attempts: number[] = [];
     await handles.append(place, async (session) => {
-      attempts.push(session?.tree.size ?? 0);
+      attempts.push((await session?.tree())?.size ?? 0);
       if (attempts.length === 2) return { drafts: [], done: () => 0 };
       return { ...(await plan("branch")()), parent: root };
     });
@@ -156,7 +156,7 @@ describe("another writer", () => {
     expect(attempts).toEqual([3, 4]);
     const session = await sessions.open("a", { partition: "test" });
     expect(await itemsOf(session)).toEqual([undefined, "one", "two", "three"]);
-    expect(Array.from(session.tree.walk(), ({ node }) => node.type)).not.toContain("leaf");
+    expect(Array.from((await session.tree()).walk(), ({ node }) => node.type)).not.toContain("leaf");
   });
 
   it("moves no leaf if an append behind another entry is refused", async () => {

@@ -232,17 +232,17 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
       );
       const first = filesIn(dir);
       await snapshots.restore(common);
-      session.branch(common);
+      await session.branch(common);
       expect(filesIn(dir)).toEqual(shared);
       const [, , , right] = await turn(session, saveBefore, () =>
         write(dir, { "a.txt": "right\n", "right.txt": "x" }),
       );
       const second = filesIn(dir);
       await snapshots.restore(left);
-      session.branch(left);
+      await session.branch(left);
       expect(filesIn(dir)).toEqual(first);
       await snapshots.restore(right);
-      session.branch(right);
+      await session.branch(right);
       expect(filesIn(dir)).toEqual(second);
     });
 
@@ -250,7 +250,7 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
       const [, , , common] = await turn(session, saveBefore, () => write(dir, { "a.txt": "common\n" }));
       const shared = filesIn(dir);
       for (const text of ["left", "middle", "right"]) {
-        session.branch(common);
+        await session.branch(common);
         await turn(session, saveBefore, () => write(dir, { "a.txt": text }));
       }
       await snapshots.restore(common);
@@ -259,9 +259,9 @@ describe.runIf(canRun)("git snapshots (skipped without git)", () => {
 
     it("has nothing to do if no call since the entry may have changed files", async () => {
       const [question] = await turn(session, saveBefore, () => {}, call("read", { path: "README.md" }));
-      const size = session.tree.size;
+      const size = (await session.tree()).size;
       expect(await snapshots.restore(question)).toBeUndefined();
-      expect(session.tree.size).toBe(size);
+      expect((await session.tree()).size).toBe(size);
     });
 
     it("refuses an entry in the middle of a turn, and one that is not there", async () => {

@@ -114,7 +114,7 @@ judge("claude", "resumes a session of this library", async ({ run }) => {
 
 judge("claude", "resumes a compacted session of this library", async ({ run }) => {
   const { session, options, context } = await started();
-  const ids = session.tree.path(session.leafId).map(({ id }) => id);
+  const ids = (await session.tree()).path(session.leafId).map(({ id }) => id);
   const firstKeptEntryId = ids.at(-1) as string;
   const retain = ids.slice(1, 4);
   await session.append([
@@ -142,8 +142,8 @@ judge(
     expect(comparable((await goOn(run, inHome(on.files), on.resume)).messages)).toEqual(
       comparable(await context()),
     );
-    const path = session.tree.path(session.leafId);
-    session.branch(path.at(-5)?.id ?? null);
+    const path = (await session.tree()).path(session.leafId);
+    await session.branch(path.at(-5)?.id ?? null);
     await session.flush();
     const back = await exportSession(session, options);
     expect(back.report.exact).toBe(true);

@@ -271,7 +271,7 @@ describe("a session written anew", () => {
       assistantMessage(claude, "two"),
       userMessage("three"),
     ]);
-    const ids = session.tree.path(session.leafId).map(({ id }) => id);
+    const ids = (await session.tree()).path(session.leafId).map(({ id }) => id);
     await session.append([
       {
         type: "compaction",
@@ -424,7 +424,7 @@ describe("a session that goes back", () => {
 
   it("goes on from an earlier line", async () => {
     const start = await adopted();
-    start.session.branch(start.find("done"));
+    await start.session.branch(start.find("done"));
     const back = await exported(start);
     expect(back.report.exact).toBe(true);
     expect(back.added).toMatchObject([{ type: "system", parentUuid: "a3" }]);
@@ -474,7 +474,7 @@ describe("a session that goes back", () => {
 
   it("is written anew if its leaf is between two results, or before the first line", async () => {
     const start = await adopted();
-    start.session.branch(start.find("out c2"));
+    await start.session.branch(start.find("out c2"));
     await start.session.appendMessage(userMessage("else"));
     const got = await exported(start);
     expect(got.report.exact).toBe(false);
@@ -484,7 +484,7 @@ describe("a session that goes back", () => {
       "user: else",
     ]);
     const other = await adopted();
-    other.session.branch(null);
+    await other.session.branch(null);
     expect((await exported(other)).report.exact).toBe(false);
     await other.session.appendMessage(userMessage("anew"));
     const anew = await exported(other);

@@ -125,9 +125,11 @@ describe("entries in a session", () => {
     label: {
       fields: { targetId: "aaaaaaaa", label: "start" },
       context: said,
-      check(session, { timestamp }) {
-        expect(session.tree.label("aaaaaaaa")).toBe("start");
-        expect([...session.tree.labels()]).toEqual([{ targetId: "aaaaaaaa", label: "start", timestamp }]);
+      async check(session, { timestamp }) {
+        expect((await session.tree()).label("aaaaaaaa")).toBe("start");
+        expect([...(await session.tree()).labels()]).toEqual([
+          { targetId: "aaaaaaaa", label: "start", timestamp },
+        ]);
       },
     },
     session_info: {
@@ -213,7 +215,7 @@ describe("entries in a session", () => {
       const asked = await session.appendMessage(userMessage("hi"));
       const reply = assistantMessage({ provider: "p", model: "m" }, "ho");
       const inMode = async (mode: string) => {
-        session.branch(asked.id);
+        await session.branch(asked.id);
         await session.append([turnSettings.draft({ policies: { mode } })]);
         return (await session.appendMessage(reply)).id;
       };
@@ -253,7 +255,7 @@ describe("entries in a session", () => {
         [ids[2], ids[1]],
       ]);
       expect(session.leafId).toBe(ids[2]);
-      session.branch(ids[0] ?? "");
+      await session.branch(ids[0] ?? "");
       expect(session.leafId).toBe(ids[0]);
       const other = await session.appendMessage(assistantMessage({ provider: "p", model: "m" }, "d"));
       expect(other.parentId).toBe(ids[0]);
@@ -271,16 +273,16 @@ describe("entries in a session", () => {
           const parents = new Map<string, string | null>();
           for (const choice of choices) {
             const at = [null, ...parents.keys()][choice % (parents.size + 1)] ?? null;
-            session.branch(at);
+            await session.branch(at);
             const { id } = await session.appendMessage(userMessage(String(parents.size)));
             parents.set(id, at);
           }
           await session.close();
           const read = await store.open(session.id);
-          expect([...read.tree.walk()]).toHaveLength(parents.size);
+          expect([...(await read.tree()).walk()]).toHaveLength(parents.size);
           for (const [id, parentId] of parents) {
-            expect(read.tree.path(id).at(-2)?.id ?? null).toBe(parentId);
-            const path = read.tree.path(id).map((node) => [...parents.keys()].indexOf(node.id));
+            expect((await read.tree()).path(id).at(-2)?.id ?? null).toBe(parentId);
+            const path = (await read.tree()).path(id).map((node) => [...parents.keys()].indexOf(node.id));
             const texts = (await read.context(id)).items.map(textOf);
             expect(texts).toEqual(path.map((number) => `message: "${number}"`));
           }
@@ -363,7 +365,7 @@ describe("entries in a session", () => {
       ] as const) {
         await session.close();
         const read = await store.open(session.id);
-        expect(read.tree.has(id)).toBe(true);
+        expect((await read.tree()).has(id)).toBe(true);
         expect((await read.context()).items.map(textOf)).toEqual(['message: "both"', `message: "${last}"`]);
         await read.close();
       }

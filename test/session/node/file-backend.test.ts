@@ -402,7 +402,7 @@ describe("which files are sessions", () => {
       });
       const session = await other.open("a", { mode: "write" });
       await session.appendMessage(userMessage("more"));
-      expect(session.tree.size).toBe(2);
+      expect((await session.tree()).size).toBe(2);
       await session.close();
       expect((await other.archive("a")).time.archived).toBeDefined();
       const fork = await fileSessionStore({ dir }).fork("a", { id: "b" });
@@ -621,7 +621,7 @@ describe("which files are sessions", () => {
       const target = memorySessionStore();
       await syncSessions(store, target);
       const synced = await target.open("a");
-      expect(synced.tree.size).toBe(2);
+      expect((await synced.tree()).size).toBe(2);
       const there = await target.open("a", { mode: "write" });
       await there.appendMessage(userMessage("there"));
       await syncSessions(store, target);

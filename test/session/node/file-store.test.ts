@@ -127,7 +127,7 @@ describe("openSessionFile", () => {
       const session = await openSessionFile(path);
       expect(session.location).toBe(path);
       expect(session.writable).toBe(false);
-      expect(session.tree.size).toBe(1);
+      expect((await session.tree()).size).toBe(1);
       await session.context();
       await session.diagnose();
       await session.refresh();
@@ -185,7 +185,7 @@ describe("openSessionFile", () => {
     await session.close();
     const again = await openSessionFile(path);
     expect(again.id).toBe("some-id");
-    expect(again.tree.path(added.id).map((node) => node.id)).toEqual(["00000001", added.id]);
+    expect((await again.tree()).path(added.id).map((node) => node.id)).toEqual(["00000001", added.id]);
     await again.close();
   });
 });
@@ -213,7 +213,7 @@ describe("a torn end", () => {
     const before = snapshot(dir);
     const second = await store.open("s", { mode: "write" });
     expect(second.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE"]);
-    expect(second.tree.size).toBe(1);
+    expect((await second.tree()).size).toBe(1);
     await second.close();
     expect(snapshot(dir)).toEqual(before);
 
@@ -248,7 +248,7 @@ describe("a torn end", () => {
           expect(session).toBe(size === 0 ? "EMPTY" : "NO_HEADER");
           continue;
         }
-        expect(session.tree.size).toBe(expected);
+        expect((await session.tree()).size).toBe(expected);
         for (const { id } of entries.slice(0, expected)) {
           expect(await session.entry(id)).toEqual(entries.find((known) => known.id === id));
         }
@@ -319,7 +319,7 @@ describe("an older version", () => {
     writeFileSync(path, text);
     const store = fileSessionStore({ dir });
     const reading = await store.open("old");
-    const ids = Array.from(reading.tree.walk(), ({ node }) => node.id);
+    const ids = Array.from((await reading.tree()).walk(), ({ node }) => node.id);
     const entries = await Promise.all(ids.map((id) => reading.entry(id)));
     const before = await reading.context();
     expect(await contents(reading)).toEqual(context);
@@ -327,7 +327,7 @@ describe("an older version", () => {
     expect(readFileSync(path, "utf8")).toBe(text);
 
     const writing = await store.open("old", { mode: "write" });
-    expect(Array.from(writing.tree.walk(), ({ node }) => node.id)).toEqual(ids);
+    expect(Array.from((await writing.tree()).walk(), ({ node }) => node.id)).toEqual(ids);
     expect(await writing.context()).toEqual(before);
     expect(writing.diagnostics).toEqual([]);
     expect(writing.header).toMatchObject({ version: 3, id: "old" });
@@ -375,15 +375,19 @@ describe("an older version", () => {
     );
     other.release();
     expect(readFileSync(path, "utf8")).toBe(text);
-    const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
+    const ids = Array.from((await session.tree()).walk(), ({ node }) => node.id);
     const [staged] = session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
     const added = await session.appendMessage(userMessage("first"));
-    expect(Array.from(session.tree.walk(), ({ node }) => node.id)).toEqual([...ids, staged?.id, added.id]);
+    expect(Array.from((await session.tree()).walk(), ({ node }) => node.id)).toEqual([
+      ...ids,
+      staged?.id,
+      added.id,
+    ]);
     expect(await session.entry(staged?.id ?? "")).toEqual(staged);
     expect(session.leafId).toBe(added.id);
     await session.close();
     expect(JSON.parse(readFileSync(path, "utf8").split("\n")[0] as string)).toMatchObject({ version: 3 });
-    expect((await openSessionFile(path)).tree.path(added.id).map((node) => node.id)).toEqual([
+    expect((await (await openSessionFile(path)).tree()).path(added.id).map((node) => node.id)).toEqual([
       ...ids,
       staged?.id,
       added.id,
@@ -400,7 +404,7 @@ describe("an older version", () => {
     expect(readdirSync(dir).filter((name) => name.includes(".old-")).length).toBe(1);
     for (const session of sessions) {
       expect(session.header.version).toBe(3);
-      expect(session.tree.size).toBe(5);
+      expect((await session.tree()).size).toBe(5);
       await session.close();
     }
 
@@ -414,7 +418,7 @@ describe("an older version", () => {
     const added = await late.appendMessage(userMessage("late"));
     expect((await late.context()).items.at(-1)?.entryId).toBe(added.id);
     await late.close();
-    expect((await openSessionFile(path)).tree.size).toBe(6);
+    expect((await (await openSessionFile(path)).tree()).size).toBe(6);
   });
 
   test.each([
@@ -433,7 +437,7 @@ describe("an older version", () => {
       details: { reason: "version" },
     });
     expect((await session.context()).items.length).toBe(1);
-    session.branch(null);
+    await session.branch(null);
     await session.close();
     expect(snapshot(dir)).toEqual(before);
   });
@@ -447,7 +451,7 @@ describe("list", () => {
     const [summary] = await collect(store, { stats: true });
     expect(summary).toMatchObject({ id: "original", counts: { entries: 1, messages: 1 } });
     const session = await store.open(summary?.id ?? "");
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     await session.close();
     await expect(store.open("copy")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
@@ -637,7 +641,7 @@ describe("a session that is open", () => {
     expect(await fileSessionStore({ dir }).delete("a")).toBe(true);
     expect(await codeOf(session.appendMessage(userMessage("y")))).toBe("SESSION_NOT_FOUND");
     expect(deleted).toEqual(["a"]);
-    expect(session.tree.size).toBe(1);
+    expect((await session.tree()).size).toBe(1);
     await session.close();
     await vi.waitFor(() => expect(readdirSync(dirname(session.location ?? ""))).toEqual([]), {
       timeout: 30_000,
@@ -675,7 +679,7 @@ describe("a session that is open", () => {
     await expect(session.appendMessage(userMessage("third"))).rejects.toMatchObject({
       code: "CONCURRENT_WRITER",
     });
-    expect(session.tree.has(second.id)).toBe(false);
+    expect((await session.tree()).has(second.id)).toBe(false);
     expect(session.leafId).toBe(first.id);
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
     const third = await session.appendMessage(userMessage("third"));
@@ -694,7 +698,7 @@ describe("a session that is open", () => {
     await session.appendMessage(userMessage("gone"));
     truncateSync(session.location ?? "", 0);
     expect(await codeOf(session.appendMessage(userMessage("told")))).toBe("CONCURRENT_WRITER");
-    expect([session.tree.size, session.leafId]).toEqual([0, null]);
+    expect([(await session.tree()).size, session.leafId]).toEqual([0, null]);
     const kept = [
       await session.appendMessage(userMessage("one")),
       await session.appendMessage(userMessage("two")),
@@ -702,7 +706,7 @@ describe("a session that is open", () => {
     await session.close();
     const again = await openSessionFile(session.location ?? "");
     expect(again.header).toMatchObject({ id: "a", cwd: "/p" });
-    expect(again.tree.path(again.leafId).map((node) => node.id)).toEqual(kept.map(({ id }) => id));
+    expect((await again.tree()).path(again.leafId).map((node) => node.id)).toEqual(kept.map(({ id }) => id));
     expect(again.diagnostics).toEqual([]);
     await again.close();
   });
@@ -736,7 +740,7 @@ describe("a program that ignores locks", () => {
     await expect(session.appendMessage(userMessage("second"))).rejects.toMatchObject({
       code: "CONCURRENT_WRITER",
     });
-    expect(session.tree.has("feedfeed")).toBe(true);
+    expect((await session.tree()).has("feedfeed")).toBe(true);
     const second = await session.appendMessage(userMessage("second"));
     expect(second.parentId).toBe(first.id);
     // What says nothing of the conversation is no conflict.
@@ -790,14 +794,14 @@ describe("a program that ignores locks", () => {
         ids.push((await session.appendMessage(userMessage(`${at}, again`))).id);
       }
       expect(session.leafId).toBe(ids.at(-1));
-      expect(session.tree.path(session.leafId).map((node) => node.id)).toEqual(ids);
+      expect((await session.tree()).path(session.leafId).map((node) => node.id)).toEqual(ids);
       expect(session.diagnostics.map(({ code }) => code)).toEqual(Array(4).fill("FOREIGN_WRITE"));
       for (const id of [...ids, "feed0001", "feed0004"])
         expect(await session.entry(id)).toMatchObject({ id });
       await session.close();
       const read = await openSessionFile(session.location ?? "");
       expect(read.diagnostics).toEqual([]);
-      expect(read.tree.size).toBe(before + 14);
+      expect((await read.tree()).size).toBe(before + 14);
       await read.close();
       vi.useRealTimers();
     },
@@ -858,9 +862,10 @@ describe("a run of appends under durability os", () => {
         expect(["CONCURRENT_WRITER", "WRITER_POISONED"]).toContain((error as { code?: string }).code);
       }
       const fresh = await openSessionFile(session.location as string);
-      expect(ids.filter((id) => !fresh.tree.has(id))).toEqual([]);
+      const tree = await fresh.tree();
+      expect(ids.filter((id) => !tree.has(id))).toEqual([]);
       // Its own bodies are where it thinks they are.
-      const path = session.tree.path(ids.at(-1) as string);
+      const path = (await session.tree()).path(ids.at(-1) as string);
       expect((await session.context(ids.at(-1))).items).toHaveLength(path.length);
       expect(await session.entry(ids.at(-1) as string)).toEqual(await fresh.entry(ids.at(-1) as string));
       await fresh.close();

@@ -86,7 +86,7 @@ class Fixture {
 
   async opened(): Promise<readonly (SessionEntry | UnknownEntry)[]> {
     const session = await this.store.open(this.id, { mode: "read" });
-    const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
+    const ids = Array.from((await session.tree()).walk(), ({ node }) => node.id);
     const found = [];
     for (const id of ids) found.push(await session.entry(id));
     const slices = [];
@@ -187,7 +187,7 @@ describe("a byte order mark before a first line that is an entry", () => {
     const session = await fixture.store.open(fixture.id, { mode: "read" });
     const extracted = await session.extract("00000002");
     expect(extracted.diagnostics).toEqual([]);
-    expect(extracted.tree.path("00000002").map(({ id }) => id)).toEqual(["00000001", "00000002"]);
+    expect((await extracted.tree()).path("00000002").map(({ id }) => id)).toEqual(["00000001", "00000002"]);
     await extracted.close();
     await session.close();
   });
@@ -464,7 +464,7 @@ describe("whole lines that were joined, padded or that lost their parent", () =>
             expect(parsed.tree.node(id)?.parentId).not.toBeNull();
 
         const session = await fixture.store.open(id, { mode: "read" });
-        expect(parentsOf(session.tree, ids)).toEqual(parents);
+        expect(parentsOf(await session.tree(), ids)).toEqual(parents);
         for (const entry of whole) expect(await session.entry(entry.id)).toEqual(entry);
         expect(session.leafId).toBe(parsed.leafId);
         const path = idsOf(await session.path());
@@ -504,7 +504,7 @@ describe("whole lines that were joined, padded or that lost their parent", () =>
 
         await copySessions(fixture.store, memory, { ids: [id] });
         const other = await memory.open(id, { mode: "read" });
-        expect(parentsOf(other.tree, ids)).toEqual(parents);
+        expect(parentsOf(await other.tree(), ids)).toEqual(parents);
         for (const entry of whole) expect(await other.entry(entry.id)).toEqual(entry);
         await other.close();
         await memory.delete(id);

@@ -236,7 +236,7 @@ test("a store's sessions are paged by the location that it gives, while they are
   await using session = await sessions.create({ cwd: "/work" });
   for (let at = 0; at < 7; at++)
     await session.appendMessage({ role: "user", content: `${at}`, timestamp: at });
-  const wanted = [...session.tree.walk()].map(({ node }) => node.id);
+  const wanted = [...(await session.tree()).walk()].map(({ node }) => node.id);
   const { location = "" } = (await sessions.latest()) ?? {};
   expect(location).toBe(session.location);
   const ids: string[][] = [];

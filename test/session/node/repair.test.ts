@@ -738,7 +738,7 @@ describe("salvageSession of any damage", () => {
           const session = await openSessionFile(bench.to, { mode: "write", durability: "os" });
           expect(session.writable).toBe(true);
           expect(session.diagnostics.filter(({ code }) => !ofKeptLines.includes(code))).toEqual([]);
-          expect([session.tree.size, session.leafId]).toEqual([
+          expect([(await session.tree()).size, session.leafId]).toEqual([
             salvaged.after.tree.size,
             salvaged.after.leafId,
           ]);
