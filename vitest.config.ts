@@ -80,7 +80,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "harnesses", include: harnesses, testTimeout: 600_000, hookTimeout: 600_000 },
+        test: {
+          name: "harnesses",
+          include: harnesses,
+          globalSetup: "test/examples/support/programs.ts",
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
       },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       {

@@ -269,7 +269,8 @@ async function* ending(events: readonly object[], last: () => unknown): AsyncGen
 }
 
 /** How many bytes and events of a stream are cut, damaged or replaced. */
-const places = rounds(3, 60);
+const allPlaces = 60;
+const places = rounds(3, allPlaces);
 const isThorough = places > 3;
 
 /** Checks one stream in every way; gives the message of the whole. */
@@ -287,8 +288,8 @@ async function checkStream(protocol: StreamedProtocol, events: readonly object[]
   const encode = protocol.encode ?? ((list) => new TextEncoder().encode(serverSentEvents(list)));
   const bytes = encode(events);
   if (bytes.length < 10_000 || isThorough) await isSame(open(chunks(bytes, 1)));
-  const isSmall = isThorough && bytes.length < 5_000;
-  for (const at of sampled(bytes.length, isSmall ? bytes.length : places)) {
+  const isEach = places === allPlaces && bytes.length < 5_000;
+  for (const at of sampled(bytes.length, isEach ? bytes.length : places)) {
     await isSame(open(eventsFrom([bytes.slice(0, at), bytes.slice(at)])));
     // A cut between two bytes: nothing but what had come, and no word of a parser.
     const cut = open(eventsFrom([bytes.slice(0, at)]));

@@ -1,15 +1,20 @@
+/** The number that a variable of the environment has, which is an integer >= 0. */
+function numberIn(name: string, absent: number): number {
+  const value = process.env[name];
+  const number = Number(value ?? absent);
+  if (!Number.isInteger(number) || number < 0)
+    throw new RangeError(`${name}: expected an integer >= 0, got ${value}`);
+  return number;
+}
+
 /**
- * The number of rounds of a test: `few` by default, SESSILE_FAULT_ROUNDS if it is set, at most `many`. The project
- * `properties` of vitest.config.ts sets it to the most.
+ * The number of rounds of a test: `few` by default. With SESSILE_FAULT_ROUNDS, which is the most rounds, `many`; or
+ * SESSILE_ROUNDS_PERCENT of `many`, though not fewer than `few`. The project `properties` of vitest.config.ts sets the first.
  */
 export function rounds(few: number, many: number): number {
-  const wanted = Number(process.env.SESSILE_FAULT_ROUNDS ?? few);
-  if (!Number.isInteger(wanted) || wanted < 0) {
-    throw new RangeError(
-      `SESSILE_FAULT_ROUNDS: expected an integer >= 0, got ${process.env.SESSILE_FAULT_ROUNDS}`,
-    );
-  }
-  return Math.min(wanted, many);
+  if (process.env.SESSILE_FAULT_ROUNDS === undefined) return few;
+  const part = Math.max(few, Math.ceil((many * numberIn("SESSILE_ROUNDS_PERCENT", 100)) / 100));
+  return Math.min(numberIn("SESSILE_FAULT_ROUNDS", part), part, many);
 }
 
 /** The subjects of a suite: the first `few` in `npm test`, all in the project `properties`. */
@@ -17,5 +22,5 @@ export function subjects<T>(
   few: number,
   all: Readonly<Record<string, T>>,
 ): readonly (readonly [string, T])[] {
-  return Object.entries(all).slice(0, rounds(few, Object.keys(all).length));
+  return Object.entries(all).slice(0, numberIn("SESSILE_FAULT_ROUNDS", few));
 }

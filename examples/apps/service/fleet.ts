@@ -23,14 +23,19 @@ interface Program {
  * Starts the processes.
  *
  * @param env of the service: see README.md. Without `SERVICE_DATABASE_URL` the sessions are on PGlite.
+ * @param node the options with which Node runs the sources
  */
-export async function startFleet(env: NodeJS.ProcessEnv, processes = 2): Promise<Fleet> {
+export async function startFleet(
+  env: NodeJS.ProcessEnv,
+  processes = 2,
+  node: readonly string[] = ["--import", "tsx"],
+): Promise<Fleet> {
   const balancer: Balancer = await startBalancer();
-  const database = env.SERVICE_DATABASE_URL === undefined ? await start("database.ts", env) : undefined;
+  const database = env.SERVICE_DATABASE_URL === undefined ? await start("database.ts", env, node) : undefined;
   const SERVICE_DATABASE_URL = env.SERVICE_DATABASE_URL ?? database?.line;
 
   async function startOne(): Promise<Program> {
-    const program = await start("main.ts", { ...env, SERVICE_DATABASE_URL });
+    const program = await start("main.ts", { ...env, SERVICE_DATABASE_URL }, node);
     balancer.ports.add(portOf(program));
     return program;
   }
@@ -57,9 +62,9 @@ function portOf({ line }: Program): number {
   return Number(line.split(" ").at(-1));
 }
 
-async function start(name: string, env: NodeJS.ProcessEnv): Promise<Program> {
+async function start(name: string, env: NodeJS.ProcessEnv, node: readonly string[]): Promise<Program> {
   const path = fileURLToPath(new URL(name, import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", path], {
+  const child = spawn(process.execPath, [...node, path], {
     stdio: ["ignore", "pipe", "inherit"],
     env,
   });

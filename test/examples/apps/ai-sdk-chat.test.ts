@@ -14,6 +14,7 @@ import { chatTools, scriptedModel } from "../../../examples/apps/ai-sdk-chat/scr
 import { startChatServer } from "../../../examples/apps/ai-sdk-chat/server.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { root } from "../../../scripts/entries.mjs";
+import { runsSources } from "../support/programs.js";
 
 // Each takes a second or two on an idle machine.
 
@@ -27,7 +28,7 @@ interface ServerProcess {
 
 /** Starts the program on the directory. */
 async function startServer(): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ["--import", "tsx", "examples/apps/ai-sdk-chat/main.ts"], {
+  const child = spawn(process.execPath, [...runsSources, "examples/apps/ai-sdk-chat/main.ts"], {
     cwd: root,
     env: { PATH: process.env.PATH, SESSILE_DIR: dir },
     stdio: ["ignore", "pipe", "inherit"],
@@ -100,7 +101,7 @@ describe("the demo", () => {
     const run = await new Promise<{ code: number | null; stdout: string; stderr: string }>((done) => {
       const child = execFile(
         process.execPath,
-        ["--import", "tsx", "examples/apps/ai-sdk-chat/demo.ts"],
+        [...runsSources, "examples/apps/ai-sdk-chat/demo.ts"],
         { cwd: root, env: { PATH: process.env.PATH, TMPDIR: dir } },
         (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
       );

@@ -14,6 +14,7 @@ import { type LocalProvider, startLocalProvider } from "../../../examples/apps/s
 import { root } from "../../../scripts/entries.mjs";
 import { png } from "../../attachments/samples.js";
 import { pngOf } from "../../support/tether.js";
+import { runsSources } from "../support/programs.js";
 import { ask, call, type Host, imagesOf, jsonOf, type Over, startHost } from "./mcp-server/hosts.js";
 
 const mebibyte = 2 ** 20;
@@ -349,7 +350,7 @@ function demo(env: Readonly<Record<string, string>> = {}): Promise<Run> {
   return new Promise((done) => {
     const child = execFile(
       process.execPath,
-      ["--import", "tsx", "examples/apps/mcp-server/demo.ts"],
+      [...runsSources, "examples/apps/mcp-server/demo.ts"],
       { cwd: root, env: { ...process.env, TMPDIR: scratch, NO_COLOR: "1", FORCE_COLOR: undefined, ...env } },
       (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
     );

@@ -13,6 +13,7 @@ import {
   type Worker,
   work,
 } from "../../../examples/apps/service/workload.js";
+import { runsSources } from "../support/programs.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -34,12 +35,13 @@ describe("the service", () => {
     const run = randomUUID().slice(0, 8);
     const names = Array.from({ length: 5 }, (_, at) => `tenant-${run}-${at}`);
     const tokens = Object.fromEntries(names.map((name) => [`token of ${name}`.replaceAll(" ", "-"), name]));
-    await using fleet = await startFleet({
+    const env = {
       ...process.env,
       SERVICE_BLOBS: join(scratch, "blobs"),
       SERVICE_TENANTS: JSON.stringify(tokens),
       SERVICE_THINK_MS: "300",
-    });
+    };
+    await using fleet = await startFleet(env, 2, runsSources);
     let repeated = 0;
     const onRetry = () => {
       repeated += 1;

@@ -14,6 +14,7 @@ import {
   startLocalBotApi,
 } from "../../../examples/apps/telegram-gateway/local-bot-api.js";
 import { root } from "../../../scripts/entries.mjs";
+import { runsSources } from "../support/programs.js";
 import { type RunningGateway, startGateway } from "./telegram-gateway/gateway-fixture.js";
 
 let scratch: string;
@@ -44,8 +45,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
   const child = spawn(
     process.execPath,
     [
-      "--import",
-      "tsx",
+      ...runsSources,
       `examples/apps/telegram-gateway/${name === "" ? "demo" : "main"}.ts`,
       ...(name === "" ? [] : [join(scratch, name)]),
     ],

@@ -8,6 +8,7 @@ import { fileSessionStore } from "sessile/session/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { turnClient } from "../../../examples/apps/turn-endpoint/client.js";
 import { root } from "../../../scripts/entries.mjs";
+import { runsSources } from "../support/programs.js";
 import { Listening } from "./turn-endpoint/listen.js";
 
 let scratch: string;
@@ -16,7 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const program = (name: string) => ["--import", "tsx", `examples/apps/turn-endpoint/${name}.ts`];
+const program = (name: string) => [...runsSources, `examples/apps/turn-endpoint/${name}.ts`];
 /** The environment without keys, ports and directories of this machine. */
 function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const {

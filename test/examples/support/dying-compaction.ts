@@ -9,6 +9,7 @@ import type { Context } from "sessile/content";
 import type { Session, SessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { root } from "../../../scripts/entries.mjs";
+import { runsSources } from "./programs.js";
 import { ScriptedSummarizer } from "./scripted-summarizer.js";
 
 /** When a process is killed: while its model is asked, about when it writes, or right after that was acknowledged. */
@@ -83,7 +84,7 @@ async function copyOf({ id }: Session, store: SessionStore): Promise<Session> {
 
 /** Runs a process until it prints a word. Returns the signal that ended it. */
 async function killed(args: readonly string[], word: string): Promise<unknown> {
-  const child = spawn(process.execPath, ["--import", "tsx", ...args], {
+  const child = spawn(process.execPath, [...runsSources, ...args], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { root } from "../../../scripts/entries.mjs";
 import { type Called, call } from "../../cli/call.js";
+import { runsSources } from "./programs.js";
 
 /** The result of a program that ran. */
 export interface ExampleRun {
@@ -27,7 +28,7 @@ export function claudeAt(url: string): NodeJS.ProcessEnv {
 
 /** Starts an example by its name, such as `01-coding-agent`. Without a key in `env` it works offline. */
 export function startExample(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  return startProgram(["--import", "tsx", `examples/${name}.ts`, ...args], env);
+  return startProgram([...runsSources, `examples/${name}.ts`, ...args], env);
 }
 
 /** Starts Node with a program of the repository. */

@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { SequencedFrame } from "sessile/tether";
 import { root } from "../../../../scripts/entries.mjs";
+import { runsSources } from "../../support/programs.js";
 
 /** The transport between a host and the server. */
 export type Over = "stdio" | "http";
@@ -29,7 +30,7 @@ export interface HostOptions {
 }
 
 export async function startHost({ over, dir, provider, args = [] }: HostOptions): Promise<Host> {
-  const command = ["--import", "tsx", "examples/apps/mcp-server/main.ts", `--${over}`, "--dir", dir, ...args];
+  const command = [...runsSources, "examples/apps/mcp-server/main.ts", `--${over}`, "--dir", dir, ...args];
   const env = { PATH: process.env.PATH ?? "", ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: provider };
   const client = new Client({ name: "test", version: "1.0.0" });
   return over === "stdio" ? overStdio(client, command, env) : overHttp(client, command, env);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { root } from "../../../../scripts/entries.mjs";
+import { runsSources } from "../../support/programs.js";
 
 /** examples/apps/turn-endpoint/main.ts as a process. */
 export interface ServedPage extends AsyncDisposable {
@@ -20,7 +21,7 @@ export interface ServedPage extends AsyncDisposable {
  */
 export async function servePage(dir: string, modelUrl: string): Promise<ServedPage> {
   const env = { ...process.env, SESSILE_DIR: dir, ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: modelUrl };
-  const child = spawn(process.execPath, ["--import", "tsx", "examples/apps/turn-endpoint/main.ts"], {
+  const child = spawn(process.execPath, [...runsSources, "examples/apps/turn-endpoint/main.ts"], {
     cwd: root,
     env,
     stdio: ["ignore", "pipe", "inherit"],

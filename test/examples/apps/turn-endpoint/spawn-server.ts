@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { TurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
+import { runsSources } from "../../support/programs.js";
 
 const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
 
@@ -15,7 +16,7 @@ export interface ServerProcess extends Pick<TurnServer, "origin" | "port" | "tok
 }
 
 export async function spawnServer(dir: string): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ["--import", "tsx", program, dir], {
+  const child = spawn(process.execPath, [...runsSources, program, dir], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const lines = createInterface({ input: child.stdout });
