@@ -25,6 +25,7 @@ const steps = [
   },
   { name: "lint and format", command: ["biome", "ci", "--colors=off", "--error-on-warnings", "."] },
   { name: "layers", command: ["vitest", "run", "--project", "package", "test/package/layers.test.ts"] },
+  { name: "sizes of operations", command: ["tsx", "scripts/operation-size.mjs"] },
   { name: "unused code and dependencies", command: ["knip"] },
   { name: "publint", command: ["publint", "--strict"], needs: "build" },
   {
