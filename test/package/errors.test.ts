@@ -13,7 +13,8 @@ const union = (source: string, name: string): string[] => {
     new RegExp(`(?:type ${name} =|interface ${name} \\{[^}]*?code:)([^;]*);`).exec(read(source)) ?? [];
   return matches(type, /"([^"]+)"/g);
 };
-const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, code]) => code).sort();
+const matches = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, code = ""]) => code).sort();
 
 describe("docs/reference/errors.md", () => {
   it("has a heading for every code, and no other", () => {
