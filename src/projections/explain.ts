@@ -62,14 +62,14 @@ interface Guilty {
   readonly parts: readonly Part[];
   readonly path?: string;
   /** The candidates, if the refusal does not tell them apart. */
-  readonly among?: readonly Attached[];
+  readonly among?: readonly Part[];
 }
 
 /**
  * Maps a provider's refusal to the content at fault. Only words of the table that are about content name a
  * fault; a path counts if it is one of this request and leads to a part of the kind that the words name, an id
- * if a part has it. Without either, and about media, takes the newest or the largest: the provider accepted
- * the earlier ones before. A search takes the newer half of the candidates instead of the newest.
+ * if a part has it. Without either, and about media or signatures, takes the newest or the largest: the provider
+ * accepted the earlier ones before. A search takes the newer half of the candidates instead of the newest.
  */
 export function explainRejection(
   error: unknown,
@@ -116,8 +116,7 @@ function guiltyOf(rejection: Rejection, found: RefusalClass, explained: Explaine
   if (withId !== undefined || named !== undefined) return withId ?? named;
   if (rejection.status === 404 || content === undefined) return undefined;
   const { kind, guilty } = content;
-  if (kind !== "image" && kind !== "document" && kind !== "media") return undefined;
-  const among = attachedIn(request).filter((part) => kind === "media" || part.kind === kind);
+  const among = candidatesOf(kind, request);
   return among.length === 0 ? undefined : likeliest(among, guilty === "largest");
 }
 
@@ -134,14 +133,31 @@ function severalOf(
   return parts.length === 0 ? undefined : { parts: parts.toReversed() };
 }
 
-function likeliest(among: readonly Attached[], isOfSize: boolean): Guilty {
+/** The parts that a refusal of a kind may be about if it names none. Gemini tells no places of signatures. */
+function candidatesOf(kind: RefusedKind, request: NeutralRequest): readonly Part[] {
+  if (kind === "reasoning") {
+    const said = request.turns.flatMap((turn): readonly Part[] =>
+      turn.role === "assistant" ? turn.parts : [],
+    );
+    const reasoning = said.filter(({ type }) => type === "reasoning");
+    return reasoning.length > 0 ? reasoning : said.filter(isSigned);
+  }
+  if (kind !== "image" && kind !== "document" && kind !== "media") return [];
+  return attachedIn(request).filter((part) => kind === "media" || part.kind === kind);
+}
+
+function isSigned(part: Part): boolean {
+  return "signature" in part && !!part.signature;
+}
+
+function likeliest(among: readonly Part[], isOfSize: boolean): Guilty {
   const part = isOfSize
     ? among.reduce((largest, one) => (sizeOf(one) > sizeOf(largest) ? one : largest))
     : among.reduce((newest, one) => (isNewer(one, newest) ? one : newest));
   return { parts: [part], ...(isOfSize ? {} : { among }) };
 }
 
-function sizeOf(part: Attached): number {
+function sizeOf(part: Part): number {
   return part.type === "media" ? part.bytes.length : 0;
 }
 
@@ -189,7 +205,7 @@ function isOf(part: Part, kind: RefusedKind): boolean {
       if (isAttached(part)) return part.kind === kind;
       return part.type === "opaque" && part.media?.some((medium) => medium.kind === kind) === true;
     case "reasoning":
-      return part.type === "reasoning" || part.type === "opaque" || ("signature" in part && !!part.signature);
+      return part.type === "reasoning" || part.type === "opaque" || isSigned(part);
     case "pair":
       return part.type === "call" || part.type === "result" || part.type === "opaque";
     case "blank":

@@ -313,6 +313,51 @@ describe("the loop of the guide ends, and cuts the guilty parts alone", () => {
     }
   });
 
+  test("if a signature is refused without its place: the newest is cut, or found by a search", async () => {
+    const maker = { provider: "google", model: "gemini-3-pro", api: "google-generative-ai" };
+    const signed = async (count: number) => {
+      const session = await memorySessionStore().create({ cwd: "/" });
+      for (let at = 0; at < count; at++) {
+        await session.appendMessage(userMessage(`${at}`));
+        const thoughtSignature = btoa(`signature ${at}`);
+        const call = {
+          type: "toolCall",
+          id: `call_${at}`,
+          name: "shot",
+          arguments: {},
+          thoughtSignature,
+        } as const;
+        await session.appendMessage(assistantMessage(maker, call));
+        await session.appendMessage(toolResult(call, "here"));
+        await session.appendMessage(assistantMessage(maker, `answer ${at}`));
+      }
+      await session.appendMessage(userMessage("and now?"));
+      return session;
+    };
+    const gemini = targets.gemini as Target<object>;
+    const says = refusal("Thought signature is not valid.");
+    const provider =
+      (bad: number): Provider =>
+      (sent) =>
+        pathOf(sent, btoa(`signature ${bad}`)) === undefined ? undefined : says;
+    for (const [bad, search] of [
+      [6, undefined],
+      [6, refusalSearch()],
+      [2, refusalSearch()],
+    ] as const) {
+      const session = await signed(7);
+      expect(await converse(session, gemini, provider(bad), search)).toMatchObject({ accepted: true });
+      const after = JSON.stringify(await messagesOf(session));
+      const kept = Array.from({ length: 7 }, (_, at) => after.includes(btoa(`signature ${at}`)));
+      expect(kept).toEqual(kept.map((_, at) => at !== bad));
+      expect(after.match(/"answer \d"/g)).toHaveLength(7);
+    }
+    const session = await signed(5);
+    const before = await messagesOf(session);
+    expect((await converse(session, gemini, () => says, refusalSearch())).codes.at(-1)).toBe("unsolved");
+    expect(await messagesOf(session)).toEqual(before);
+  });
+
   test("if a call is refused by its id: it is cut, and back if that did not help", async () => {
     const session = await sessionWith(2, ["result"]);
     const before = await messagesOf(session);
