@@ -1,6 +1,9 @@
+import { accessSync, constants } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { sourceAliases } from "./scripts/aliases.mjs";
+import { root } from "./scripts/entries.mjs";
 
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
@@ -14,12 +17,14 @@ const interop = "test/interop/agents/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
 const harnesses = [
   "test/examples/!(templates).test.ts",
-  "test/examples/apps/*.test.ts",
+  "test/examples/apps/{*,turn-endpoint/served-session}.test.ts",
   "test/docs/guide.test.ts",
   "test/sync/git.test.ts",
   "test/viewer/page/*.test.ts",
   "test/cli/{completion,process}.test.ts",
 ];
+/** Stores in PostgreSQL, S3 and R2: servers, or what stands for one, in this process. */
+const backends = ["test/{databases,postgres,r2,s3}/*.test.ts"];
 /** Tests of files, processes and clocks, and of a main thread's stack, which is smaller than a worker thread's. */
 const system = [
   "test/internal/node/**",
@@ -45,6 +50,17 @@ const properties = [
   "test/session/node/{line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
 ];
+/** CI runs `properties` too, which has each of these files whole. */
+const once = process.env.SESSILE_ROUNDS_PERCENT === undefined ? [] : properties;
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export default defineConfig({
   resolve: { alias: sourceAliases },
@@ -52,6 +68,8 @@ export default defineConfig({
     // Many tests wait for a disk, which leaves a processor to another worker.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     setupFiles: "test/support/equal-bytes.ts",
+    // A third of the processor time of a few files, a tenth of `npm test`, in every run and stage but the first.
+    experimental: { fsModuleCache: isWritable(join(root, "node_modules")) },
     // What hangs is to be found, not what is slow on a machine that has other work.
     testTimeout: 180_000,
     hookTimeout: 180_000,
@@ -64,7 +82,10 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [installed, slow, faults, frameworks, interop, packaged, ...system, ...harnesses],
+          exclude: [
+            ...[installed, slow, faults, frameworks, interop, packaged],
+            ...[...system, ...harnesses, ...backends, ...once],
+          ],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -72,7 +93,17 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: system, exclude: [slow], isolate: false },
+        test: { name: "system", include: system, exclude: [slow, ...once], isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: "backends",
+          include: backends,
+          exclude: [slow, ...once],
+          isolate: false,
+          pool: "threads",
+        },
       },
       {
         extends: true,
