@@ -24,6 +24,7 @@ const steps = [
     needs: "Claude Agent SDK, without its program",
   },
   { name: "lint and format", command: ["biome", "ci", "--colors=off", "--error-on-warnings", "."] },
+  { name: "generated from the table of modules", command: ["node", "scripts/module-table.mjs", "--check"] },
   { name: "layers", command: ["vitest", "run", "--project", "package", "test/package/layers.test.ts"] },
   { name: "sizes of operations", command: ["tsx", "scripts/operation-size.mjs"] },
   { name: "unused code and dependencies", command: ["knip"] },

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { modules, rootSubpath } from "./modules.mjs";
 
 /**
- * The subpaths of the library, read from the `exports` of package.json: the one list that the build, the test aliases,
- * the documentation and the package tests share. `./dist/a/b.js` is built from `src/a/b.ts`.
+ * The subpaths of the table of modules as the build, the test aliases, the documentation and the package tests use them.
+ * `./dist/a/b.js` is built from `src/a/b.ts`.
  *
  * @typedef {object} Entry
  * @property {string} subpath as in package.json: "." or "./session/node"
@@ -11,6 +12,9 @@ import { fileURLToPath } from "node:url";
  * @property {string} source relative to the root: "src/session/node/index.ts"
  * @property {string} output relative to the root: "dist/session/node/index.js"
  * @property {string} name of the output below dist, without extension: "session/node/index"
+ * @property {number} values how many values it exports
+ * @property {string} limit of its size
+ * @property {string} use what it is for
  * @property {boolean} node whether it may use Node's own modules
  * @property {boolean} page whether it is for pages: one file without imports, which scripts/viewer.mjs builds
  */
@@ -18,22 +22,19 @@ import { fileURLToPath } from "node:url";
 /** The root folder of the repository. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** @type {{ name: string, exports: Record<string, string | { types: string, default: string }> }} */
+/** @type {{ name: string }} */
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
 /** @type {readonly Entry[]} */
-export const entries = Object.entries(manifest.exports).flatMap(([subpath, target]) => {
-  if (typeof target === "string") return []; // package.json itself
-  const match = /^\.\/dist\/(.+)\.js$/.exec(target.default);
-  if (!match?.[1]) throw new Error(`exports["${subpath}"]: expected ./dist/NAME.js, got ${target.default}`);
-  const name = match[1];
-  return {
-    subpath,
-    specifier: manifest.name + subpath.slice(1),
-    source: `src/${name}.ts`,
-    output: `dist/${name}.js`,
-    name,
-    node: name.split("/").includes("node"),
-    page: name === "viewer/index",
-  };
-});
+export const entries = [rootSubpath, ...modules.flatMap(({ subpaths }) => subpaths)].map(
+  ({ path, file, values, limit, use }) => ({
+    subpath: path === "" ? "." : `./${path}`,
+    specifier: path === "" ? manifest.name : `${manifest.name}/${path}`,
+    source: `src/${file}.ts`,
+    output: `dist/${file}.js`,
+    name: file,
+    ...{ values, limit, use },
+    node: file.split("/").includes("node"),
+    page: file === "viewer/index",
+  }),
+);

@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { entries, root } from "../../scripts/entries.mjs";
+import { staleFiles } from "../../scripts/module-table.mjs";
 import tsup from "../../tsup.config.js";
 import { importsOf, rootModules } from "../support/layers.js";
 import { promisedNames } from "../support/promised.js";
@@ -11,74 +12,7 @@ import { promisedNames } from "../support/promised.js";
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const load = (source: string): Promise<object> => import(pathToFileURL(join(root, source)).href);
 
-/** The number of values of each subpath. A new one needs a reason, and a line in the changelog. */
-const valueCounts: Readonly<Record<string, number>> = {
-  sessile: 32,
-  "sessile/errors": 1,
-  "sessile/content": 11,
-  "sessile/media": 4,
-  "sessile/estimate": 6,
-  "sessile/limits": 4,
-  "sessile/blobs": 7,
-  "sessile/blobs/node": 1,
-  "sessile/blobs/conformance": 1,
-  "sessile/context-tokens": 10,
-  "sessile/session": 13,
-  "sessile/session/schema": 2,
-  "sessile/session/node": 5,
-  "sessile/session/repair": 2,
-  "sessile/session/conformance": 1,
-  "sessile/attachments": 17,
-  "sessile/attachments/node": 1,
-  "sessile/compaction": 19,
-  "sessile/cost": 4,
-  "sessile/projections": 10,
-  "sessile/projections/anthropic": 3,
-  "sessile/projections/openai": 7,
-  "sessile/projections/gemini": 3,
-  "sessile/projections/bedrock": 3,
-  "sessile/projections/mcp": 1,
-  "sessile/projections/acp": 1,
-  "sessile/projections/claude-agent": 1,
-  "sessile/projections/claude-agent/node": 2,
-  "sessile/projections/ai-sdk": 3,
-  "sessile/projections/codex": 1,
-  "sessile/adapters/claude-agent": 1,
-  "sessile/adapters/acp": 2,
-  "sessile/adapters/ai-sdk": 6,
-  "sessile/s3": 2,
-  "sessile/r2": 1,
-  "sessile/adapters/langgraph": 1,
-  "sessile/adapters/openai-agents": 1,
-  "sessile/sync": 3,
-  "sessile/memory": 1,
-  "sessile/tether": 16,
-  "sessile/tether/schema": 6,
-  "sessile/postgres": 4,
-  "sessile/sqlite": 4,
-  "sessile/interop": 6,
-  "sessile/interop/claude-code": 1,
-  "sessile/interop/codex": 1,
-  "sessile/interop/gemini": 1,
-  "sessile/interop/opencode": 1,
-  "sessile/interop/atif": 1,
-  "sessile/interop/node": 3,
-  "sessile/viewer": 1,
-};
-
-describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name, page }) => {
-  it("has types first, beside its JavaScript", () => {
-    const target = JSON.parse(read("package.json")).exports[subpath];
-    expect(Object.entries(target)).toEqual([
-      ["types", `./dist/${name}.d.ts`],
-      ["default", `./dist/${name}.js`],
-    ]);
-  });
-
-  it("is compiled without Node's types by `npm run check`", () => {
-    expect(read("test/consumer/use.ts")).toContain(` from "${specifier}";`);
-  });
-
+describe.each(entries)("$specifier", ({ specifier, source, name, values, page }) => {
   it("has a source", () => {
     expect(existsSync(join(root, source))).toBe(true);
   });
@@ -89,16 +23,6 @@ describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name
     expect(entry[name]).toBe(page ? undefined : source);
   });
 
-  it("is documented by typedoc", () => {
-    const typedoc: { entryPoints: string[] } = JSON.parse(read("typedoc.json"));
-    expect(typedoc.entryPoints).toContain(source);
-  });
-
-  it("has a size limit", () => {
-    const limits: { name: string; path: string }[] = JSON.parse(read(".size-limit.json"));
-    expect(limits.filter((limit) => limit.name === specifier).map(({ path }) => path)).toEqual([output]);
-  });
-
   it("exports every name that it promises", async () => {
     expect(Object.keys(await load(source))).toEqual(
       expect.arrayContaining([...(promisedNames[specifier] ?? [])]),
@@ -106,7 +30,26 @@ describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name
   });
 
   it("exports as many values as the table has", async () => {
-    expect(Object.keys(await load(source))).toHaveLength(valueCounts[specifier] ?? 0);
+    expect(Object.keys(await load(source))).toHaveLength(values);
+  });
+});
+
+describe("the files that follow from the table of modules", () => {
+  it("are what `npm run modules` writes", () => {
+    expect([...staleFiles(read).keys()]).toEqual([]);
+  });
+
+  it.each([
+    ["package.json", '"./dist/session/node/index.d.ts"', '"./dist/session/index.d.ts"'],
+    ["tsconfig.json", '"sessile/session/node": ["./src/session/node/index.ts"],', ""],
+    ["test/consumer/use.ts", 'export * as sessionNode from "sessile/session/node";\n', ""],
+    ["README.md", "| `sessile/session/node` |", "| `sessile/session` |"],
+    ["docs/contributing/architecture.md", "5  session\n", "5  session  memory\n"],
+    ["docs/contributing/architecture.md", "| session |", "| sessions |"],
+  ])("are stale if %s has another row than %s", (path, part, other) => {
+    expect(read(path)).toContain(part);
+    const changed = (name: string) => (name === path ? read(name).replace(part, other) : read(name));
+    expect([...staleFiles(changed)]).toEqual([[path, read(path)]]);
   });
 });
 
@@ -114,12 +57,6 @@ describe("sessile", () => {
   it("has every subpath that promises names", () => {
     const specifiers = entries.map(({ specifier }) => specifier);
     expect(specifiers).toEqual(expect.arrayContaining(Object.keys(promisedNames)));
-  });
-
-  it("is typed from the sources in tests and examples", () => {
-    const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-    const paths = Object.fromEntries(entries.map(({ specifier, source }) => [specifier, [`./${source}`]]));
-    expect(config.compilerOptions.paths).toEqual(paths);
   });
 
   it("passes on what the modules of the root export, and nothing else", async () => {

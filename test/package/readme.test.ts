@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { entries, root } from "../../scripts/entries.mjs";
+import { root } from "../../scripts/entries.mjs";
 import { examplesOf } from "../support/doc-examples.js";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -54,25 +54,5 @@ describe("README.md", () => {
       true,
       false,
     ]);
-  });
-
-  it("lists every subpath", () => {
-    const listed = [...readme.matchAll(/^\| `(sessile[\w/-]*)`/gm)].map(([, specifier]) => specifier);
-    const subpaths = entries.map(({ specifier }) => specifier).filter((specifier) => specifier !== "sessile");
-    expect(listed.sort()).toEqual(subpaths.sort());
-  });
-
-  it("says of each subpath a size that its limit in .size-limit.json allows, and no less than four fifths of it", () => {
-    const limits: readonly { readonly name: string; readonly limit: string }[] = JSON.parse(
-      readFileSync(join(root, ".size-limit.json"), "utf8"),
-    );
-    const bytes = (size = "") => Number.parseFloat(size) * (size.endsWith("kB") ? 1_000 : 1);
-    const told = [...readme.matchAll(/^\| `(sessile\/[\w/-]+)` \|.*\| ([\d.]+ k?B) \|$/gm)];
-    expect(told.length).toBe(limits.filter(({ name }) => name.startsWith("sessile/")).length);
-    for (const [, name, size] of told) {
-      const limit = bytes(limits.find((row) => row.name === name)?.limit);
-      expect(bytes(size), name).toBeLessThanOrEqual(limit);
-      expect(bytes(size), name).toBeGreaterThan(limit * 0.8);
-    }
   });
 });

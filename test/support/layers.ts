@@ -1,35 +1,12 @@
 import { builtinModules } from "node:module";
 import { posix } from "node:path";
 import ts from "typescript";
+import { modules } from "../../scripts/modules.mjs";
 
 /** The modules of the library, each with its layer. A module imports from lower layers only; 8 holds the edges. */
-export const layers: Readonly<Record<string, number>> = {
-  errors: 0,
-  internal: 1,
-  content: 2,
-  models: 2,
-  media: 3,
-  limits: 3,
-  "context-tokens": 3,
-  estimate: 3,
-  blobs: 3,
-  attachments: 4,
-  session: 5,
-  compaction: 6,
-  cost: 6,
-  projections: 6,
-  sync: 6,
-  memory: 7,
-  tether: 7,
-  postgres: 8,
-  sqlite: 8,
-  s3: 8,
-  r2: 8,
-  interop: 8,
-  adapters: 8,
-  viewer: 8,
-  cli: 9,
-};
+export const layers: Readonly<Record<string, number>> = Object.fromEntries(
+  modules.map(({ name, layer }) => [name, layer]),
+);
 
 /** The modules that the root `sessile` may pass on. */
 export const rootModules: readonly string[] = ["content", "session", "blobs", "projections"];
