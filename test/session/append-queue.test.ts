@@ -9,7 +9,6 @@ import {
   sessionStore,
 } from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { type AppendRequest, takeGroup } from "../../src/session/runtime/append-requests.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
@@ -827,21 +826,12 @@ describe("another writer", () => {
   });
 });
 
-/** A request of lines that are as long as said; their bytes are never looked at. */
-function requestOf(...lengths: readonly number[]): AppendRequest {
-  const lines = lengths.map((length) => ({ length }) as Uint8Array);
-  return { lines, entries: [], preparing: undefined, rebase: false } as unknown as AppendRequest;
-}
-
 describe("requests that wait together", () => {
-  test("go in batches that a log takes in one write", () => {
-    const half = 1 << 26;
-    const waiting = [requestOf(half), requestOf(half), requestOf(1), requestOf(2 * half, 5), requestOf(7)];
-    const taken = () => takeGroup(waiting).map(({ lines }) => lines.map((line) => line?.length));
-    expect(taken()).toEqual([[half], [half]]);
-    expect(taken()).toEqual([[1]]);
-    expect(taken()).toEqual([[2 * half, 5]]);
-    expect(taken()).toEqual([[7]]);
-    expect(waiting).toEqual([]);
+  test("go in batches that a log takes in one write", async () => {
+    const { session, batches } = await setting({ checksum: false });
+    const most = "x".repeat(40 << 20);
+    await Promise.all([session.append([say(most)]), session.append([say(most)]), session.append([say("y")])]);
+    // The first one with the header.
+    expect(batches).toEqual([2, 2]);
   });
 });

@@ -4,7 +4,7 @@ import { SessileError } from "sessile/errors";
 import { type EntryDraft, encodeEntry, type SessionEntry } from "sessile/session";
 import { describe, expect, it, test } from "vitest";
 import { decodeLine } from "../../src/session/format/decode.js";
-import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/materialize-drafts.js";
+import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 
 const place = { id: "new", parentId: "leaf", timestamp: "2026-01-01T00:00:00.000Z" };

@@ -3,11 +3,11 @@
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord, type Problem } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
 import { appendChecksum, encodeLineWithChecksum } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
-import { entryProblem, jsonProblem } from "./validate.js";
+import { entryProblem, fieldsProblem, jsonProblem } from "./validate.js";
 
 /** Options of {@link encodeEntry}. */
 export interface EncodeOptions {
@@ -41,10 +41,18 @@ export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeO
 /** Throws INVALID_ENTRY if an entry cannot be written unchanged. */
 export function assertValidEntry(entry: SessionEntry, maxDepth: number = defaultLimits.maxDepth): void {
   const problem = entryProblem(entry) ?? jsonProblem(entry, maxDepth);
-  if (problem !== undefined) {
-    const place = problem.path === "" ? "entry" : problem.path;
-    throw new SessileError("INVALID_ENTRY", `${place}: expected ${problem.expected}`, { details: problem });
-  }
+  if (problem !== undefined) throw invalidEntry(problem);
+}
+
+/** {@link assertValidEntry} for an entry of a known type that has no place yet. */
+export function assertValidFields(entry: SessionEntry, maxDepth: number): void {
+  const problem = fieldsProblem(entry as unknown as Record<string, unknown>) ?? jsonProblem(entry, maxDepth);
+  if (problem !== undefined) throw invalidEntry(problem);
+}
+
+function invalidEntry(problem: Problem): SessileError {
+  const place = problem.path === "" ? "entry" : problem.path;
+  return new SessileError("INVALID_ENTRY", `${place}: expected ${problem.expected}`, { details: problem });
 }
 
 /** {@link encodeEntry} for an entry that was validated. */
@@ -61,6 +69,46 @@ export function encodeValidLine(
 ): Uint8Array {
   const line = printEntry(entry);
   return checksum ? encodeLineWithChecksum(line, crc32) : encodeUtf8(`${line}\n`);
+}
+
+/** The limits of an encoded line. */
+export interface LineLimits {
+  readonly checksum: boolean;
+  readonly maxLineBytes: number;
+}
+
+/** Encodes the line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
+export function encodeLine(
+  entry: SessionEntry,
+  limits: LineLimits,
+  crc32?: (bytes: Uint8Array) => number,
+): Uint8Array {
+  return boundedLine(encodeValidLine(entry, limits.checksum, crc32), limits);
+}
+
+/**
+ * {@link encodeLine} for an entry of a known type whose fields were encoded before.
+ *
+ * @param body the JSON of the fields after the timestamp, from their comma or brace on
+ */
+export function encodePlacedLine(
+  { type, id, parentId, timestamp, prior }: SessionEntry,
+  body: string,
+  limits: LineLimits,
+  crc32?: (bytes: Uint8Array) => number,
+): Uint8Array {
+  const parent = parentId === null ? "null" : JSON.stringify(parentId);
+  const end = prior === undefined ? body : `${body.slice(0, -1)},"prior":${JSON.stringify(prior)}}`;
+  const line = `{"type":"${type}","id":${JSON.stringify(id)},"parentId":${parent},"timestamp":"${timestamp}"${end}`;
+  return boundedLine(limits.checksum ? encodeLineWithChecksum(line, crc32) : encodeUtf8(`${line}\n`), limits);
+}
+
+function boundedLine(line: Uint8Array, { maxLineBytes: maxBytes }: LineLimits): Uint8Array {
+  const bytes = line.length - 1;
+  if (bytes <= maxBytes) return line;
+  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
 }
 
 const headKeys = ["type", "id", "parentId", "timestamp"];

@@ -98,17 +98,25 @@ export function printId(text: string | null): string {
 
 /**
  * Throws CONCURRENT_WRITER if the leaf is not `after`, or metadata after it; null is before the first entry.
+ *
+ * @param actual the leaf; undefined if it is an entry that waits and has no id yet
  */
-export function assertFollows(after: string | null, actual: string | null, tree: SessionTree): void {
+export function assertFollows(
+  after: string | null,
+  actual: string | null | undefined,
+  tree: SessionTree,
+): void {
   if (after === actual) return;
-  const isKnown = (id: string | null) => id === null || (typeof id === "string" && tree.has(id));
+  const isKnown = (id: string | null | undefined): id is string | null =>
+    id === null || (typeof id === "string" && tree.has(id));
   if (isKnown(after) && isKnown(actual) && isSameConversation(after, actual, tree)) return;
   if (after !== null && typeof after !== "string") {
     throw new TypeError(`after: expected an entry id or null, got ${describe(after)}`);
   }
   const wanted = after === null ? "no entry (after: null)" : printId(after);
-  const what = `the append must follow ${wanted}, but the leaf is ${printId(actual)}`;
+  const leaf = actual === undefined ? "an entry that waits to be written" : printId(actual);
+  const what = `the append must follow ${wanted}, but the leaf is ${leaf}`;
   const message = `${what}. Nothing was written: make the entries for the leaf, or move it by branch()`;
-  const details = { expected: after ?? "none", actual: actual ?? "none" };
+  const details = { expected: after ?? "none", actual: actual === undefined ? "queued" : (actual ?? "none") };
   throw new SessileError("CONCURRENT_WRITER", message, { details });
 }

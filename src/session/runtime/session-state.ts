@@ -14,7 +14,6 @@ import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type SessionSettings } from "./loaded-log.js";
 import { headerLine } from "./log-lines.js";
-import type { MaterializedEntry } from "./materialize-drafts.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
 
 /** Changes since the last read. */
@@ -23,6 +22,12 @@ export interface RemoteChanges {
   readonly rows: readonly number[];
   /** Whether the log was replaced and read again from its start. */
   readonly restarted: boolean;
+}
+
+/** Appends that follow each other: those since the last move of the leaf by the caller. */
+export interface Chain {
+  /** The entry that the next one follows. */
+  leafId: string | null;
 }
 
 /** The state of an open session. Only its own methods assign its fields. */
@@ -45,9 +50,8 @@ class State extends LoadedLog {
   header: SessionHeader = { type: "session", id: "", timestamp: "", cwd: "" };
   /** Whether the store has the session: a created one exists from its first append on. */
   exists: boolean;
-  leafId: string | null = null;
-  /** Counts moves of the leaf, so that a pending append does not move it back. */
-  moves = 0;
+  /** The current chain, whose leaf is that of the session: a pending append of another does not move it back. */
+  chain: Chain = { leafId: null };
   /** Whether the leaf moved and nothing was written since. */
   moved = false;
   /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
@@ -65,6 +69,8 @@ class State extends LoadedLog {
   #lastContext: BuiltContext | undefined;
   /** Ids of staged entries that were announced to listeners. */
   readonly #announced = new Set<string>();
+  /** The last time that was printed. */
+  #clock = { ms: Number.NaN, text: "" };
   /** Rows that were read and not yet reported. */
   #unreported: number[] = [];
 
@@ -85,6 +91,11 @@ class State extends LoadedLog {
     }
   }
 
+  /** The leaf. */
+  get leafId(): string | null {
+    return this.chain.leafId;
+  }
+
   get writable(): boolean {
     return this.#readOnly === undefined;
   }
@@ -99,7 +110,7 @@ class State extends LoadedLog {
   async load(): Promise<void> {
     await this.readPrefixes();
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
-    this.leafId = this.reader.leafId;
+    this.chain.leafId = this.reader.leafId;
   }
 
   /** Reads the log from its start again, and keeps the leaf. */
@@ -111,8 +122,7 @@ class State extends LoadedLog {
     const rows = entryTableOf(this.reader.tree);
     this.#unreported = unreported.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
-    if (leafId === null || this.reader.tree.has(leafId)) this.leafId = leafId;
-    else this.setLeaf(this.reader.leafId);
+    if (leafId !== null && !this.reader.tree.has(leafId)) this.setLeaf(this.reader.leafId);
   }
 
   /** Reads the lines after the last position. Requires the mutex. */
@@ -152,22 +162,34 @@ class State extends LoadedLog {
   }
 
   /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
-  excludeOwnRows(written: readonly { readonly entry: SessionEntry }[], changes: RemoteChanges): void {
+  excludeOwnRows(written: readonly SessionEntry[], changes: RemoteChanges): void {
     const rows = entryTableOf(this.reader.tree);
-    const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
+    const own = new Set(written.map(({ id }) => rows.row(id)));
     const isOthers = (row: number) => !own.has(row);
     this.#unreported = this.#unreported.filter(isOthers);
     this.others = leafOf(changes.rows.filter(isOthers), rows);
+  }
+
+  /** Whether all these entries are in the log. */
+  isStored(entries: readonly SessionEntry[]): boolean {
+    const rows = entryTableOf(this.reader.tree);
+    return entries.every(({ id }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
+  }
+
+  /** The time of a batch, as text. */
+  timestamp(): string {
+    const ms = this.settings.now();
+    if (ms !== this.#clock.ms) this.#clock = { ms, text: new Date(ms).toISOString() };
+    return this.#clock.text;
   }
 
   /**
    * Appends entries to the log by compare-and-swap, all or none, and applies them. Requires the mutex.
    * @throws SessileError as {@link SessionLog.append}; nothing was applied
    */
-  async append(written: readonly MaterializedEntry[]): Promise<void> {
+  async append(entries: readonly SessionEntry[], lines: Uint8Array[]): Promise<void> {
     // Another program may have emptied the log: without a header it is not a session.
     const begins = !this.exists || this.reader.header === undefined;
-    const lines = written.map(({ line }) => line);
     if (begins) lines.unshift(headerLine(this.header, this));
     const expected = this.position as LogPosition;
     const { at, position, interleaved } = await this.log.append(lines, expected);
@@ -177,13 +199,15 @@ class State extends LoadedLog {
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });
-    for (let i = 0; i < written.length; i++) {
-      const { entry, line } = written[i] as MaterializedEntry;
-      const place = { at: at[begins ? i + 1 : i] as number, length: line.length - 1 };
-      const row = this.reader.applyLocalEntry(entry, place);
+    const first = begins ? 1 : 0;
+    const { ms, text } = this.#clock;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as SessionEntry;
+      const place = { at: at[first + i] as number, length: (lines[first + i] as Uint8Array).length - 1 };
+      const row = this.reader.applyLocalEntry(entry, place, entry.timestamp === text ? ms : undefined);
       this.cache.add(row === noRow ? this.#applyStaged(entry, place) : row, entry);
     }
-    for (const { entry } of written) {
+    for (const entry of entries) {
       if (this.#announced.size === 0 || !this.#announced.delete(entry.id)) this.announce(entry, "local");
     }
     if (interleaved === true) await this.#readForeignWrite(expected);
@@ -195,8 +219,8 @@ class State extends LoadedLog {
   }
 
   /** Announces staged entries now instead of when they are written. */
-  announceStaged(staged: readonly MaterializedEntry[]): void {
-    for (const { entry } of staged) {
+  announceStaged(staged: readonly SessionEntry[]): void {
+    for (const entry of staged) {
       if (this.#announced.has(entry.id)) continue;
       this.#announced.add(entry.id);
       this.announce(entry, "local");
@@ -204,9 +228,9 @@ class State extends LoadedLog {
   }
 
   /** Staged entries are in the log: their bodies can be read from there. */
-  unpin(staged: readonly MaterializedEntry[]): void {
+  unpin(staged: readonly SessionEntry[]): void {
     const rows = entryTableOf(this.reader.tree);
-    for (const { entry } of staged) this.cache.unpin(rows.row(entry.id));
+    for (const { id } of staged) this.cache.unpin(rows.row(id));
   }
 
   /** Notifies the listeners of an entry in the log. */
@@ -242,9 +266,9 @@ class State extends LoadedLog {
 
   /** Moves the leaf by a decision of the caller, for the next append. */
   branch(leafId: string | null): void {
-    this.moves++;
     this.moved = true;
     this.others = undefined;
+    this.chain = { leafId: this.leafId };
     this.setLeaf(leafId);
   }
 
@@ -258,9 +282,9 @@ class State extends LoadedLog {
 
   /** Moves the leaf in memory. */
   setLeaf(leafId: string | null): void {
-    if (leafId === this.leafId) return;
-    const previousLeafId = this.leafId;
-    this.leafId = leafId;
+    const previousLeafId = this.chain.leafId;
+    if (leafId === previousLeafId) return;
+    this.chain.leafId = leafId;
     this.events.emit("leaf", { leafId, previousLeafId });
   }
 

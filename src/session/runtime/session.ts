@@ -25,12 +25,12 @@ import type { EntryRequests } from "../context/build-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
-import { AppendQueue } from "./append-queue.js";
+import { AppendQueue } from "./append.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
+import { checkEvent } from "./drafts.js";
 import { type EntrySlice, entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
-import { checkEvent } from "./materialize-drafts.js";
 import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
 import { needsInfoRewrite, type PermissionRule, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
@@ -144,7 +144,6 @@ export class LiveSession implements Session {
 
   #moveTo(id: string | null): void {
     if (id !== null) rowOf(entryTableOf(this.#tree), id);
-    this.#queue.moveTo(id);
     this.#state.branch(id);
   }
 
@@ -160,14 +159,14 @@ export class LiveSession implements Session {
     if (after !== undefined) this.#queue.assertLeaf(after);
     const left = this.#state.leafId;
     this.#moveTo(id);
-    const moves = this.#state.moves;
+    const { chain } = this.#state;
     try {
       const fromId = (after === undefined ? left : after) ?? "root";
       const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
       const [entry] = await this.append([draft], { conflict, ...(signal === undefined ? {} : { signal }) });
       return entry as SessionEntry & { readonly type: "branch_summary" };
     } catch (error) {
-      if (moves === this.#state.moves) this.#moveTo(left);
+      if (chain === this.#state.chain) this.#moveTo(left);
       throw error;
     }
   }

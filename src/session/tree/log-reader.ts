@@ -401,14 +401,18 @@ export class LogReader {
     this.#leafTarget = entry?.type === "leaf" ? entry.targetId : undefined;
   }
 
-  /** Adds an entry that this handle writes. Returns its row, or -1 if the entry is in the tree already. */
-  applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined): number {
+  /**
+   * Adds an entry that this handle writes. Returns its row, or -1 if the entry is in the tree already.
+   *
+   * @param time the entry's time in milliseconds, if the caller knows it
+   */
+  applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined, time?: number): number {
     const { type, id, parentId } = entry;
     const head = {
       type,
       id: entryKeyOf(id),
       parentId: parentId === null ? null : entryKeyOf(parentId),
-      time: parseTimestamp(entry.timestamp),
+      time: time ?? parseTimestamp(entry.timestamp),
       role: type === "message" ? entry.message.role : undefined,
     };
     const row = this.#table.add(head, line);

@@ -1,4 +1,4 @@
-/** `conflict: "follow"`: appends after another writer's entries, and the check that they may move there. */
+/** `conflict: "follow"`: whether entries that were made for one place can go after another writer's entries. */
 
 import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
 import { resourcesOf } from "../../content/internal.js";
@@ -8,114 +8,14 @@ import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
 import { references } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
-import type { AppendRequest, Moved, MoveParent } from "./append-requests.js";
 import { printId } from "./conflict.js";
-import { isOnPath } from "./conversation.js";
-import type { MaterializedEntry } from "./materialize-drafts.js";
-import type { SessionState } from "./session-state.js";
 import { toolStarted } from "./turn-settings.js";
 
-/**
- * Places appends with `conflict: "follow"` after other writers' entries, and checks the appends queued
- * after them.
- */
-export class FollowMode {
-  readonly #state: SessionState;
-  /** The original place of the current batch; undefined if it stays there. */
-  #moved: Moved | undefined;
-
-  /** Entries of rebases on another writer's branch, with this handle's leaf at that time. */
-  readonly #strayed = new Map<string, string | null>();
-
-  constructor(state: SessionState) {
-    this.#state = state;
-  }
-
-  /** Resets after a failed batch. */
-  reset(): void {
-    this.#moved = undefined;
-  }
-
-  /**
-   * The parents of a group that moves to another place, or follows a moved entry; undefined if it stays.
-   * Reduces such a group to its first append, so that an append that cannot move fails alone.
-   * @throws SessileError CONCURRENT_WRITER with a `reason`
-   */
-  async parents(
-    group: AppendRequest[],
-    staged: readonly MaterializedEntry[],
-    putBack: (rest: readonly AppendRequest[]) => void,
-  ): Promise<MoveParent | undefined> {
-    const state = this.#state;
-    const { others } = state;
-    const { tree } = state.reader;
-    const [request] = group as [AppendRequest];
-    const { conflict } = request;
-    if (conflict === "branch") return this.#ownBranch();
-    const follows = conflict === "follow";
-    const isMoved = group.some(({ moved }) => moved !== undefined);
-    if (!isMoved && this.#moved === undefined && (others === undefined || !follows)) {
-      return conflict === "rebase" ? undefined : this.#ownBranch();
-    }
-    const rows = entryTableOf(tree);
-    const entries = [...staged.map(({ entry }) => entry), ...request.entries];
-    const isWritten = (row: number) => row !== noRow && rows.line(row) !== undefined;
-    const unwritten = entries.filter(
-      (entry): entry is SessionEntry => entry !== undefined && !isWritten(rows.row(entry.id)),
-    );
-    const parent = unwritten[0]?.parentId;
-    if (parent === undefined) return undefined;
-    const moves = others !== undefined && follows && !isOnPath(others.leafId, parent, tree);
-    if (!moves && !isMoved && this.#moved === undefined) return undefined;
-    if (group.length > 1) putBack(group.splice(1));
-    const made = this.#moved ?? request.moved ?? (moves ? { from: parent, between: [] } : undefined);
-    if (made === undefined) return undefined;
-    const to = moves ? others.leafId : parent;
-    const between = made.between.map((id) => rows.row(id)).filter((row) => row !== noRow);
-    const steps = followProblem(rows, { from: made.from, between, to }, unwritten);
-    const problem = await state.cache.run(steps);
-    if (problem !== undefined) {
-      // The state may be stale: the awaited result may be there by now.
-      const changes = moves ? await state.readRemoteChanges() : undefined;
-      if (changes === undefined || changes.restarted || changes.rows.length === 0)
-        throw followError(problem, made.from, to);
-      return this.parents(group, staged, putBack);
-    }
-    this.#moved = made;
-    return (parentId) => (parentId === parent ? to : parentId);
-  }
-
-  /** Maps the parents of requests after a rebase on another writer's branch back to this handle's branch. */
-  #ownBranch(): MoveParent | undefined {
-    if (this.#strayed.size === 0) return undefined;
-    return (parentId) => (parentId === null ? null : (this.#strayed.get(parentId) ?? parentId));
-  }
-
-  /**
-   * Records the entries of a rebase on another writer's branch. Requests queued after it, other than
-   * rebases, follow this handle's leaf instead.
-   */
-  recordStrayed(entries: readonly SessionEntry[]): void {
-    for (const { id } of entries) this.#strayed.set(id, this.#state.leafId);
-  }
-
-  /** Marks requests queued after a moved group: they were made for another place too. */
-  passOn(group: readonly AppendRequest[], waiting: readonly AppendRequest[]): void {
-    if (waiting.length === 0) this.#strayed.clear();
-    if (this.#moved === undefined) return;
-    const { from, between } = this.#moved;
-    this.#moved = undefined;
-    const own = group.flatMap(({ entries }) => entries.map((entry) => (entry as SessionEntry).id));
-    const ids = new Set(own);
-    const moved: Moved = { from, between: [...between, ...own] };
-    for (const request of waiting) {
-      const follows = request.entries.some(
-        (entry) => entry !== undefined && entry.parentId !== null && ids.has(entry.parentId),
-      );
-      if (follows) request.moved = moved;
-    }
-  }
+/** The place that appends were made for, if the one before them went to another place. */
+export interface Made {
+  readonly from: string | null;
+  /** Ids of the entries between `from` and the append. */
+  readonly between: readonly string[];
 }
 
 /** The reason why drafts cannot follow another writer's entries. */
@@ -134,7 +34,7 @@ const followProblems: Readonly<Record<FollowProblem, { readonly reason: string; 
   };
 
 /** The error for drafts that cannot follow another writer's entries. */
-function followError(
+export function followError(
   problem: FollowProblem,
   from: string | null,
   to: string | null,
@@ -162,7 +62,7 @@ interface Move {
  * The reason why entries made for one place cannot move to another; undefined if they can. A tool result
  * needs its call, only results may be between calls and results, and references must be on the path.
  */
-function* followProblem(
+export function* followProblem(
   rows: EntryTable,
   { from, between, to }: Move,
   entries: readonly SessionEntry[],

@@ -1,0 +1,602 @@
+/**
+ * An append, from the call to the acknowledgement. The call checks the drafts and encodes their fields. The
+ * drain takes all that waits with one conflict mode, places it after the leaf that it follows, and writes it.
+ * After a conflict it reads the other writer's lines and places the same drafts again.
+ */
+
+import { SessileError } from "../../errors/index.js";
+import { copyJsonObject } from "../../internal/json.js";
+import { reported } from "../../internal/operations.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
+import type { AppendOptions } from "../api/session.js";
+import { encodePlacedLine } from "../format/encode.js";
+import { unsafeKeyMessage } from "../format/line-json.js";
+import { noRow } from "../tree/entry-table.js";
+import { infoFieldsOf } from "../tree/log-reader.js";
+import { entryTableOf } from "../tree/session-tree.js";
+import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
+import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
+import {
+  bodyOf,
+  type CheckedDraft,
+  checkedDraft,
+  entryOf,
+  isSameEntry,
+  isSetting,
+  leafAfter,
+  namesAny,
+  unplaced,
+  withPrior,
+} from "./drafts.js";
+import { followError, followProblem, type Made } from "./follow-check.js";
+import { hasInline, truncated } from "./recording.js";
+import type { Chain, SessionState } from "./session-state.js";
+
+/** Completes a session_info's patch from the values in force at the write. */
+export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
+
+/** A queued append. */
+interface AppendRequest {
+  readonly drafts: CheckedDraft[];
+  /** The appends that it belongs to: each follows the one before, and fails with it. */
+  readonly chain: Chain;
+  readonly conflict: Conflict;
+  readonly revise: Revise | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Whether an entry with the id of a draft exists. Such a request goes alone. */
+  readonly isRetry: boolean;
+  /** Resolves when the images of the drafts are stored; undefined without images. */
+  preparing: Promise<void> | undefined;
+  /** The place that it was made for, if the append before it was placed after another writer's entries. */
+  made: Made | undefined;
+  /** The bytes of its lines. */
+  bytes: number;
+  readonly resolve: (entries: readonly SessionEntry[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** An entry in the tree without a line, and the text of its fields. */
+interface StagedEntry {
+  readonly entry: SessionEntry;
+  readonly body: string;
+}
+
+/** The entries of a batch, with their lines. */
+interface Placed {
+  readonly entries: SessionEntry[];
+  readonly lines: Uint8Array[];
+  /** The leaf after them. */
+  readonly leaf: string | null;
+}
+
+/** Entries that follow `from` are placed after `to`. */
+interface Move {
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+/** Maximum attempts per conflict mode. With half as many concurrent writers, almost no append gives up. */
+const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
+
+/**
+ * Maximum characters of a batch of queued requests; a single request may be larger. As UTF-8 at most 192 MiB:
+ * PostgreSQL accepts 256 MiB at once, and staged entries come on top.
+ */
+const maxBatchLength = 1 << 26;
+
+/** The append queue of a session: append, stage, flush, idle. */
+export class AppendQueue {
+  readonly #state: SessionState;
+  #waiting: AppendRequest[] = [];
+  /** The batch that is being written. */
+  #writing: readonly AppendRequest[] = [];
+  /** The drafts that are not written yet. */
+  #pending = 0;
+  /** The ids that callers gave to drafts that are not written yet. */
+  readonly #pendingIds = new Set<string>();
+  #draining: Promise<void> | undefined;
+  /** Entries in the tree without a line. They are written at the head of the next batch. */
+  readonly #staged: StagedEntry[] = [];
+  /** The number of staged entries that were announced to listeners. */
+  #announced = 0;
+  /** Whether a staged entry creates the file of the session. */
+  #stagesMessage = false;
+  /** A conflict that a rebase absorbed. The next append with another mode reports it. */
+  #unreportedConflict: SessileError | undefined;
+
+  constructor(state: SessionState) {
+    this.#state = state;
+  }
+
+  /** Whether staged entries wait for the next write. */
+  get hasStaged(): boolean {
+    return this.#staged.length > 0;
+  }
+
+  /** Queues drafts. Checks them at the call, and resolves when they are durable. */
+  append(
+    drafts: readonly EntryDraft[],
+    options: AppendOptions = {},
+    revise?: Revise,
+  ): Promise<readonly SessionEntry[]> {
+    const { onOperation } = this.#state.settings;
+    let request: AppendRequest | undefined;
+    const start = onOperation === undefined ? 0 : performance.now();
+    const appended = new Promise<readonly SessionEntry[]>((resolve, reject) => {
+      checkAppendOptions(drafts, options);
+      const state = this.#state;
+      state.assertWritable();
+      const { signal, after, conflict = "reject" } = options;
+      const checked = this.#check(drafts, false);
+      if (after !== undefined) {
+        // A retry, whose first entry is in the log, is compared with the parent of that entry.
+        const [first] = checked;
+        const retried = first?.entry === undefined ? state.reader.tree.node(first?.draft.id ?? "") : undefined;
+        assertFollows(after, retried === undefined ? this.#leafNow() : retried.parentId, state.reader.tree);
+      }
+      for (const { draft } of checked) if (draft.id !== undefined) this.#pendingIds.add(draft.id);
+      this.#pending += checked.length;
+      const { chain } = state;
+      request = {
+        drafts: checked,
+        chain,
+        conflict,
+        revise,
+        signal,
+        isRetry: checked.some(({ entry }) => entry === undefined),
+        preparing: undefined,
+        made: undefined,
+        bytes: 0,
+        resolve,
+        reject,
+      };
+      if (state.settings.recording.blobs !== undefined && checked.some(({ draft }) => hasInline(draft))) {
+        request.preparing = this.#storeInline(checked, signal);
+        // The rejection is handled when the request's turn comes.
+        request.preparing.catch(() => undefined);
+      }
+      this.#waiting.push(request);
+      this.#draining ??= this.#drain();
+    });
+    if (onOperation === undefined) return appended;
+    return reported(onOperation, "append", start, appended, () => request?.bytes);
+  }
+
+  /** Throws if the leaf is not the expected one. */
+  assertLeaf(after: string | null): void {
+    this.#state.assertWritable();
+    assertFollows(after, this.#leafNow(), this.#state.reader.tree);
+  }
+
+  /** Adds entries to the tree without writing them. */
+  stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
+    const state = this.#state;
+    state.assertWritable();
+    if (this.#pending > 0) {
+      const { id } = state.header;
+      const message = "entries cannot be staged while an append waits: await the append first";
+      throw new SessileError("SESSION_BUSY", message, { details: { id } });
+    }
+    const checked = this.#check(drafts, true);
+    const request = { drafts: checked, chain: state.chain, revise: undefined, bytes: 0 };
+    const { entries, leaf } = this.#place([request], state.timestamp(), undefined, undefined);
+    this.#addStaged(checked);
+    state.setLeaf(leaf);
+    return entries;
+  }
+
+  /** Writes staged entries. */
+  async flush(): Promise<void> {
+    await this.idle();
+    if (this.hasStaged) await this.append([]);
+  }
+
+  /** Resolves when the queue is empty. */
+  async idle(): Promise<void> {
+    while (this.#draining !== undefined) await this.#draining;
+  }
+
+  /** Checks the drafts of a call. @param staging refuses images, because staging cannot wait for a blob store */
+  #check(drafts: readonly EntryDraft[], staging: boolean): CheckedDraft[] {
+    const { settings, reader } = this.#state;
+    const { recording } = settings;
+    const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
+    const checked: CheckedDraft[] = [];
+    const isKnown = (id: string) =>
+      reader.tree.has(id) || this.#pendingIds.has(id) || checked.some(({ draft }) => draft.id === id);
+    for (let at = 0; at < recorded.length; at++) {
+      const each = checkedDraft(recorded[at] as EntryDraft, at, isKnown, settings, reader, staging);
+      checked.push(each);
+      if (!each.isCleaned) continue;
+      const entry = each.entry as Mutable<SessionEntry>;
+      entry.id = each.draft.id ?? this.#newId(this.#pendingIds);
+      reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId: entry.id });
+    }
+    return checked;
+  }
+
+  /** Stores the images of drafts in the blob store, and completes the drafts. */
+  async #storeInline(checked: readonly CheckedDraft[], signal: AbortSignal | undefined): Promise<void> {
+    const { settings, reader } = this.#state;
+    // The caller's own objects may change during the puts. The ids of resources follow from those of entries.
+    for (const each of checked) {
+      if (!hasInline(each.draft)) continue;
+      const id = each.draft.id ?? this.#newId(this.#pendingIds);
+      each.draft = { ...(copyJsonObject(each.draft) as unknown as EntryDraft), id };
+      this.#pendingIds.add(id);
+    }
+    const { withoutInline } = await import("./inline-images.js");
+    for (const [at, each] of checked.entries()) {
+      if (!hasInline(each.draft)) continue;
+      const { id } = each.draft;
+      each.draft = await withoutInline(each.draft, { id: id as string, at }, settings.recording, signal);
+      if (each.entry === undefined) continue;
+      each.entry = entryOf(each.draft, unplaced, reader.info);
+      each.body = bodyOf(each.entry);
+    }
+  }
+
+  /** The leaf once all that waits is written; undefined if it is an entry that has no id yet. */
+  #leafNow(): string | null | undefined {
+    const { chain } = this.#state;
+    const isLast = (request: AppendRequest) => request.chain === chain && request.drafts.length > 0;
+    const last = this.#waiting.findLast(isLast) ?? this.#writing.findLast(isLast);
+    const { draft, entry } = last?.drafts.at(-1) ?? {};
+    if (draft === undefined) return chain.leafId;
+    return draft.type === "leaf" ? draft.targetId : (draft.id ?? (entry?.id || undefined));
+  }
+
+  async #drain(): Promise<void> {
+    const state = this.#state;
+    // Requests of the same tick share a batch.
+    await undefined;
+    while (this.#waiting.length > 0) {
+      for (let at = this.#waiting.length - 1; at >= 0; at--) {
+        const request = this.#waiting[at];
+        if (request?.signal?.aborted === true) this.#fail(this.#waiting.splice(at, 1), request.signal.reason, at);
+      }
+      const batch = takeBatch(this.#waiting);
+      const [first] = batch;
+      if (first === undefined) continue;
+      this.#writing = batch;
+      try {
+        if (first.preparing !== undefined) {
+          await first.preparing;
+          first.signal?.throwIfAborted();
+        }
+        const acquired = state.mutex.acquire();
+        if (acquired !== undefined) await acquired;
+        try {
+          await this.#write(batch, first);
+          this.#acknowledge(batch);
+        } finally {
+          state.mutex.release();
+        }
+      } catch (error) {
+        if (SessileError.is(error, "SESSION_NOT_FOUND")) state.events.emit("deleted", { id: state.header.id });
+        this.#fail(batch, error);
+      }
+      this.#writing = [];
+    }
+    this.#draining = undefined;
+  }
+
+  /**
+   * Rejects these requests, and all from `at` in the queue that follow from them: those of the same chain, but
+   * for rebases, and those that refer to their entries. None of their entries is in the tree.
+   */
+  #fail(requests: readonly AppendRequest[], error: unknown, at = 0): void {
+    if (SessileError.is(error, "WRITER_POISONED")) this.#state.poison(error);
+    const chains = new Set<Chain>();
+    const lost = new Set<string>();
+    const fail = (request: AppendRequest) => {
+      chains.add(request.chain);
+      for (const { draft } of request.drafts) {
+        if (draft.id === undefined) continue;
+        lost.add(draft.id);
+        this.#pendingIds.delete(draft.id);
+      }
+      this.#pending -= request.drafts.length;
+      request.reject(error);
+    };
+    requests.forEach(fail);
+    this.#waiting = this.#waiting.filter((request, index) => {
+      const follows = index >= at && request.conflict !== "rebase" && chains.has(request.chain);
+      if (!follows && (lost.size === 0 || !request.drafts.some(({ draft }) => namesAny(draft, lost)))) return true;
+      fail(request);
+      return false;
+    });
+  }
+
+  /** Writes a batch, after staged entries. Repeats after conflicts that its mode allows. */
+  async #write(batch: AppendRequest[], first: AppendRequest): Promise<void> {
+    const state = this.#state;
+    state.assertWritable();
+    if (state.migrate !== undefined) await state.migrate();
+    const { conflict } = first;
+    if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
+      const error = this.#unreportedConflict;
+      this.#unreportedConflict = undefined;
+      if (conflict === "reject") throw error;
+    }
+    const mayBeStored = first.isRetry || this.#pendingIds.size > 0;
+    const duplicate = mayBeStored ? await this.#adoptStored(batch) : undefined;
+    if (duplicate !== undefined) throw duplicate;
+    const timestamp = state.timestamp();
+    if (!state.exists && !this.#stagesMessage && batch.every(isOfSettings)) {
+      this.#place(batch, timestamp, undefined, undefined);
+      for (const { drafts } of batch) this.#addStaged(drafts);
+      // Announces a parent before its child: settings staged earlier, too.
+      const unannounced = this.#staged.slice(this.#announced);
+      this.#announced = this.#staged.length;
+      state.announceStaged(unannounced.map(({ entry }) => entry));
+      return;
+    }
+    const isRebase = conflict === "rebase" && this.#staged.length === 0;
+    for (let attempt = 1; ; attempt++) {
+      const move = this.#moveOf(first, attempt > 1);
+      const moves = move !== undefined || first.made !== undefined;
+      // An append that cannot move fails alone.
+      if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
+      const staged = [...this.#staged];
+      const { entries, lines } = this.#place(batch, timestamp, move, staged);
+      if (entries.length === 0) return;
+      if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
+      try {
+        await state.append(entries, lines);
+      } catch (error) {
+        if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+        const changes = await state.readRemoteChanges();
+        const found = conflictError(error, changes, state);
+        if ((await this.#adoptStored(batch)) !== undefined || changes.restarted) throw found;
+        const isOthersConversation = !isMetadataOnly(changes, state.reader.tree);
+        if (!state.isStored(entries)) {
+          if (attempt >= maxAttempts[conflict]) throw found;
+          if (isOthersConversation && (conflict === "reject" || (conflict === "rebase" && !isRebase))) throw found;
+          if (isOthersConversation && isRebase) this.#unreportedConflict = found;
+          continue;
+        }
+        // An earlier attempt succeeded, and only its result was lost.
+        state.excludeOwnRows(entries, changes);
+      }
+      if (staged.length === 0) return;
+      state.unpin(staged.map(({ entry }) => entry));
+      // Others may have been staged while the log was written, or by a listener.
+      this.#staged.splice(0, staged.length);
+      this.#announced = Math.max(0, this.#announced - staged.length);
+      this.#stagesMessage = !this.#staged.every(({ entry }) => isSetting(entry));
+      return;
+    }
+  }
+
+  /**
+   * Where the entries of a batch go instead of the leaf that they were made for: after the other writer's newest
+   * entry with "follow", after the last one of the log with "rebase"; undefined if they stay.
+   */
+  #moveOf({ conflict, chain }: AppendRequest, again: boolean): Move | undefined {
+    const { reader, others } = this.#state;
+    const from = this.#writtenLeaf(chain);
+    if (conflict === "rebase" && again && this.#staged.length === 0) return { from, to: reader.leafId };
+    if (conflict !== "follow" || others === undefined) return undefined;
+    return isOnPath(others.leafId, from, reader.tree) ? undefined : { from, to: others.leafId };
+  }
+
+  /** The last entry of a chain that has a line. */
+  #writtenLeaf(chain: Chain): string | null {
+    let leaf = this.#leafOf(chain);
+    for (let at = this.#staged.length - 1; at >= 0; at--) {
+      const { entry } = this.#staged[at] as StagedEntry;
+      if (entry.id === leaf) leaf = entry.parentId;
+    }
+    return leaf;
+  }
+
+  /** The leaf of a chain; the session's if that is gone with a replaced log. */
+  #leafOf(chain: Chain): string | null {
+    const state = this.#state;
+    if (chain === state.chain || chain.leafId === null || state.reader.tree.has(chain.leafId)) return chain.leafId;
+    return state.leafId;
+  }
+
+  /**
+   * Gives the entries of a batch ids, parents and a time, and encodes their lines.
+   *
+   * @param staged entries to write first; undefined for a batch that is staged itself
+   */
+  #place(
+    batch: readonly Pick<AppendRequest, "drafts" | "chain" | "revise" | "bytes">[],
+    timestamp: string,
+    move: Move | undefined,
+    staged: readonly StagedEntry[] | undefined,
+  ): Placed {
+    const { settings, log, reader } = this.#state;
+    const entries: SessionEntry[] = [];
+    const lines: Uint8Array[] = [];
+    let last = this.#lastId(staged === undefined);
+    for (const { entry, body } of staged ?? []) {
+      const isMoved = move !== undefined && entry.parentId === move.from && entry.type !== "leaf";
+      const parentId = isMoved ? move.to : entry.parentId;
+      const prior = last === parentId ? undefined : last;
+      const isSame = parentId === entry.parentId && prior === entry.prior;
+      const written = isSame ? entry : withPrior({ ...entry, parentId }, prior);
+      entries.push(written);
+      lines.push(encodePlacedLine(written, body, settings, log.crc32));
+      last = entry.id;
+    }
+    const own = new Set<string>();
+    let { info } = reader;
+    let chain: Chain | undefined;
+    let leaf: string | null = null;
+    for (const request of batch) {
+      if (request.chain !== chain) {
+        chain = request.chain;
+        leaf = this.#leafOf(chain);
+        if (move !== undefined && leaf === move.from) leaf = move.to;
+      }
+      request.bytes = 0;
+      for (const checked of request.drafts) {
+        const { draft } = checked;
+        if (checked.entry === undefined || checked.isStored) {
+          leaf = checked.entry === undefined ? (draft.id as string) : leafAfter(checked.entry);
+          continue;
+        }
+        // A second attempt keeps the ids of the first one.
+        const id = checked.entry.id || draft.id || this.#newId(own);
+        own.add(id);
+        if (draft.type === "session_info") {
+          const patch = request.revise === undefined ? draft : { ...draft, ...request.revise(info) };
+          const completed = entryOf(patch as typeof draft, unplaced, info);
+          checked.body = bodyOf(completed);
+          checked.entry = completed;
+          info = infoFieldsOf(completed as SessionEntry & { readonly type: "session_info" });
+        }
+        const entry: Mutable<SessionEntry> = checked.entry;
+        entry.id = id;
+        entry.parentId = entry.type === "leaf" ? entry.targetId : leaf;
+        entry.timestamp = timestamp;
+        if (last !== undefined && last !== entry.parentId) entry.prior = last;
+        else if (entry.prior !== undefined) delete entry.prior;
+        const line = encodePlacedLine(entry, checked.body, settings, log.crc32);
+        request.bytes += line.length;
+        entries.push(entry);
+        lines.push(line);
+        last = id;
+        leaf = leafAfter(entry);
+      }
+    }
+    return { entries, lines, leaf };
+  }
+
+  /** An id that no entry has, and none of these. */
+  #newId(others: ReadonlySet<string>): string {
+    const { reader, settings } = this.#state;
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const id = settings.newEntryId();
+      if (!others.has(id) && !reader.tree.has(id) && !this.#pendingIds.has(id)) return id;
+    }
+    return crypto.randomUUID();
+  }
+
+  /** The last entry of the log; with `isStaging`, of the tree. */
+  #lastId(isStaging: boolean): string | undefined {
+    const { reader, exists } = this.#state;
+    const rows = entryTableOf(reader.tree);
+    let row = exists || isStaging ? rows.size - 1 : noRow;
+    while (!isStaging && row !== noRow && rows.line(row) === undefined) row--;
+    return row === noRow ? undefined : rows.id(row);
+  }
+
+  /**
+   * Takes entries that are in the log already, from an earlier attempt or another writer. Returns the error for
+   * one that differs from its draft: then the batch cannot be written.
+   */
+  async #adoptStored(batch: readonly AppendRequest[]): Promise<SessileError | undefined> {
+    const { reader, cache } = this.#state;
+    for (const { drafts } of batch) {
+      for (const [at, checked] of drafts.entries()) {
+        const id = checked.entry?.id || checked.draft.id;
+        if (id === undefined) continue;
+        const row = entryTableOf(reader.tree).row(id);
+        if (row === noRow && checked.entry !== undefined) continue;
+        const stored = row === noRow ? undefined : await cache.read(row);
+        if (stored === undefined || stored.type === "unknown" || !isSameEntry(checked.draft, stored))
+          return duplicateId(at, id);
+        checked.entry = stored;
+        checked.isStored = true;
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * Checks entries that go to another place than they were made for. Returns false after the log turned out to
+   * have more lines.
+   *
+   * @throws SessileError CONCURRENT_WRITER with a `reason` if they cannot go there
+   */
+  async #mayMove(
+    request: AppendRequest,
+    entries: readonly SessionEntry[],
+    move: Move | undefined,
+  ): Promise<boolean> {
+    const state = this.#state;
+    const rows = entryTableOf(state.reader.tree);
+    request.made ??= { from: move?.from ?? null, between: [] };
+    const { from } = request.made;
+    const between = request.made.between.map((id) => rows.row(id)).filter((row) => row !== noRow);
+    const to = entries[0]?.parentId ?? null;
+    const problem = await state.cache.run(followProblem(rows, { from, between, to }, entries));
+    if (problem === undefined) return true;
+    // The state may be stale: the awaited result may be there by now.
+    const changes = move && (await state.readRemoteChanges());
+    if (changes !== undefined && !changes.restarted && changes.rows.length > 0) return false;
+    throw followError(problem, from, to);
+  }
+
+  /** Adds entries to the tree that are written with the next batch. */
+  #addStaged(drafts: readonly CheckedDraft[]): void {
+    for (const { entry, body, isStored } of drafts) {
+      if (entry === undefined || isStored) continue;
+      this.#state.stage(entry);
+      this.#staged.push({ entry, body });
+      this.#stagesMessage ||= !isSetting(entry);
+    }
+  }
+
+  /** Resolves the requests of a written batch, and moves the leaf to their last entries. */
+  #acknowledge(batch: readonly AppendRequest[]): void {
+    const state = this.#state;
+    for (const { drafts, chain, conflict, made, resolve } of batch) {
+      const entries: SessionEntry[] = [];
+      for (const { draft, entry } of drafts) {
+        entries.push(entry as SessionEntry);
+        if (draft.id !== undefined) this.#pendingIds.delete(draft.id);
+      }
+      this.#pending -= drafts.length;
+      const last = entries.at(-1);
+      const isRebase = conflict === "rebase";
+      // The leaf does not go with a rebase to another writer's branch.
+      if (last !== undefined && (!isRebase || isSameConversation(last.id, chain.leafId, state.reader.tree))) {
+        if (chain === state.chain) state.advance(last, isRebase);
+        else chain.leafId = leafAfter(last);
+      }
+      if (made !== undefined) {
+        const between = [...made.between, ...entries.map(({ id }) => id)];
+        for (const request of this.#waiting) if (request.chain === chain) request.made = { ...made, between };
+      }
+      resolve(entries);
+    }
+  }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * Takes the requests at the front that can share a batch: those with the same conflict mode. A retry goes
+ * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
+ * stored yet.
+ */
+function takeBatch(waiting: AppendRequest[]): AppendRequest[] {
+  const [first] = waiting;
+  if (first === undefined || waiting.length === 1) return waiting.splice(0);
+  let length = 0;
+  let end = 0;
+  for (const request of waiting) {
+    const isAlone = request.isRetry || request.preparing !== undefined;
+    for (const { body } of request.drafts) length += body.length;
+    if (end > 0 && (isAlone || request.conflict !== first.conflict || length > maxBatchLength)) break;
+    end++;
+    if (isAlone) break;
+  }
+  return waiting.splice(0, end);
+}
+
+/** Whether a request has settings alone. They are staged until the session has a message. */
+function isOfSettings({ drafts }: AppendRequest): boolean {
+  return drafts.length > 0 && drafts.every(({ draft }) => isSetting(draft));
+}
+
+function duplicateId(at: number, entryId: string): SessileError {
+  const message = `drafts[${at}].id: the entry ${entryId} exists and differs; a retry needs the same draft, its timestamp too`;
+  return new SessileError("DUPLICATE_ID", message, { details: { entryId } });
+}

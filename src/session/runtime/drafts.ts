@@ -1,0 +1,222 @@
+/** Drafts at the call of an append: their checks, the entry that a draft makes, and the text of its fields. */
+
+import { SessileError } from "../../errors/index.js";
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
+import { type EphemeralDraft, ephemeralTypes } from "../api/events.js";
+import { assertValidFields, encodePlacedLine } from "../format/encode.js";
+import { entryTypesWith, isEntryType, references } from "../format/entry-types.js";
+import { copyWithoutUnsafeKeys } from "../format/line-json.js";
+import { unsafeKeyExpected } from "../format/validate.js";
+import type { LogReader } from "../tree/log-reader.js";
+import type { SessionSettings } from "./loaded-log.js";
+import { assertInline, hasInline } from "./recording.js";
+import { patchedInfo } from "./session-info.js";
+import { turnSettings } from "./turn-settings.js";
+
+/** A draft of a queued append. */
+export interface CheckedDraft {
+  /** The draft; without inline images once those are stored. */
+  draft: EntryDraft;
+  /** Its entry, without a place until it is written; undefined if an entry with the draft's id exists. */
+  entry: SessionEntry | undefined;
+  /** The JSON of the entry's fields; see {@link bodyOf}. */
+  body: string;
+  /** Whether the entry is in the log already. */
+  isStored: boolean;
+  /** Whether `__proto__` keys were omitted. */
+  readonly isCleaned: boolean;
+}
+
+/** The place of an entry that is not written yet. */
+export const unplaced: EntryPlace = { id: "", parentId: null, timestamp: "" };
+
+/** Lines that may exceed the maximum are encoded at the call too: one character has at most three bytes. */
+const maxHeadBytes = 4096;
+
+/**
+ * Checks a draft and encodes its fields, at the call and not at the write, so that an invalid append fails
+ * alone, and a later change of the caller's object does not reach the log.
+ *
+ * @param staging refuses images, because staging cannot wait for a blob store
+ */
+export function checkedDraft(
+  draft: EntryDraft,
+  at: number,
+  isKnown: (id: string) => boolean,
+  settings: SessionSettings,
+  reader: LogReader,
+  staging: boolean,
+): CheckedDraft {
+  checkDraft(draft, at, isKnown);
+  if (draft.id !== undefined && isKnown(draft.id))
+    return { draft, entry: undefined, body: "", isStored: false, isCleaned: false };
+  const given = entryOf(draft, unplaced, reader.info);
+  const cleaned = withoutUnsafeKeys(given, settings.maxDepth);
+  const entry = cleaned ?? given;
+  const { recording } = settings;
+  if (hasInline(entry) && (recording.blobs === undefined || staging))
+    assertInline(entry, at, recording, recording.blobs === undefined ? undefined : 0);
+  const body = bodyOf(entry);
+  if (body.length * 3 + maxHeadBytes > settings.maxLineBytes && !hasInline(entry))
+    encodePlacedLine({ ...entry, id: draft.id ?? "00000000", parentId: reader.leafId }, body, settings);
+  return { draft, entry, body, isStored: false, isCleaned: cleaned !== undefined };
+}
+
+/**
+ * The JSON of an entry's fields after its timestamp, from the comma or brace on: all of its line that does not
+ * depend on its place.
+ */
+export function bodyOf(entry: SessionEntry): string {
+  const { parentId } = entry;
+  (entry as { parentId: string | null }).parentId = null;
+  const text = JSON.stringify(entry);
+  (entry as { parentId: string | null }).parentId = parentId;
+  return text.slice(emptyHeadLength + entry.type.length);
+}
+
+const emptyHeadLength = JSON.stringify({ type: "", ...unplaced }).length - 1;
+
+/** The entry without `__proto__` keys, as a model may send in a call; undefined for a valid one. Throws INVALID_ENTRY. */
+function withoutUnsafeKeys(entry: SessionEntry, maxDepth: number): SessionEntry | undefined {
+  try {
+    assertValidFields(entry, maxDepth);
+    return undefined;
+  } catch (error) {
+    if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected) throw error;
+    const clean = copyWithoutUnsafeKeys(entry, maxDepth);
+    assertValidFields(clean, maxDepth);
+    return clean;
+  }
+}
+
+/** The place of a new entry. */
+export interface EntryPlace {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly timestamp: string;
+}
+
+/** The entry with this `prior`, which stands at the end, so that a reader finds it without the body. */
+export function withPrior<T extends object>(entry: T, prior: string | undefined): T {
+  const {
+    prior: _prior,
+    merges: _merges,
+    crc: _crc,
+    ...rest
+  } = entry as T & {
+    readonly prior?: string;
+    readonly merges?: unknown;
+    readonly crc?: unknown;
+  };
+  return (prior === undefined ? rest : { ...rest, prior }) as unknown as T;
+}
+
+/** The unchecked entry of a draft at a place. The parent of a leaf entry is its target. */
+export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
+  const { type } = draft;
+  const { id, timestamp } = place;
+  const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
+  const own = draft.type === "session_info" ? patchedInfo(info, draft) : draft;
+  // The canonical keys come first. Their values in the draft are overwritten: the draft may be an entry from
+  // elsewhere.
+  const entry: Record<string, unknown> = { type, id, parentId, timestamp, ...own };
+  entry.id = id;
+  entry.parentId = parentId;
+  entry.timestamp = timestamp;
+  const isPlain = !("prior" in entry || "merges" in entry || "crc" in entry);
+  return (isPlain ? entry : withPrior(entry, undefined)) as unknown as SessionEntry;
+}
+
+/** Throws INVALID_ENTRY for what is no ephemeral event. */
+export function checkEvent(event: EphemeralDraft): void {
+  if (!isRecord(event)) throw invalid("event", "an ephemeral event", describe(event));
+  const { type } = event as { readonly type: unknown };
+  if (isEphemeral(type)) return;
+  const hint = typeof type === "string" && isEntryType(type) ? "; this one is recorded: append it" : "";
+  throw invalid("event.type", `a type of ephemeral events${hint}`, describe(type));
+}
+
+function isEphemeral(type: unknown): boolean {
+  return typeof type === "string" && Object.hasOwn(ephemeralTypes, type);
+}
+
+/** Throws INVALID_ENTRY for an invalid draft, ENTRY_NOT_FOUND for a dangling reference. */
+export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
+  if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
+  if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
+    const hint = isEphemeral(draft.type) ? "; this one is ephemeral: publish it" : "";
+    throw invalid(`drafts[${at}].type`, `an entry type${hint}`, describe(draft.type));
+  }
+  if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {
+    throw invalid(`drafts[${at}].id`, "a non-empty string", describe(draft.id));
+  }
+  const named = references(draft);
+  if (named.length === 0) return;
+  for (const [field, id] of named) {
+    if (typeof id === "string" && id !== draft.id && !known(id)) {
+      throw new SessileError(
+        "ENTRY_NOT_FOUND",
+        `drafts[${at}].${field}: no entry has the id ${JSON.stringify(id)}`,
+        {
+          details: { entryId: id },
+        },
+      );
+    }
+  }
+}
+
+/** Whether a draft refers to one of these ids, or has one itself: an idempotent retry. */
+export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
+  if (draft.id !== undefined && ids.has(draft.id)) return true;
+  return references(draft).some(([, id]) => typeof id === "string" && ids.has(id));
+}
+
+function invalid(path: string, expected: string, got: string): SessileError<"INVALID_ENTRY"> {
+  return new SessileError("INVALID_ENTRY", `${path}: expected ${expected}, got ${got}`, {
+    details: { path, expected },
+  });
+}
+
+/** Whether a draft is the stored entry with its id: then the append is an idempotent retry. */
+export function isSameEntry(draft: EntryDraft, entry: SessionEntry): boolean {
+  if (draft.type !== entry.type) return false;
+  const { id: _draftId, ...wanted } = withPrior(draft, undefined);
+  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = withPrior(entry, undefined);
+  // A patch has only the changed fields.
+  const stored =
+    draft.type === "session_info"
+      ? Object.fromEntries(
+          Object.keys(wanted).map((key) => [key, (all as Record<string, unknown>)[key] ?? null]),
+        )
+      : all;
+  return JSON.stringify(sorted(wanted)) === JSON.stringify(sorted(stored));
+}
+
+/** The value with sorted keys: a stored copy may have another order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      // An append leaves out `__proto__`.
+      .filter(([key, member]) => member !== undefined && key !== "__proto__")
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, member]) => [key, sorted(member)]),
+  );
+}
+
+/** Types that do not create the file of a session without messages. */
+const settings = entryTypesWith("setting");
+
+export function isSetting(draft: EntryDraft | SessionEntry): boolean {
+  return (
+    settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType)
+  );
+}
+
+/** The leaf after an entry was appended. */
+export function leafAfter(entry: SessionEntry): string | null {
+  return entry.type === "leaf" ? entry.targetId : entry.id;
+}
