@@ -50,7 +50,8 @@ export class FileLock {
   #usedAt = 0;
   /** Calls of `with` that run now. */
   #uses = 0;
-  #acquisitions = 0;
+  /** The number of the acquisition that the current uses share. */
+  acquisition = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #heartbeatTimer: NodeJS.Timeout | undefined;
 
@@ -67,22 +68,47 @@ export class FileLock {
    * @throws SessileError SESSION_LOCKED if a live holder does not release it in time
    */
   async with<T>(act: (acquisition: number) => Promise<T> | T, waitMs = this.#times.waitMs): Promise<T> {
-    let isHeld = this.#isHeld();
+    const entering = this.enter(waitMs);
+    if (entering !== undefined) await entering;
+    try {
+      return await act(this.acquisition);
+    } finally {
+      this.leave();
+    }
+  }
+
+  /**
+   * Begins a use under the lock, which {@link leave} ends. Returns undefined if the lock is held or free: an append
+   * must not cost a turn of the event loop.
+   *
+   * @throws SessileError as {@link with}
+   */
+  enter(waitMs = this.#times.waitMs): Promise<void> | undefined {
+    const isHeld = this.#isHeld();
     if (isHeld && this.#uses === 0 && this.#hasWaiters()) {
       this.release();
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      isHeld = this.#isHeld();
+      return this.#enterLater(waitMs, pauseMs);
     }
-    // Synchronous if the lock is held or free: an append must not cost a turn of the event loop.
     this.#waitedFor = undefined;
-    if (!isHeld && !this.#tryAcquire()) await this.#acquireWithin(waitMs);
+    if (!isHeld && !this.#tryAcquire()) return this.#enterLater(waitMs, 0);
     this.#uses++;
-    try {
-      return await act(this.#acquisitions);
-    } finally {
-      this.#uses--;
-      this.#releaseWhenIdle();
-    }
+    return undefined;
+  }
+
+  /** Ends a use. */
+  leave(): void {
+    this.#uses--;
+    if (this.#uses > 0 || this.#nonce === undefined) return;
+    this.#usedAt = performance.now();
+    this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
+  }
+
+  async #enterLater(waitMs: number, afterMs: number): Promise<void> {
+    if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
+    this.#waitedFor = undefined;
+    const isFree = afterMs > 0 && (this.#isHeld() || this.#tryAcquire());
+    if (!isFree) await this.#acquireWithin(waitMs);
+    this.#uses++;
   }
 
   /** The live holder that the current use waited for; undefined if the lock was free or held already. */
@@ -146,12 +172,6 @@ export class FileLock {
     return this.#fs.stat(this.#waitPath) !== undefined && this.#fs.unlink(this.#waitPath);
   }
 
-  #releaseWhenIdle(): void {
-    if (this.#uses > 0 || this.#nonce === undefined) return;
-    this.#usedAt = performance.now();
-    this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
-  }
-
   #onIdle(): void {
     this.#idleTimer = undefined;
     if (this.#uses > 0 || this.#nonce === undefined) return;
@@ -165,7 +185,7 @@ export class FileLock {
   #tryAcquire(): boolean {
     this.#nonce = createLockFile(this.#fs, this.path);
     if (this.#nonce === undefined) return false;
-    this.#acquisitions++;
+    this.acquisition++;
     this.#checkedAt = Date.now();
     this.#checkedWaitersAt = performance.now();
     this.#heartbeatTimer = setInterval(() => this.#heartbeat(), heartbeatMs);

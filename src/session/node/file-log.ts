@@ -73,21 +73,25 @@ export class FileLog implements SessionLog, DescriptorHolder {
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const { lock } = this.#options;
     this.#pool.acquire(this);
+    let isEntered = false;
     try {
       const bytes = joinBatch(lines);
       const created = expected === absentPosition;
       if (created) this.#writer.mkdir();
-      const written = await lock.with(async (acquisition) => {
-        if (!created) return this.#writer.append(bytes, expected, acquisition);
-        return this.#createAlone(() => this.#writer.append(bytes, expected, acquisition));
-      });
+      const entering = lock.enter();
+      if (entering !== undefined) await entering;
+      isEntered = true;
+      const writer = this.#writer;
+      const written = created
+        ? await this.#createAlone(() => writer.append(bytes, expected, lock.acquisition))
+        : await writer.append(bytes, expected, lock.acquisition);
       const { position, interleaved } = written;
       this.#descriptor.reached(position);
       const at: number[] = [];
       let next = written.at;
-      for (const { length } of lines) {
+      for (let i = 0; i < lines.length; i++) {
         at.push(next);
-        next += length;
+        next += (lines[i] as Uint8Array).length;
       }
       return interleaved ? { position, at, interleaved } : { position, at };
     } catch (error) {
@@ -98,6 +102,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       const holder = { host: waitedFor.host, pid: waitedFor.pid };
       throw new SessileError("CONCURRENT_WRITER", error.message, { details: { ...error.details, holder } });
     } finally {
+      if (isEntered) lock.leave();
       this.#pool.release(this);
     }
   }
@@ -335,10 +340,9 @@ const maxBatchBytes = 2 ** 31 - 1;
 
 /** One batch is one write, so that another program's lines cannot come between its lines. */
 function joinBatch(lines: readonly Uint8Array[]): Uint8Array {
+  if (lines.length === 1) return lines[0] as Uint8Array;
   const bytes = lines.reduce((sum, { length }) => sum + length, 0);
-  if (bytes > maxBatchBytes) {
-    const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
-    throw new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
-  }
-  return lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
+  if (bytes <= maxBatchBytes) return concatBytes(lines, bytes);
+  const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
+  throw new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
 }

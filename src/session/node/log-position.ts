@@ -3,7 +3,8 @@
  * its size, and a fingerprint of its last line. Also the checks of a file's end without its size and times.
  */
 
-import { crc32Hex } from "../../internal/crc32.js";
+import { crc32 } from "node:zlib";
+import { hex8 } from "../../internal/bytes.js";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 
@@ -32,10 +33,8 @@ const endingBytes = 2 * fingerprintBytes;
 export function fingerprintOf(bytes: Uint8Array): string {
   const end = bytes.length - 1;
   if (end < 0) return "start";
-  const first = Math.max(0, end - fingerprintBytes);
-  let start = end;
-  while (start > first && bytes[start - 1] !== 10) start--;
-  return crc32Hex(bytes, start, end);
+  const feed = end === 0 ? -1 : bytes.lastIndexOf(10, end - 1);
+  return hex8(crc32(bytes.subarray(Math.max(feed + 1, end - fingerprintBytes), end)));
 }
 
 /** The position as opaque text. */
@@ -87,8 +86,12 @@ export function readEnding(file: OpenFile, size: number): Uint8Array {
 
 /** The last bytes of lines, as {@link readEnding} reads them after the lines are written. */
 export function endingOf(lines: Uint8Array): Uint8Array {
-  return lines.slice(-endingBytes);
+  // A copy takes longer than the view, and keeps less.
+  return lines.length > maxKeptBytes ? lines.slice(-endingBytes) : lines.subarray(-endingBytes);
 }
+
+/** The bytes of a batch that may stay in memory for its ending. */
+const maxKeptBytes = 16 * 1024;
 
 /** One byte more than an ending, to detect bytes after it. */
 const buffer = Buffer.alloc(endingBytes + 1);
