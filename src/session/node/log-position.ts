@@ -95,6 +95,7 @@ const maxKeptBytes = 16 * 1024;
 
 /** One byte more than an ending, to detect bytes after it. */
 const buffer = Buffer.alloc(endingBytes + 1);
+const whole = buffer.subarray(0, endingBytes);
 
 /**
  * Whether a file ends with these bytes at `size`; false if it cannot be read. It reads the bytes at the end
@@ -107,7 +108,9 @@ const buffer = Buffer.alloc(endingBytes + 1);
 export function endsWith(file: OpenFile, size: number, ending: Uint8Array): boolean {
   try {
     const count = file.readSync(buffer, size - ending.length);
-    return count === ending.length && buffer.compare(ending, 0, count, 0, count) === 0;
+    if (count !== ending.length) return false;
+    // Without the checks of five arguments: most endings have the same length.
+    return Buffer.compare(count === endingBytes ? whole : buffer.subarray(0, count), ending) === 0;
   } catch {
     // The caller then reads the position, and gets the error.
     return false;

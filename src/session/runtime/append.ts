@@ -7,6 +7,7 @@
 import { SessileError } from "../../errors/index.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { reported } from "../../internal/operations.js";
+import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
 import { encodePlacedLine } from "../format/encode.js";
@@ -131,7 +132,8 @@ export class AppendQueue {
       if (after !== undefined) {
         // A retry, whose first entry is in the log, is compared with the parent of that entry.
         const [first] = checked;
-        const retried = first?.entry === undefined ? state.reader.tree.node(first?.draft.id ?? "") : undefined;
+        const retried =
+          first?.entry === undefined ? state.reader.tree.node(first?.draft.id ?? "") : undefined;
         assertFollows(after, retried === undefined ? this.#leafNow() : retried.parentId, state.reader.tree);
       }
       for (const { draft } of checked) if (draft.id !== undefined) this.#pendingIds.add(draft.id);
@@ -202,11 +204,12 @@ export class AppendQueue {
     const { recording } = settings;
     const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
     const checked: CheckedDraft[] = [];
-    const isKnown = (id: string) =>
-      reader.tree.has(id) || this.#pendingIds.has(id) || checked.some(({ draft }) => draft.id === id);
+    const own = recorded.length > 1 ? new Set<string>() : undefined;
+    const isKnown = (id: string) => own?.has(id) === true || reader.tree.has(id) || this.#pendingIds.has(id);
     for (let at = 0; at < recorded.length; at++) {
       const each = checkedDraft(recorded[at] as EntryDraft, at, isKnown, settings, reader, staging);
       checked.push(each);
+      if (each.draft.id !== undefined) own?.add(each.draft.id);
       if (!each.isCleaned) continue;
       const entry = each.entry as Mutable<SessionEntry>;
       entry.id = each.draft.id ?? this.#newId(this.#pendingIds);
@@ -253,7 +256,8 @@ export class AppendQueue {
     while (this.#waiting.length > 0) {
       for (let at = this.#waiting.length - 1; at >= 0; at--) {
         const request = this.#waiting[at];
-        if (request?.signal?.aborted === true) this.#fail(this.#waiting.splice(at, 1), request.signal.reason, at);
+        if (request?.signal?.aborted === true)
+          this.#fail(this.#waiting.splice(at, 1), request.signal.reason, at);
       }
       const batch = takeBatch(this.#waiting);
       const [first] = batch;
@@ -273,7 +277,8 @@ export class AppendQueue {
           state.mutex.release();
         }
       } catch (error) {
-        if (SessileError.is(error, "SESSION_NOT_FOUND")) state.events.emit("deleted", { id: state.header.id });
+        if (SessileError.is(error, "SESSION_NOT_FOUND"))
+          state.events.emit("deleted", { id: state.header.id });
         this.#fail(batch, error);
       }
       this.#writing = [];
@@ -302,7 +307,8 @@ export class AppendQueue {
     requests.forEach(fail);
     this.#waiting = this.#waiting.filter((request, index) => {
       const follows = index >= at && request.conflict !== "rebase" && chains.has(request.chain);
-      if (!follows && (lost.size === 0 || !request.drafts.some(({ draft }) => namesAny(draft, lost)))) return true;
+      if (!follows && (lost.size === 0 || !request.drafts.some(({ draft }) => namesAny(draft, lost))))
+        return true;
       fail(request);
       return false;
     });
@@ -342,8 +348,11 @@ export class AppendQueue {
       const { entries, lines } = this.#place(batch, timestamp, move, staged);
       if (entries.length === 0) return;
       if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
+      const expected = state.position as LogPosition;
       try {
-        await state.append(entries, lines);
+        const appended = await state.write(lines);
+        state.apply(entries, lines, appended);
+        if (appended.interleaved === true) await state.readForeignWrite(expected);
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const changes = await state.readRemoteChanges();
@@ -352,7 +361,8 @@ export class AppendQueue {
         const isOthersConversation = !isMetadataOnly(changes, state.reader.tree);
         if (!state.isStored(entries)) {
           if (attempt >= maxAttempts[conflict]) throw found;
-          if (isOthersConversation && (conflict === "reject" || (conflict === "rebase" && !isRebase))) throw found;
+          if (isOthersConversation && (conflict === "reject" || (conflict === "rebase" && !isRebase)))
+            throw found;
           if (isOthersConversation && isRebase) this.#unreportedConflict = found;
           continue;
         }
@@ -394,7 +404,8 @@ export class AppendQueue {
   /** The leaf of a chain; the session's if that is gone with a replaced log. */
   #leafOf(chain: Chain): string | null {
     const state = this.#state;
-    if (chain === state.chain || chain.leafId === null || state.reader.tree.has(chain.leafId)) return chain.leafId;
+    if (chain === state.chain || chain.leafId === null || state.reader.tree.has(chain.leafId))
+      return chain.leafId;
     return state.leafId;
   }
 

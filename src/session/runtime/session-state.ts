@@ -3,7 +3,7 @@
 import type { Context } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { Mutex } from "../../internal/concurrency.js";
-import type { LinePlace, LogPosition, SessionLog } from "../api/backend.js";
+import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
 import type { BuiltContext } from "../context/build-context.js";
 import { extendContext } from "../context/extend-context.js";
@@ -184,22 +184,24 @@ class State extends LoadedLog {
   }
 
   /**
-   * Appends entries to the log by compare-and-swap, all or none, and applies them. Requires the mutex.
-   * @throws SessileError as {@link SessionLog.append}; nothing was applied
+   * Appends lines to the log by compare-and-swap, all or none, the first ones after a header. Requires the mutex.
+   * @throws SessileError as {@link SessionLog.append}
    */
-  async append(entries: readonly SessionEntry[], lines: Uint8Array[]): Promise<void> {
+  write(lines: Uint8Array[]): Promise<LogAppend> {
     // Another program may have emptied the log: without a header it is not a session.
-    const begins = !this.exists || this.reader.header === undefined;
-    if (begins) lines.unshift(headerLine(this.header, this));
-    const expected = this.position as LogPosition;
-    const { at, position, interleaved } = await this.log.append(lines, expected);
+    if (!this.exists || this.reader.header === undefined) lines.unshift(headerLine(this.header, this));
+    return this.log.append(lines, this.position as LogPosition);
+  }
+
+  /** Adds entries that were written to the tree. `lines` ends with theirs. */
+  apply(entries: readonly SessionEntry[], lines: readonly Uint8Array[], { at, position }: LogAppend): void {
     const created = !this.exists;
     this.exists = true;
     if (this.reader.header === undefined) this.reader.setHeader(this.header);
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });
-    const first = begins ? 1 : 0;
+    const first = lines.length - entries.length;
     const { ms, text } = this.#clock;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as SessionEntry;
@@ -210,7 +212,6 @@ class State extends LoadedLog {
     for (const entry of entries) {
       if (this.#announced.size === 0 || !this.#announced.delete(entry.id)) this.announce(entry, "local");
     }
-    if (interleaved === true) await this.#readForeignWrite(expected);
   }
 
   /** Adds an entry without a line to the tree. */
@@ -346,10 +347,10 @@ class State extends LoadedLog {
   }
 
   /**
-   * Handles a foreign write at the same moment: both writes are kept. Reads the foreign lines and adds a
+   * Handles another program's write at the moment of ours: both are kept. Reads the foreign lines and adds a
    * diagnostic. If they cannot be read, the next read starts before them: the append succeeded all the same.
    */
-  async #readForeignWrite(from: LogPosition): Promise<void> {
+  async readForeignWrite(from: LogPosition): Promise<void> {
     try {
       await this.readRemoteChanges(from);
     } catch {
