@@ -31,7 +31,7 @@ import {
 } from "./drafts.js";
 import { followError, followProblem, type Made } from "./follow-check.js";
 import { hasInline, truncated } from "./recording.js";
-import type { Chain, SessionState } from "./session-state.js";
+import type { Chain, SessionState, StagedEntry } from "./session-state.js";
 
 /** Completes a session_info's patch from the values in force at the write. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
@@ -54,12 +54,6 @@ interface AppendRequest {
   bytes: number;
   readonly resolve: (entries: readonly SessionEntry[]) => void;
   readonly reject: (error: unknown) => void;
-}
-
-/** An entry in the tree without a line, and the text of its fields. */
-interface StagedEntry {
-  readonly entry: SessionEntry;
-  readonly body: string;
 }
 
 /** The entries of a batch, with their lines. */
@@ -96,8 +90,6 @@ export class AppendQueue {
   /** The ids that callers gave to drafts that are not written yet. */
   readonly #pendingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  /** Entries in the tree without a line. They are written at the head of the next batch. */
-  readonly #staged: StagedEntry[] = [];
   /** The number of staged entries that were announced to listeners. */
   #announced = 0;
   /** Whether a staged entry creates the file of the session. */
@@ -107,11 +99,6 @@ export class AppendQueue {
 
   constructor(state: SessionState) {
     this.#state = state;
-  }
-
-  /** Whether staged entries wait for the next write. */
-  get hasStaged(): boolean {
-    return this.#staged.length > 0;
   }
 
   /** Queues drafts. Checks them at the call, and resolves when they are durable. */
@@ -190,7 +177,7 @@ export class AppendQueue {
   /** Writes staged entries. */
   async flush(): Promise<void> {
     await this.idle();
-    if (this.hasStaged) await this.append([]);
+    if (this.#state.staged.length > 0) await this.append([]);
   }
 
   /** Resolves when the queue is empty. */
@@ -333,18 +320,18 @@ export class AppendQueue {
       this.#place(batch, timestamp, undefined, undefined);
       for (const { drafts } of batch) this.#addStaged(drafts);
       // Announces a parent before its child: settings staged earlier, too.
-      const unannounced = this.#staged.slice(this.#announced);
-      this.#announced = this.#staged.length;
+      const unannounced = state.staged.slice(this.#announced);
+      this.#announced = state.staged.length;
       state.announceStaged(unannounced.map(({ entry }) => entry));
       return;
     }
-    const isRebase = conflict === "rebase" && this.#staged.length === 0;
+    const isRebase = conflict === "rebase" && state.staged.length === 0;
     for (let attempt = 1; ; attempt++) {
       const move = this.#moveOf(first, attempt > 1);
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
-      const staged = [...this.#staged];
+      const staged = [...state.staged];
       const { entries, lines } = this.#place(batch, timestamp, move, staged);
       if (entries.length === 0) return;
       if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
@@ -370,11 +357,10 @@ export class AppendQueue {
         state.excludeOwnRows(entries, changes);
       }
       if (staged.length === 0) return;
-      state.unpin(staged.map(({ entry }) => entry));
       // Others may have been staged while the log was written, or by a listener.
-      this.#staged.splice(0, staged.length);
+      state.unstage(staged.length);
       this.#announced = Math.max(0, this.#announced - staged.length);
-      this.#stagesMessage = !this.#staged.every(({ entry }) => isSetting(entry));
+      this.#stagesMessage = !state.staged.every(({ entry }) => isSetting(entry));
       return;
     }
   }
@@ -384,18 +370,19 @@ export class AppendQueue {
    * entry with "follow", after the last one of the log with "rebase"; undefined if they stay.
    */
   #moveOf({ conflict, chain }: AppendRequest, again: boolean): Move | undefined {
-    const { reader, others } = this.#state;
+    const { reader, others, staged } = this.#state;
     const from = this.#writtenLeaf(chain);
-    if (conflict === "rebase" && again && this.#staged.length === 0) return { from, to: reader.leafId };
+    if (conflict === "rebase" && again && staged.length === 0) return { from, to: reader.leafId };
     if (conflict !== "follow" || others === undefined) return undefined;
     return isOnPath(others.leafId, from, reader.tree) ? undefined : { from, to: others.leafId };
   }
 
   /** The last entry of a chain that has a line. */
   #writtenLeaf(chain: Chain): string | null {
+    const { staged } = this.#state;
     let leaf = this.#leafOf(chain);
-    for (let at = this.#staged.length - 1; at >= 0; at--) {
-      const { entry } = this.#staged[at] as StagedEntry;
+    for (let at = staged.length - 1; at >= 0; at--) {
+      const { entry } = staged[at] as StagedEntry;
       if (entry.id === leaf) leaf = entry.parentId;
     }
     return leaf;
@@ -548,8 +535,7 @@ export class AppendQueue {
   #addStaged(drafts: readonly CheckedDraft[]): void {
     for (const { entry, body, isStored } of drafts) {
       if (entry === undefined || isStored) continue;
-      this.#state.stage(entry);
-      this.#staged.push({ entry, body });
+      this.#state.stage(entry, body);
       this.#stagesMessage ||= !isSetting(entry);
     }
   }

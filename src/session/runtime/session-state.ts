@@ -30,6 +30,12 @@ export interface Chain {
   leafId: string | null;
 }
 
+/** An entry in the tree without a line, and the text of its fields. */
+export interface StagedEntry {
+  readonly entry: SessionEntry;
+  readonly body: string;
+}
+
 /** The state of an open session. Only its own methods assign its fields. */
 export type SessionState = Readonly<State>;
 
@@ -67,6 +73,7 @@ class State extends LoadedLog {
   #poison: SessileError | undefined;
   /** The last context, which the next one usually extends. */
   #lastContext: BuiltContext | undefined;
+  readonly #staged: StagedEntry[] = [];
   /** Ids of staged entries that were announced to listeners. */
   readonly #announced = new Set<string>();
   /** The last time that was printed. */
@@ -119,6 +126,7 @@ class State extends LoadedLog {
     const before = entryTableOf(this.reader.tree);
     const unreported = this.#unreported.map((row) => before.id(row));
     await this.readAgain();
+    this.#restage();
     const rows = entryTableOf(this.reader.tree);
     this.#unreported = unreported.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
@@ -130,16 +138,17 @@ class State extends LoadedLog {
     const before = entryTableOf(this.reader.tree);
     const { fresh, restarted } = await this.readAfter(from);
     const { reader } = this;
-    const rows = entryTableOf(reader.tree);
     if (reader.header !== undefined) {
       this.#setHeader(reader.header);
       this.exists = true;
     }
     if (restarted) {
+      this.#restage();
       this.#unreported = [];
       const message = "the log was cut or replaced: read again";
       reader.report({ code: "LOG_REPLACED", line: 0, offset: 0, message });
     }
+    const rows = entryTableOf(reader.tree);
     if (!this.writable || (this.leafId !== null && rows.row(this.leafId) === noRow))
       this.setLeaf(reader.leafId);
     for (const { row, entry } of fresh) {
@@ -214,9 +223,30 @@ class State extends LoadedLog {
     }
   }
 
+  /** Entries in the tree without a line. They are written at the head of the next batch. */
+  get staged(): readonly StagedEntry[] {
+    return this.#staged;
+  }
+
   /** Adds an entry without a line to the tree. */
-  stage(entry: SessionEntry): void {
+  stage(entry: SessionEntry, body: string): void {
+    this.#staged.push({ entry, body });
     this.cache.pin(this.reader.applyLocalEntry(entry, undefined), entry);
+  }
+
+  /** The first staged entries are in the log: their bodies can be read from there. */
+  unstage(count: number): void {
+    const rows = entryTableOf(this.reader.tree);
+    for (const { entry } of this.#staged.splice(0, count)) this.cache.unpin(rows.row(entry.id));
+  }
+
+  /** Stages the entries again in the tree of a log that was read anew. */
+  #restage(): void {
+    for (const { entry, body } of this.#staged.splice(0)) {
+      const { parentId } = entry;
+      const isPlaced = parentId === null || this.reader.tree.has(parentId);
+      this.stage(isPlaced ? entry : { ...entry, parentId: this.reader.leafId }, body);
+    }
   }
 
   /** Announces staged entries now instead of when they are written. */
@@ -226,12 +256,6 @@ class State extends LoadedLog {
       this.#announced.add(entry.id);
       this.announce(entry, "local");
     }
-  }
-
-  /** Staged entries are in the log: their bodies can be read from there. */
-  unpin(staged: readonly SessionEntry[]): void {
-    const rows = entryTableOf(this.reader.tree);
-    for (const { id } of staged) this.cache.unpin(rows.row(id));
   }
 
   /** Notifies the listeners of an entry in the log. */

@@ -345,7 +345,7 @@ export class LiveSession implements Session {
     const state = this.#state;
     await this.#queue.idle();
     try {
-      if (state.wrote && !this.#queue.hasStaged && needsInfoRewrite(state.reader)) {
+      if (state.wrote && state.staged.length === 0 && needsInfoRewrite(state.reader)) {
         await this.#queue.append([{ type: "session_info" }], { conflict: "rebase" });
       }
       await this.#writeLeaf();
