@@ -2,11 +2,10 @@
 
 import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
 import { assertStoredTables } from "../internal/stored-tables.js";
-import { parseLine } from "../session/internal.js";
+import { parseLine, withoutStrayBytes } from "../session/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";
-import { withoutStray } from "./shared/damaged-line.js";
 import { uuidOf } from "./shared/ids.js";
 import { formOf, maxLineDepth, readLines } from "./shared/lines.js";
 import { redacted } from "./shared/redact.js";
@@ -104,7 +103,7 @@ export class Source implements ForeignSource {
     const text = decodeUtf8(file.bytes);
     const body = text?.startsWith("\ufeff") ? text.slice(1) : text;
     const parsed = parseLine(file.bytes, maxLineDepth, { text: body, unchecked: true });
-    const clean = parsed.ok ? file.bytes : withoutStray(file.bytes);
+    const clean = parsed.ok ? file.bytes : (withoutStrayBytes(file.bytes)?.bytes ?? file.bytes);
     const read = clean === file.bytes ? parsed : parseLine(clean, maxLineDepth, { unchecked: true });
     if (!parsed.ok) this.find({ code: "unreadable", file: path, text: parsed.message });
     if (!read.ok) return undefined;

@@ -6,7 +6,7 @@ export { applyUpdates, updatesOf } from "./context/context-items.js";
 export { decodeHeads, decodeLine, decodeParts, isNewer, shortLineDamage, stripBom } from "./format/decode.js";
 export { encodeValidLine } from "./format/encode.js";
 export { entryTypesWith } from "./format/entry-types.js";
-export type { LineRange } from "./format/joined-lines.js";
+export { type LineRange, withoutStrayBytes } from "./format/joined-lines.js";
 export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";

@@ -3,7 +3,7 @@
  * NULs. Only what is damaged is lost.
  */
 
-import { parseLine } from "../../session/internal.js";
+import { parseLine, withoutStrayBytes } from "../../session/internal.js";
 import { type ForeignObject, objectOf } from "./values.js";
 
 /** A record of a damaged line, with its bytes. */
@@ -28,7 +28,7 @@ export function recordsIn(
   maxDepth: number,
   isKnown: (firstKey: string) => boolean,
 ): { readonly records: readonly FoundRecord[]; readonly lost: number } {
-  const bytes = withoutStray(line);
+  const bytes = withoutStrayBytes(line)?.bytes ?? line;
   const parse = (start: number, end: number): FoundRecord | undefined => {
     const found = bytes.subarray(start, end);
     const parsed = parseLine(found, maxDepth, { unchecked: true });
@@ -54,26 +54,6 @@ export function recordsIn(
     }
   }
   return { records, lost: line.length - records.reduce((sum, record) => sum + record.bytes.length, 0) };
-}
-
-/** The bytes without NULs, and without byte order marks outside of strings. */
-export function withoutStray(bytes: Uint8Array): Uint8Array {
-  if (bytes.indexOf(0) < 0 && bytes.indexOf(0xef) < 0) return bytes;
-  const out = new Uint8Array(bytes.length);
-  let length = 0;
-  let isText = false;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (byte === 0) continue;
-    if (!isText && byte === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) {
-      at += 2;
-      continue;
-    }
-    out[length++] = byte;
-    if (byte === quote) isText = !isText;
-    else if (byte === backslash && isText && at + 1 < bytes.length) out[length++] = bytes[++at] as number;
-  }
-  return out.subarray(0, length);
 }
 
 /** The places of objects: `bound` if a value may begin there. In a string the quote would be escaped. */
