@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { reaching } from "../../scripts/affected.mjs";
+
+/** The files that reach `changed` among those of a repository. */
+function reached(files: Readonly<Record<string, string>>, changed: string): readonly string[] {
+  const paths = Object.keys(files);
+  return [...reaching(paths, [changed], (path) => files[path] ?? "")].filter((path) => path !== changed);
+}
+
+describe("reaching", () => {
+  it.each([
+    ["src/cost/prices.ts", `import { x } from "../../src/cost/prices.js";`],
+    ["src/session/index.ts", `import { x } from "sessile/session";`],
+    ["src/session/node/repair/index.ts", `import { x } from "sessile/session/repair";`],
+    ["src/viewer/app/main.tsx", `export * from "../../src/viewer/app/main.js";`],
+    ["src/cost/prices.ts", `const later = () => import("../../src/cost/prices.js");`],
+    ["src/cost/prices.ts", `import {\n  type X,\n  y,\n} from "../../src/cost/prices.js";`],
+    ["src/cost/prices.ts", `vi.mock("../../src/cost/prices.js");`],
+    ["test/cost/child.ts", `const program = useProgram(new URL("./child.ts", import.meta.url));`],
+    ["test/cost/files/a.json", `const text = readFileSync(new URL("./files/a.json", import.meta.url));`],
+    ["docs/guide/memory.md", `const page = read("docs/guide/memory.md");`],
+    ["docs/guide/memory.md", `const pages = readdirSync(join(root, "docs/guide"));`],
+    ["src/cost/prices.ts", `const sources = readFolder(join(root, "src"), ".ts");`],
+  ])("finds a test that names %s by %s", (changed, text) => {
+    expect(reached({ [changed]: "", "test/cost/a.test.ts": text }, changed)).toEqual(["test/cost/a.test.ts"]);
+  });
+
+  it.each([
+    ["src/cost/prices.ts", `import type { X } from "../../src/cost/prices.js";`],
+    ["src/cost/prices.ts", `import type {\n  X,\n} from "../../src/cost/prices.js";`],
+    ["src/cost/prices.ts", `// as in "../../src/cost/prices.js"`],
+    ["src/cost/prices.ts", `/**\n * import("../../src/cost/prices.js")\n */`],
+    ["src/session/index.ts", `import { x } from "sessile/session/node";`],
+    ["src/session/index.ts", `const title = "sessile/session";`],
+    ["src/cost/prices.ts", `import { x } from "../../src/cost/price.js";`],
+  ])("leaves a test that does not load %s: %s", (changed, text) => {
+    expect(reached({ [changed]: "", "test/cost/a.test.ts": text }, changed)).toEqual([]);
+  });
+
+  it("goes over files between, in a circle too", () => {
+    const files = {
+      "src/cost/index.ts": `export * from "./prices.js";`,
+      "src/cost/prices.ts": `import "./table.js"; import "./index.js";`,
+      "src/cost/table.ts": "",
+      "test/cost/a.test.ts": `import { x } from "sessile/cost";`,
+      "test/cost/b.test.ts": `import "./a.test.js";`,
+      "test/media/c.test.ts": `import { x } from "sessile/media";`,
+    };
+    expect(reached(files, "src/cost/table.ts")).toEqual([
+      "src/cost/prices.ts",
+      "src/cost/index.ts",
+      "test/cost/a.test.ts",
+      "test/cost/b.test.ts",
+    ]);
+  });
+
+  it("takes a source by what it imports, not by the paths in its texts", () => {
+    const files = { "src/cost/a.ts": `const hint = "see docs/guide/memory.md";`, "docs/guide/memory.md": "" };
+    expect(reached(files, "docs/guide/memory.md")).toEqual([]);
+  });
+});
