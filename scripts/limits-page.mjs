@@ -34,8 +34,9 @@ function maximum({ value, unit }) {
 /** @param {LimitRow} row */
 function condition({ when }) {
   if (when === undefined) return "";
-  const { transport, contextWindowBelow, imagesOver, withDocuments, inToolResult } = when;
+  const { models, transport, contextWindowBelow, imagesOver, withDocuments, inToolResult } = when;
   return [
+    ...(models ? [models.join(" or ")] : []),
     ...(transport ? [transport.join(" or ")] : []),
     ...(contextWindowBelow ? [`a window below ${contextWindowBelow.toLocaleString("en-US")} tokens`] : []),
     ...(imagesOver === undefined

@@ -1,7 +1,8 @@
 /** Checks the attachments and texts of a request against a limit profile. */
 
-import { describe } from "../internal/arguments.js";
+import { describe, stringArgument } from "../internal/arguments.js";
 import { essenceOf } from "../internal/media-types.js";
+import { isOneOf } from "../models/internal.js";
 import type {
   LimitCondition,
   LimitProfile,
@@ -45,6 +46,8 @@ export interface LimitItem {
 
 /** Facts about the request beside its items. */
 export interface LimitSituation {
+  /** By any form of its name. Without it no row of single models applies. */
+  readonly model?: string;
   /** One of the profile's transports. @default the first */
   readonly transport?: string;
   /** In tokens. If unknown, the limits for small context windows apply. */
@@ -125,6 +128,7 @@ const itemNumbers = ["width", "height", "pages", "characters", "message"] as con
 const situationNumbers = ["contextWindow", "imageCount", "bodyBytes"] as const;
 
 function checkSituation(situation: LimitSituation): void {
+  if (situation.model !== undefined) stringArgument("model", situation.model);
   for (const field of situationNumbers) {
     if (situation[field] !== undefined) checkNumber(field, situation[field]);
   }
@@ -140,7 +144,7 @@ function checkNumber(name: string, value: unknown): void {
 function conditions(
   items: readonly LimitItem[],
   { transports }: LimitProfile,
-  { transport = transports[0], contextWindow = 0, imageCount = 0 }: LimitSituation,
+  { model, transport = transports[0], contextWindow = 0, imageCount = 0 }: LimitSituation,
 ): (when: LimitCondition) => boolean {
   if (!transports.includes(transport)) {
     throw new RangeError(`transport: expected one of ${transports.join(", ")}, got ${describe(transport)}`);
@@ -149,6 +153,7 @@ function conditions(
   const images = Math.max(imageCount, count("image"));
   const documents = count("document");
   return (when) =>
+    (when.models === undefined || (model !== undefined && isOneOf(model, when.models))) &&
     (when.transport === undefined || when.transport.includes(transport)) &&
     (when.contextWindowBelow === undefined || contextWindow < when.contextWindowBelow) &&
     (when.imagesOver === undefined ||

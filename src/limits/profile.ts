@@ -46,6 +46,11 @@ export type LimitScope = "item" | "message" | "request";
 
 /** The condition of a row: all named properties hold. */
 export interface LimitCondition {
+  /**
+   * The model is one of these, by any form of its name. A name with a version is that model, a name without one
+   * its whole family, such as `claude`. Does not hold for an unknown model.
+   */
+  readonly models?: readonly string[];
   /** The transport is one of these. */
   readonly transport?: readonly string[];
   /** The model's context window has fewer tokens or is unknown. */

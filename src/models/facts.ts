@@ -18,8 +18,8 @@ export interface ModelFacts {
   readonly refusesPrefill?: true;
   /** Media can be part of a tool's result, and calls are signed: Gemini from 3 on. */
   readonly signsCalls?: true;
-  /** The length of its own call ids, if they are longer than OpenAI accepts. They are sent unchanged. */
-  readonly maxCallIdLength?: number;
+  /** What it accepts as ids of calls, behind servers that pass them on: what differs from the server's rule. */
+  readonly callId?: { readonly character?: RegExp; readonly minLength?: number; readonly maxLength?: number };
   /** How tokens differ from a count by o200k_base of the text alone. */
   readonly tokens?: Partial<TokenFacts>;
 }
@@ -85,6 +85,7 @@ const rows: readonly ModelRow[] = [
   // https://platform.claude.com/docs/en/build-with-claude/vision and pdf-support (2026-11-21).
   { names: /^claude/, newest: 505, facts: { inputs: reads, image: "anthropic", pdf: "anthropic" } },
   { names: /^claude-(?:instant|[12](?:-|$))/, facts: { inputs: text } },
+  { names: /^claude/, facts: { callId: { character: /[A-Za-z0-9_-]/ } } },
   // https://platform.claude.com/docs/en/api/errors (2026-11-21).
   { names: /^claude/, from: 406, facts: { refusesPrefill: true } },
   { names: /^claude/, from: 407, facts: { image: "anthropicLarge" } },
@@ -150,7 +151,7 @@ const rows: readonly ModelRow[] = [
   {
     names: /^(?:kimi|k\d)/,
     newest: 301,
-    facts: { inputs: sees, maxCallIdLength: 128, tokens: { tools: 40 } },
+    facts: { inputs: sees, callId: { maxLength: 128 }, tokens: { tools: 40 } },
   },
   { names: /^kimi|^moonshot/, until: 204, facts: { inputs: text } },
   { names: /^glm/, newest: 503, facts: { inputs: text, tokens: { tools: 130, tool: 10 } } },
@@ -174,6 +175,11 @@ const rows: readonly ModelRow[] = [
   },
   { names: /^devstral-small/, facts: { inputs: sees } },
   { names: /^voxtral/, facts: { inputs: ["text", "audio"] } },
+  // Also templates of vLLM: https://github.com/anomalyco/opencode/issues/1680 (2026-11-22).
+  {
+    names: /^(?:mi[sx]tral|codestral|devstral|magistral|ministral|pixtral|voxtral|open-mi)/,
+    facts: { callId: { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 } },
+  },
   { names: /^(?:command|c4ai|aya)/, facts: { inputs: text } },
   { names: /^command-a-plus/, facts: { inputs: sees } },
   { names: /^nova/, facts: { inputs: [...reads, "video"] } },

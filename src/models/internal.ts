@@ -2,4 +2,4 @@
 
 export { modelFacts, type TokenFacts } from "./facts.js";
 export { asksPriceOf, readProviderName, readsFiles } from "./hosts.js";
-export { isSameModel, type ModelName, readModelName } from "./names.js";
+export { isOneOf, isSameModel, type ModelName, readModelName } from "./names.js";

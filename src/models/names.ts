@@ -111,6 +111,15 @@ export function isSameModel(a: string, b: string): boolean {
   );
 }
 
+/** Whether a model is one of these: a name with a version is one model, a name without one a whole family. */
+export function isOneOf(model: string, names: readonly string[]): boolean {
+  const { name } = readModelName(model);
+  return names.some((one) => {
+    const wanted = readModelName(one);
+    return name === wanted.name || (wanted.version === undefined && name.startsWith(`${wanted.name}-`));
+  });
+}
+
 /** Splits off `-latest`, a date, a version of Vertex AI, or a month and day such as `-0905`. */
 function splitSnapshot(name: string): { readonly name: string; readonly snapshot: string } {
   const suffix =

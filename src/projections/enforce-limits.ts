@@ -49,8 +49,9 @@ class LimitEnforcer {
   constructor(works: readonly AttachmentState[], limits: TargetLimits, attaching: ProjectionContext) {
     this.#limits = limits;
     this.#attaching = attaching;
-    const { transport, contextWindow } = limits;
+    const { transport, contextWindow, model = attaching.target.model.model } = limits;
     this.#situation = {
+      model,
       ...(transport === undefined ? {} : { transport }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     };

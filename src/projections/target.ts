@@ -136,6 +136,8 @@ export interface TargetLimits {
   readonly transport?: string;
   /** In tokens. If unknown, the limits for small context windows apply. */
   readonly contextWindow?: number;
+  /** The model that rows distinguish. @default the target's */
+  readonly model?: string;
 }
 
 /** Callbacks for {@link Target.render}. */

@@ -365,16 +365,30 @@ function situationOf(
   profile: LimitProfile,
   short = 0,
 ): readonly [LimitSituation, LimitItem[]] {
-  const { transport = profile.transports, contextWindowBelow, imagesOver, withDocuments } = row.when ?? {};
+  const {
+    models,
+    transport = profile.transports,
+    contextWindowBelow,
+    imagesOver,
+    withDocuments,
+  } = row.when ?? {};
+  const isCount = row.rule === "imageCount" && imagesOver !== undefined;
   const elsewhere = transport.find((each) => !profile.rows.some((other) => tighter(other, row, each)));
   return [
     {
       transport: elsewhere ?? "none",
+      ...(models === undefined ? {} : { model: `${models[0]}-x` }),
       contextWindow: contextWindowBelow === undefined ? 1e9 : contextWindowBelow - 1 + short,
       // A document is the one more, so that the row for images alone does not count.
-      ...(imagesOver === undefined ? {} : { imageCount: imagesOver + (withDocuments ? 0 : 1) - short }),
+      ...(imagesOver === undefined || isCount
+        ? {}
+        : { imageCount: imagesOver + (withDocuments ? 0 : 1) - short }),
     },
-    withDocuments ? [pdf()] : [],
+    isCount
+      ? Array.from({ length: imagesOver - Number(row.value) - short }, pdf)
+      : withDocuments
+        ? [pdf()]
+        : [],
   ];
 }
 

@@ -1,10 +1,13 @@
 import fc from "fast-check";
+import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
+import { checkLimits, type LimitProfile, limitProfiles } from "sessile/limits";
+import { project, type Target } from "sessile/projections";
 import { aiSdkMessages } from "sessile/projections/ai-sdk";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { bedrockConverse } from "sessile/projections/bedrock";
-import { openaiChat } from "sessile/projections/openai";
+import { type OpenaiChatDialectName, openaiChat, openaiChatDialects } from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
-import { isSameModel, modelFacts, readModelName } from "../../src/models/internal.js";
+import { isOneOf, isSameModel, modelFacts, readModelName } from "../../src/models/internal.js";
 
 /** The forms in which APIs, clouds, gateways and agents name one model. */
 const forms: readonly (readonly [name: string, forms: readonly string[]])[] = [
@@ -217,7 +220,122 @@ describe("modelFacts", () => {
   });
 });
 
+describe("isOneOf", () => {
+  test.each([
+    ["us.anthropic.claude-opus-5-5-v1:0", "claude", true],
+    ["anthropic/claude-opus-5.5", "claude-opus-5-5", true],
+    ["claude-opus-5-5-20261101", "claude-opus-5.5", true],
+    ["claude-opus-5-5", "claude-opus-5", false],
+    ["claude-opus-5-5", "claude-opus", true],
+    ["claudette-5", "claude", false],
+    ["gpt-5.2-codex", "gpt-5", false],
+    ["gpt-5.2-codex", "gpt", true],
+    ["", "claude", false],
+  ])("%s and %s: %s", (model, name, expected) => {
+    expect(isOneOf(model, ["gemini", name])).toBe(expected);
+  });
+});
+
 describe("the modules", () => {
+  test("leave reasoning of earlier turns out for a model that binds it", async () => {
+    const bound = "claude-opus-5-5";
+    const signature = JSON.stringify({ anthropic: { signature: "c2ln" } });
+    const to = [
+      [anthropicMessages({ model: bound }), "c2ln"],
+      [bedrockConverse({ model: `us.anthropic.${bound}-v1:0` }), "c2ln"],
+      [aiSdkMessages({ model: { provider: "anthropic.messages", modelId: bound } }), signature],
+      [aiSdkMessages({ model: { provider: "amazon-bedrock", modelId: `anthropic.${bound}` } }), signature],
+      [bedrockConverse({ model: "us.anthropic.claude-opus-4-8-v1:0" }), "c2ln"],
+    ] as const;
+    const sent: string[] = [];
+    for (const [target, thinkingSignature] of to) {
+      const said = (thinking: string) =>
+        assistantMessage(
+          target.model as never,
+          { type: "thinking", thinking, thinkingSignature },
+          { type: "text", text: "Yes." },
+        );
+      const context = contextOf([
+        userMessage("a"),
+        said("earlier"),
+        userMessage("b"),
+        said("now"),
+        userMessage("c"),
+      ]);
+      const open = contextOf([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
+      const ended = await project<object>(context, target);
+      const { value, byPolicy, losses } = await project<object>(open, target);
+      const thoughts = [ended.value, value].map((one) => JSON.stringify(one).match(/earlier|now/g) ?? []);
+      sent.push(`${thoughts.join(" ")}; ${byPolicy.map(({ code }) => code)}`);
+      expect(losses).toEqual([]);
+      expect(JSON.stringify(value).match(/Yes/g)).toHaveLength(2);
+    }
+    const apart = " now; reasoning";
+    expect(sent).toEqual([apart, apart, apart, apart, "earlier,now earlier,now; "]);
+  });
+
+  test("have a model's own ids of calls, whatever the server", async () => {
+    const id = "functions.read:0-and_a_long_tail_beyond_forty_characters";
+    const call = { type: "toolCall", id, name: "read", arguments: {} } as const;
+    const idOf = async (target: Target<object>) => {
+      const messages = [
+        userMessage("a"),
+        assistantMessage(target.model as never, call),
+        toolResult(call, "b"),
+      ];
+      const { value } = await project(contextOf(messages), target);
+      return /"(?:id|toolCallId)":"([^"]+)"/.exec(JSON.stringify(value))?.[1] ?? "";
+    };
+    const chat = (model: string, dialect: OpenaiChatDialectName) => openaiChat({ model, dialect });
+    const sdk = (provider: string, modelId: string) => aiSdkMessages({ model: { provider, modelId } });
+    for (const target of [chat("moonshotai/kimi-k3", "openrouter"), sdk("gateway", "moonshotai/kimi-k3")])
+      expect(await idOf(target)).toBe(id);
+    for (const name of ["mistral-large-latest", "mistralai/devstral-2512"])
+      for (const target of [chat(name, "openrouter"), chat(name, "vllm"), sdk("gateway", name)])
+        expect([name, await idOf(target)]).toEqual([name, expect.stringMatching(/^[A-Za-z0-9]{9}$/)]);
+    for (const target of [chat("anthropic/claude-opus-5.5", "openrouter"), sdk("gateway", "claude-opus-5-5")])
+      expect(await idOf(target)).toMatch(/^[A-Za-z0-9_-]{1,40}$/);
+    expect(await idOf(chat("gpt-5.4", "openai"))).toMatch(/^[!-~]{1,40}$/);
+    const converse = sdk("amazon-bedrock", "mistral.mistral-large-3-675b-instruct");
+    expect(await idOf(converse)).toMatch(/^[A-Za-z0-9_.:-]{10,64}$/);
+    const own = { ...openaiChatDialects.vllm, callId: { character: /[a-z]/, maxLength: 20 } };
+    expect(await idOf(openaiChat({ model: "mistral-small", dialect: own }))).toMatch(/^[a-z]{1,20}$/);
+  });
+
+  test("limit a model by a row that names it", async () => {
+    const rows: LimitProfile["rows"] = [
+      {
+        ...{
+          rule: "imageCount",
+          value: 1,
+          unit: "count",
+          scope: "request",
+          when: { models: ["claude-opus-5.5"] },
+        },
+        ...{ evidence: "measured", asOf: "2026-11-28", source: "https://example.com" },
+      } as const,
+    ];
+    const profile = { ...limitProfiles.anthropic, rows: [...limitProfiles.anthropic.rows, ...rows] };
+    const data =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const image = { type: "image", data, mimeType: "image/png" } as const;
+    const context = contextOf([{ role: "user", content: [image, image, image], timestamp: 1 }]);
+    const count = async (model: string) => {
+      const { value, losses } = await project(context, anthropicMessages({ model, profile }));
+      const images = JSON.stringify(value).match(/"type":"image"/g) ?? [];
+      return [images.length, losses.map(({ code }) => code)];
+    };
+    expect(await count("anthropic/claude-opus-5-5")).toEqual([1, ["overLimit", "overLimit"]]);
+    expect(await count("claude-opus-4-8")).toEqual([3, []]);
+    const images = Array.from({ length: 18 }, () => ({ mediaType: "image/png", size: 100 }));
+    const files = Array.from({ length: 3 }, () => ({ mediaType: "application/pdf", size: 100 }));
+    const broken = (model?: string) =>
+      checkLimits([...images, ...files], limitProfiles.bedrockConverse, model === undefined ? {} : { model });
+    expect(broken("us.anthropic.claude-opus-5-5-v1:0").map(({ limit }) => limit)).toEqual([15]);
+    expect([broken("amazon.nova-pro-v1:0"), broken()]).toEqual([[], []]);
+    expect(() => broken(5 as never)).toThrow(TypeError);
+  });
+
   test("count an image of one model alike, by any target and in any form of its name", () => {
     const [, all = []] = forms[0] ?? [];
     for (const model of all) {

@@ -53,6 +53,18 @@ export const bedrockConverse: LimitProfile = {
       note: `written of a message, refused for a request in https://github.com/cline/cline/issues/1844; ${restrictions} has none`,
     },
     {
+      rule: "imageCount",
+      // With at most five documents, 15 images always fit.
+      value: 15,
+      unit: "count",
+      scope: "request",
+      when: { models: ["claude"], imagesOver: 20, withDocuments: true },
+      evidence: "measured",
+      asOf,
+      source: "https://github.com/boto/boto3/issues/4632",
+      note: "20 images and documents together",
+    },
+    {
       rule: "documentCount",
       value: 5,
       unit: "count",

@@ -3,7 +3,9 @@
 import { withMedia } from "../../content/internal.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
+import { modelFacts } from "../../models/internal.js";
 import { mediaFor } from "../model-ref.js";
+import { withoutPastReasoning } from "../past-reasoning.js";
 import type { Target, TargetMedia } from "../target.js";
 import { familyOf, modelRefOf } from "./families.js";
 import { type AiSdkMessages, isOwnPart, signatureOf } from "./messages.js";
@@ -64,7 +66,10 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     ...(family.estimate === undefined ? {} : { estimate: family.estimate }),
     ...(family.cacheKey === undefined ? {} : { maxCacheMarkers: 4 }),
     embedsBase64: true,
-    render: (request, tools) => renderMessages(request, tools, family),
+    render: (request, tools) => {
+      const isBound = modelFacts(modelId).bindsReasoning === true;
+      return renderMessages(isBound ? withoutPastReasoning(request, tools) : request, tools, family);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 /** The table of provider families behind the AI SDK: limits, rules, media, signatures. */
 
 import { limitProfiles } from "../../limits/index.js";
-import { modelFacts } from "../../models/internal.js";
+import { isOneOf, modelFacts } from "../../models/internal.js";
 import type { Target, TargetLimits, TargetMedia, TargetRules } from "../target.js";
 
 /** Facts about a family of providers. */
@@ -28,8 +28,7 @@ type CallId = NonNullable<Family["callId"]>;
 
 /**
  * The id rule of Chat Completions, as for `openaiChat`: https://github.com/vercel/ai/issues/5171 (stored
- * copy, 2026-11-22). Kimi does not recognize its own calls if `functions.read:0` is rewritten:
- * https://github.com/MoonshotAI/kimi-code/pull/2503 (stored copy, 2026-11-22).
+ * copy, 2026-11-22).
  */
 const chatIds: CallId = { character: /[!-~]/, maxLength: 40 };
 
@@ -43,7 +42,7 @@ const bedrockIds: CallId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
 const mistralIds: CallId = { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 };
 
 /** https://ai.google.dev/api/caching#FunctionDeclaration, as for `geminiContents`. */
-const googleNames: Family["toolName"] = { character: /[\w.:-]/, first: /[A-Za-z_]/ };
+const googleNames: NonNullable<Family["toolName"]> = { character: /[\w.:-]/, first: /[A-Za-z_]/ };
 
 /**
  * An unknown provider: all converters write images, and no converter is sure to write media in a tool's
@@ -138,11 +137,8 @@ const families: readonly (readonly [RegExp, Family])[] = [
   ],
 ];
 
-/** The rules for ids and names of a model behind a gateway, by the maker that prefixes its id. */
-const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[] = [
-  [/^mistral(?:ai)?\//, { callId: mistralIds }],
-  [/^(?:google|vertex)\//, { toolName: googleNames }],
-];
+/** A model of Google behind a gateway. */
+const routedToGoogle = /^(?:google|vertex)\//;
 
 /**
  * Facts about a provider, by its name in model objects. Only models from Gemini 3 on see media in a tool's
@@ -150,7 +146,7 @@ const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[
  */
 export function familyOf(provider: string, modelId: string): Family {
   const known = families.find(([name]) => name.test(provider))?.[1];
-  const found = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
+  const found = known ?? (routedToGoogle.test(modelId) ? { ...unknown, toolName: googleNames } : unknown);
   const facts = modelFacts(modelId);
   const { image = found.estimate?.image, pdf = found.estimate?.pdf } = facts;
   const estimate = { ...(image !== undefined && { image }), ...(pdf !== undefined && { pdf }) };
@@ -160,17 +156,25 @@ export function familyOf(provider: string, modelId: string): Family {
 }
 
 /**
- * Claude and Responses accept only letters, digits, `_` and `-`, behind a gateway too. An inference profile's
- * name does not identify its model.
+ * Servers of Chat Completions pass ids on to the model, Converse only to Claude. Responses accepts letters, digits,
+ * `_` and `-`, and the ARN of an inference profile may be Claude's.
  */
 function idsFor({ callId }: Family, provider: string, modelId: string): Pick<Family, "callId"> {
-  const isWide = callId === chatIds || callId === bedrockIds;
-  const { maxCallIdLength } = modelFacts(modelId);
-  if (callId === chatIds && maxCallIdLength !== undefined)
-    return { callId: { ...chatIds, maxLength: maxCallIdLength } };
-  return isWide && (/claude|^arn:/i.test(modelId) || provider.endsWith(".responses"))
-    ? { callId: { character: /[A-Za-z0-9_-]/, maxLength: callId.maxLength } }
-    : {};
+  const isClaude = isOneOf(modelId, ["claude"]);
+  if (
+    callId === undefined ||
+    callId === mistralIds ||
+    (callId === bedrockIds && !isClaude && !isArn(modelId))
+  )
+    return {};
+  const isNarrow = isArn(modelId) || provider.endsWith(".responses");
+  return {
+    callId: { ...callId, ...(isNarrow ? { character: /[A-Za-z0-9_-]/ } : modelFacts(modelId).callId) },
+  };
+}
+
+function isArn(modelId: string): boolean {
+  return modelId.startsWith("arn:");
 }
 
 /** How a message names who made it: the provider by its first name, and the package by the rest. */

@@ -1,7 +1,8 @@
 /** Blocks of earlier replies that the Messages API refuses, to be dropped. */
 
 import { isRecord } from "../../internal/shape.js";
-import type { AssistantPart, OpaquePart, Part, ReasoningPart, Turn } from "../request.js";
+import { isReasoning } from "../past-reasoning.js";
+import type { AssistantPart, Part, Turn } from "../request.js";
 import { type ServerIds, serverCalls } from "../server-calls.js";
 import type { RenderTools } from "../target.js";
 import type { AnthropicOpaqueBlock } from "./types.js";
@@ -16,7 +17,7 @@ export interface Drops {
 }
 
 /** Decides which blocks to leave out, and reports each as a loss. */
-export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean, tools: RenderTools): Drops {
+export function findDrops(turns: readonly Turn[], tools: RenderTools): Drops {
   const parts = new Set<Part>();
   const assistantParts = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
   for (const part of assistantParts) {
@@ -32,13 +33,6 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   for (const { part, reason } of stray) {
     parts.add(part);
     tools.reportLoss(part, { code: "opaque", by: "history", reason });
-  }
-  const over = currentReasoningOnly ? turns.slice(0, currentTurn(turns)) : [];
-  for (const part of over.flatMap(reasoningIn)) {
-    if (parts.has(part)) continue;
-    parts.add(part);
-    const reason = "reasoning of an earlier turn, which the API refuses if anything before it has changed";
-    tools.reportLoss(part, { code: part.type, by: "policy", reason });
   }
   for (const turn of turns) {
     if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
@@ -56,24 +50,6 @@ const neverOpaque = new Set(["", "text", "tool_use", "tool_result", "image", "do
 export function isOpaqueBlock(data: unknown): data is AnthropicOpaqueBlock {
   if (!isRecord(data) || typeof data.type !== "string" || neverOpaque.has(data.type)) return false;
   return data.type !== "thinking" || (typeof data.signature === "string" && data.signature !== "");
-}
-
-/** The index of the user's latest words. */
-function currentTurn(turns: readonly Turn[]): number {
-  return Math.max(
-    0,
-    turns.findLastIndex((turn) => turn.role === "user" && turn.parts.length > 0),
-  );
-}
-
-function reasoningIn(turn: Turn): readonly (ReasoningPart | OpaquePart)[] {
-  return turn.role === "assistant" ? turn.parts.filter(isReasoning) : [];
-}
-
-/** Also opaque reasoning blocks, which have fields that a session does not represent. */
-export function isReasoning(part: AssistantPart): part is ReasoningPart | OpaquePart {
-  if (part.type !== "opaque") return part.type === "reasoning";
-  return isRecord(part.data) && (part.data.type === "thinking" || part.data.type === "redacted_thinking");
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type ClaudeTextBlock,
   claudeShownBlock,
 } from "../claude-blocks.js";
+import { isReasoning } from "../past-reasoning.js";
 import { nothingShownText } from "../placeholders.js";
 import type {
   AssistantPart,
@@ -23,7 +24,7 @@ import type {
   UserTurn,
 } from "../request.js";
 import type { RenderTools } from "../target.js";
-import { type Drops, findDrops, isOpaqueBlock, isReasoning } from "./drop-unsendable.js";
+import { type Drops, findDrops, isOpaqueBlock } from "./drop-unsendable.js";
 import type {
   AnthropicAssistantBlock,
   AnthropicCallBlock,
@@ -35,8 +36,6 @@ import type {
 /** Options of the rendering. */
 export interface RenderOptions {
   readonly cacheTtl: "5m" | "1h";
-  /** Reasoning of turns that are over is left out. */
-  readonly currentReasoningOnly: boolean;
   /** The model refuses white space at the end of its own turn. */
   readonly trimsAssistant: boolean;
 }
@@ -47,7 +46,7 @@ export function renderAnthropic(
   options: RenderOptions,
   tools: RenderTools,
 ): AnthropicRequest {
-  const drops = findDrops(turns, options.currentReasoningOnly, tools);
+  const drops = findDrops(turns, tools);
   const writer = new Writer(drops, options, tools);
   const messages = turns.map((turn) =>
     turn.role === "user"

@@ -5,6 +5,7 @@ import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { modelFacts } from "../../models/internal.js";
 import { claudeMedia } from "../claude-blocks.js";
 import { mediaFor } from "../model-ref.js";
+import { withoutPastReasoning } from "../past-reasoning.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";
 import { renderAnthropic } from "./render.js";
@@ -94,8 +95,8 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     estimate: { image: facts.image ?? "anthropicLarge" },
     maxCacheMarkers: 4,
     render: (request, tools) => {
-      const currentReasoningOnly = reasoning === "current";
-      return renderAnthropic(request, { cacheTtl, currentReasoningOnly, trimsAssistant }, tools);
+      const sent = reasoning === "current" ? withoutPastReasoning(request, tools) : request;
+      return renderAnthropic(sent, { cacheTtl, trimsAssistant }, tools);
     },
   };
 }

@@ -4,6 +4,7 @@ import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { modelFacts } from "../../models/internal.js";
 import { mediaFor } from "../model-ref.js";
+import { withoutPastReasoning } from "../past-reasoning.js";
 import type { Target } from "../target.js";
 import {
   acceptedResultTypes,
@@ -31,7 +32,7 @@ export interface BedrockConverseOptions {
   readonly provider?: string;
   /** The account, if the harness has several. */
   readonly account?: string;
-  /** Default `limitProfiles.bedrockConverse`; for Claude also a limit on images and documents together. */
+  /** Default `limitProfiles.bedrockConverse`. */
   readonly profile?: LimitProfile;
 }
 
@@ -63,7 +64,8 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const { baseModel = model, provider = "amazon-bedrock", account } = options;
   const facts = bedrockFacts(baseModel);
   const { family, caches, isClaude } = facts;
-  const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
+  const { image = "anthropicLarge", bindsReasoning } = modelFacts(baseModel);
+  const { profile = limitProfiles.bedrockConverse } = options;
   return {
     name: "bedrock-converse",
     model: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
@@ -79,10 +81,12 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
       // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html (2026-11-28).
       opaqueMedia: (data) => (opaqueBlock(data) === undefined ? "never" : "replayed"),
     },
-    limits: { profile },
-    estimate: { image: modelFacts(baseModel).image ?? "anthropicLarge", pdf: "anthropic" },
+    // The ARN of a profile does not name its model, which is assumed to be Claude.
+    limits: { profile, model: isClaude ? "claude" : baseModel },
+    estimate: { image, pdf: "anthropic" },
     ...(caches ? { maxCacheMarkers: 4 } : {}),
-    render: (request, tools) => renderConverse(request, facts, tools),
+    render: (request, tools) =>
+      renderConverse(bindsReasoning === true ? withoutPastReasoning(request, tools) : request, facts, tools),
   };
 }
 
@@ -94,31 +98,6 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
  *   most 64
  */
 const callId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
-
-/**
- * Converse's limits, and Claude's own: at most 20 images and documents together. With at most five documents,
- * 15 images always fit.
- *
- * @see https://github.com/boto/boto3/issues/4632 (stored copy, 2026-11-21): "too many images and documents:
- *   19 + 5 > 20"
- */
-const claudeLimits: LimitProfile = {
-  ...limitProfiles.bedrockConverse,
-  rows: [
-    ...limitProfiles.bedrockConverse.rows,
-    {
-      rule: "imageCount",
-      value: 15,
-      unit: "count",
-      scope: "request",
-      when: { imagesOver: 20, withDocuments: true },
-      evidence: "measured",
-      asOf: "2026-11-21",
-      source: "https://github.com/boto/boto3/issues/4632",
-      note: "20 images and documents together",
-    },
-  ],
-};
 
 const asOf = "2026-11-22";
 const measured = { evidence: "measured", asOf } as const;

@@ -79,12 +79,11 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
   };
 }
 
-/** The id rule of a dialect. Longer ids of the model's own maker go back unchanged. */
+/** The id rule of a dialect, and what the model's maker asks of ids; one of the caller's own stays. */
 function callIdRule({ callId }: OpenaiChatDialect, model: string): CallIdRule {
-  const { maxCallIdLength = 0 } = modelFacts(model);
-  return callId.maxLength === openaiChatDialects.openai.callId.maxLength && maxCallIdLength > callId.maxLength
-    ? { ...callId, maxLength: maxCallIdLength }
-    : callId;
+  const { openai, vllm } = openaiChatDialects;
+  const isKnown = callId === openai.callId || callId === vllm.callId;
+  return isKnown ? { ...callId, ...modelFacts(model).callId } : callId;
 }
 
 /**
