@@ -36,7 +36,7 @@ const system = [
   "test/adapters/shared",
   "test/adapters/shared/node",
 ].map((directory) => `${directory}/*.test.ts`);
-/** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
+/** Tests with fewer cases in `npm test`, by test/support/rounds.ts. */
 const properties = [
   "test/blobs/{conformance,shared-quotas}.test.ts",
   "test/compaction/{overhead,sequences}.test.ts",
@@ -46,8 +46,8 @@ const properties = [
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
   "test/projections/{every-stream,every-target,malformed-replies,recovery}.test.ts",
-  "test/session/{conformance,properties}.test.ts",
-  "test/session/node/{line-agreement,repair}.test.ts",
+  "test/session/{adopt,conformance,properties,tree/tree}.test.ts",
+  "test/session/node/{file-store,line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
 ];
 /** CI runs `properties` too, which has each of these files whole. */
@@ -115,6 +115,7 @@ export default defineConfig({
           name: "harnesses",
           include: harnesses,
           globalSetup: "test/examples/support/programs.ts",
+          isolate: false,
           testTimeout: 600_000,
           hookTimeout: 600_000,
         },

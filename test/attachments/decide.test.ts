@@ -289,7 +289,7 @@ describe("attachments of a request by the default policy", () => {
         });
         expect(sent.map(({ entryId, block, sent }) => [entryId, block, sent])).toEqual(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 

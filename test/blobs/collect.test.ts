@@ -82,7 +82,7 @@ describe("a collection while others write and read", () => {
           expect(await blobStore(sound).get(ref)).toEqual(bytes);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 
@@ -112,7 +112,7 @@ describe("a collection while others write and read", () => {
           expect(await blobStore(sound).get(ref)).toEqual(bytes);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -140,7 +140,7 @@ describe("a collection while others write and read", () => {
           if (await found) expect(await blobStore(sound).get(ref)).toEqual(bytes);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 });

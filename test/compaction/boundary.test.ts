@@ -488,7 +488,7 @@ describe("in generated sessions", () => {
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 });

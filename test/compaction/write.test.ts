@@ -541,7 +541,7 @@ describe("previews", () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 50 },
     );
   });
 });

@@ -82,7 +82,7 @@ describe("stepsOf", () => {
       fc.asyncProperty(conversation(16), (session) =>
         expectOnce(session as Parameters<typeof expectOnce>[0]),
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

@@ -105,7 +105,7 @@ describe("toBody", () => {
           expect(body.size).toBe(Buffer.byteLength(expected));
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 

@@ -449,7 +449,7 @@ describe("keepLimits, of anything", () => {
         );
         expect(losses.map(({ block }) => block).toSorted()).toEqual(gone.toSorted());
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

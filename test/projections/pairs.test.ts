@@ -276,7 +276,7 @@ describe("pairTurns, of anything", () => {
         const dropped = losses.filter((loss) => /^(?:orphan|duplicate)Result /.test(loss));
         expect(dropped.map((loss) => loss.split(" ")[1])).toEqual(expected.dropped);
       }),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 

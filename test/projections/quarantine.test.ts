@@ -143,7 +143,7 @@ describe("quarantine", () => {
           expect(others(after)).toEqual(others(before));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 70 },
     );
   });
 });

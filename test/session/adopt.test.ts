@@ -9,6 +9,7 @@ import { memorySessionStore, parseSession, type SessionEntry, sessionBlobRoots }
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, it } from "vitest";
 import { conversation } from "../arbitraries/conversations.js";
+import { isFull } from "../support/rounds.js";
 
 const header = { type: "session", id: "s1", timestamp: "2025-01-02T03:04:05.678Z", cwd: "/w" } as const;
 const timestamp = header.timestamp;
@@ -113,7 +114,7 @@ describe("adopt", () => {
     );
   });
 
-  it("adopts 100,000 entries", async () => {
+  it.runIf(isFull)("adopts 100,000 entries", async () => {
     const ids = Array.from({ length: 100_000 }, (_, number) => `e${number}`);
     const entries = ids.map((id, at) => ({
       ...said(id, at === 0 ? null : (ids[at - 1] as string)),

@@ -154,7 +154,7 @@ describe("handles with any mode of conflict", () => {
         const store = memorySessionStore();
         await play(() => store, plan, count);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

@@ -67,7 +67,7 @@ test("a cache of appended lines gives the summary and the counts of the whole lo
       expect(summaryOf({ ...stored, ...cache })).toEqual(summaryOf({ ...stored, head: lines, tail: lines }));
       expect(counts).toEqual(countsOf(lines));
     }),
-    { numRuns: 400 },
+    { numRuns: 120 },
   );
 });
 

@@ -305,7 +305,7 @@ describe("acpReplay", () => {
         expect(new Set(calls).size).toBe(calls.length);
         expect([...answers].sort()).toEqual([...calls].sort());
       }),
-      { numRuns: 60 },
+      { numRuns: 20 },
     );
   });
 

@@ -57,7 +57,7 @@ describe.each([
         // toStrictEqual compares a key `constructor` as if it were the class.
         expect(isDeepStrictEqual(await roundTrip(parcels, any), any)).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

@@ -47,7 +47,7 @@ export default async function bundlePrograms(): Promise<() => void> {
         {
           name: "places of the sources",
           setup({ onLoad }) {
-            onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+            onLoad({ filter: /\.(?:ts|mjs)$/ }, async ({ path }) => {
               const text = await readFile(path, "utf8");
               const places = { url: pathToFileURL(path).href, dirname: dirname(path) };
               const contents = text.replace(

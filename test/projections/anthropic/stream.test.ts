@@ -87,7 +87,7 @@ describe("anthropicStream", () => {
         const open = (source: AsyncIterable<Event>) => anthropicStream(source, options);
         expect(await checkCuts(events, open, endOf(events))).toEqual(readAnthropicReply(whole, options));
       }),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 

@@ -104,7 +104,7 @@ describe("bedrockStream", () => {
           );
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 
@@ -171,7 +171,7 @@ describe("bedrockStream", () => {
             expect(normal(await bedrockStream(body, { model }).message())).toEqual(read);
           },
         ),
-        { numRuns: 30 },
+        { numRuns: 12 },
       );
     });
 
@@ -193,7 +193,7 @@ describe("bedrockStream", () => {
             if (!cut) expect(stream.error).toMatchObject({ code: "REPLY_FAILED" });
           },
         ),
-        { numRuns: 60 },
+        { numRuns: 20 },
       );
     });
 

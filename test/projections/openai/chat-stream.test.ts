@@ -68,7 +68,7 @@ describe("openaiChatStream", () => {
         const read = readOpenaiChatReply(whole as unknown as OpenaiChatReply, { model });
         expect(await checkCuts(chunks, open, chunks.length - 1)).toEqual(read);
       }),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 

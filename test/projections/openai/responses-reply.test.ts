@@ -406,6 +406,6 @@ test("whatever a model of OpenAI puts out goes back as it came", async () => {
       expect(losses).toEqual([]);
       expect(responsesBreaches({ model, store: false, ...value })).toEqual([]);
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   );
 });

@@ -126,7 +126,7 @@ describe("openaiResponsesStream", () => {
           expect(await checkCuts(events, open)).toEqual(readOpenaiResponsesReply(whole, { model }));
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 

@@ -187,7 +187,7 @@ describe.each(agents)("the chat template of $model", ({ model, dialect, ...agent
         const value = [prompt, messages.map((message) => unwrittenOf(message, agent))];
         expect(silentlyAbsent(context, { ...projection, value }, () => undefined)).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 });

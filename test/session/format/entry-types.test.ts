@@ -511,7 +511,7 @@ describe("the schemas", () => {
           expect(entryProblem(entry)).toBeUndefined();
           expect(sessionEntrySchema.parse(entry)).toEqual(entry);
         }),
-        { numRuns: 1000 },
+        { numRuns: 300 },
       );
       expect([...seen].sort()).toEqual([...generatedTypes].sort());
     });
@@ -675,9 +675,9 @@ describe("open vocabularies", () => {
           expect(buildSessionContext(session).items).toHaveLength(buildSessionContext(before).items.length);
           if (count === 0) expect(session.entries).toEqual(before.entries);
         }),
-        { numRuns: 1000 },
+        { numRuns: 300 },
       );
-      expect(seen).toBeGreaterThan(100);
+      expect(seen).toBeGreaterThan(50);
     });
 
     test("leaves every entry what it was, for the check, the schema and the session", () => {
@@ -689,7 +689,7 @@ describe("open vocabularies", () => {
           const [read] = loaded({ ...(value as object), parentId: null }).entries;
           expect(read).toEqual({ ...(value as object), parentId: null });
         }),
-        { numRuns: 1000 },
+        { numRuns: 300 },
       );
     });
 

@@ -403,7 +403,7 @@ describe("pages of any file", () => {
           expect(pages.flatMap((page) => page.diagnostics)).toEqual(diagnostics);
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 100 },
     );
   });
 });

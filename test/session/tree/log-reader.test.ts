@@ -76,7 +76,7 @@ describe("reading a log", () => {
           const lost = heads.leafRow > whole.leafRow;
           expect({ ...shapeOf(heads), ...(lost ? { leafId: whole.leafId } : {}) }).toEqual(shapeOf(whole));
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     });
 

@@ -6,7 +6,7 @@ import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/f
 import { EntryTable, KeyIndex, noRow } from "../../../src/session/tree/entry-table.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
-import { rounds } from "../../support/rounds.js";
+import { isFull, rounds } from "../../support/rounds.js";
 import { naiveChildren, naivePath, naiveTree, naiveWalk } from "./naive-tree.js";
 
 describe("the tree", () => {
@@ -321,7 +321,7 @@ describe("the table", () => {
         message: { role: "user" as const, content: "x", timestamp: at },
       }));
 
-    test.each([
+    test.runIf(isFull).each([
       ["parents first", (entries: readonly SessionEntry[]) => entries],
       ["parents last", (entries: readonly SessionEntry[]) => entries.toReversed()],
     ])("builds, walks and gives a context without recursion: %s", (_, order) => {
