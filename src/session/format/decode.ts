@@ -17,9 +17,8 @@ import {
   entryKeyOf,
   parseEntryPrefix,
   parseTimestamp,
-  parseTornPrefix,
 } from "./entry-prefix.js";
-import { entryTypesWith, isEntryType } from "./entry-types.js";
+import { isEntryType, isStructural } from "./entry-types.js";
 import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
 import { type ParseLineOptions, parseLine } from "./line-json.js";
 import { headerVersion, migrateEntry } from "./migrate.js";
@@ -60,27 +59,17 @@ export interface DecodeContext {
  * Decodes an entry's head from the canonical prefix. Undefined if the line must be decoded in whole: also one
  * that may have a second entry in it.
  */
-export function decodePrefix(
-  bytes: Uint8Array,
-  context: DecodeContext,
-  start = 0,
-  end = bytes.length,
-): (DecodedLine & { readonly kind: "entry" }) | undefined {
+function decodePrefix(bytes: Uint8Array, context: DecodeContext): DecodedLine | undefined {
   if ((context.version ?? 0) < 2 || context.isFirst) return undefined;
-  const head = parseEntryPrefix(bytes, start, end);
-  // Bodies of structural types are small, and opening a session needs them.
-  if (head === undefined || structural.has(head.type)) return undefined;
-  if (nextParentKey(bytes, nextParentKey(bytes, start) + 1) < end) return undefined;
+  const head = parseEntryPrefix(bytes);
+  if (head === undefined || isStructural.has(head.type)) return undefined;
+  if (nextParentKey(bytes, nextParentKey(bytes, 0) + 1) < bytes.length) return undefined;
   return {
     kind: "entry",
     head: head.role === "hookMessage" ? { ...head, role: "custom" } : head,
-    diagnostics: noDiagnostics,
+    diagnostics: [],
   };
 }
-
-const noDiagnostics: readonly LineDiagnostic[] = [];
-
-const structural = entryTypesWith("structural");
 
 /** A part of a line: nearly always the whole. */
 export interface LinePart {
@@ -170,7 +159,7 @@ function joinedParts(
     // A damaged line feed is no line.
     if (end - start === 1 && !isLast) continue;
     const isPlaced = version >= 2 && !(isLast && isTerminatedTornLine(bytes));
-    const head = !isPlaced ? undefined : isLast ? parseEntryPrefix(range) : parseTornPrefix(range);
+    const head = isPlaced ? parseEntryPrefix(range, 0, range.length, !isLast) : undefined;
     const before = parts.at(-1);
     // One part for all: a line may have millions of `{}`.
     if (isNoLine(before) && isNoLine({ decoded, head }))

@@ -20,55 +20,212 @@ export interface EntryHead {
 }
 
 const quote = 0x22;
-const open = ascii('{"type":"');
-const idKey = ascii('","id":"');
-const parentKey = ascii('","parentId":');
-const nullTimeKey = ascii('null,"timestamp":"');
-const timeKey = ascii('","timestamp":"');
-const roleKey = ascii('","message":{"role":"');
 const isoLength = 24;
+/** The bytes of a prefix with one character of id and no others. */
+const minLength = '{"type":"","id":"a","parentId":null,"timestamp":""'.length;
 
 /**
- * Reads the head of a canonical line. Returns undefined if the line must be parsed, as one that does not end
- * with `}`: it is torn, joined or padded.
+ * Eight ASCII characters as a double: equal if the bytes are, since ASCII has neither NaN nor two zeros, and
+ * compared without an allocation. Texts whose length is no multiple of eight have words that overlap.
  */
-export function parseEntryPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
-  return lastByte(bytes, start, stop) === 0x7d ? parseTornPrefix(bytes, start, stop) : undefined;
+function word(text: string): number {
+  const view = new DataView(new ArrayBuffer(8));
+  for (let i = 0; i < 8; i++) view.setUint8(i, text.charCodeAt(i));
+  return view.getFloat64(0);
+}
+const [openAt0, openAt1] = [word('{"type":'), word('"type":"')];
+const messageType = word('message"');
+const idKey = word('","id":"');
+const [parentKeyAt0, parentKeyAt5] = [word('","paren'), word('rentId":')];
+const [timeKeyAt0, timeKeyAt7] = [word('","times'), word('stamp":"')];
+const [nullAt0, nullAt8] = [word('null,"ti'), word('mestamp"')];
+const [roleKeyAt0, roleKeyAt8, roleKeyAt13] = [word('","messa'), word('ge":{"ro'), word('"role":"')];
+const user = word('":"user"');
+const [assistantAt0, assistantAt5] = [word('":"assis'), word('sistant"')];
+const [resultAt0, resultAt6] = [word('":"toolR'), word('lResult"')];
+
+/** Values of hexadecimal digits by byte; -1 for others. */
+const hexDigits = Int8Array.from({ length: 256 }, (_, byte) => hexDigit(byte));
+
+/**
+ * Reads prefixes into its own fields, so that a line needs no object. Caches the id and the minute of the last
+ * line, because the next line mostly repeats them. Opening 100,000 entries takes two thirds of the time that
+ * it takes byte by byte (Node 24, fresh process).
+ */
+export class EntryPrefix implements EntryHead {
+  type = "";
+  id: EntryKey = 0;
+  parentId: EntryKey | null = null;
+  time: number | string = 0;
+  role: string | undefined;
+  /** The place after the time, or the role of a message. */
+  end = 0;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#bytes.buffer);
+  /** The word of the last id of eight digits, mostly the parent of the next line. NaN equals no word. */
+  #idWord = Number.NaN;
+  #idKey = 0;
+  /** The words of the last time up to its minute, and that minute in milliseconds. */
+  #hourWord = Number.NaN;
+  #minuteWord = Number.NaN;
+  #minute = 0;
+
+  /**
+   * Reads the prefix of the line from `start` up to `stop`. Returns false if the line must be parsed, as one
+   * that does not end with `}`: it is torn, joined or padded. The fields then have no meaning.
+   *
+   * @param mayBeTorn also reads a line that ends before its brace
+   */
+  read(bytes: Uint8Array, start = 0, stop = bytes.length, mayBeTorn = false): boolean {
+    let last = stop - 1;
+    // Editors on Windows add CR.
+    while (bytes[last] === 0x0d || bytes[last] === 0x20) last--;
+    if (stop - start < minLength || (bytes[last] !== 0x7d && !mayBeTorn)) return false;
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    }
+    const view = this.#view;
+    if (view.getFloat64(start) !== openAt0 || view.getFloat64(start + 1) !== openAt1) return false;
+    // Comparisons are not bounded by the line: no key has a line feed, which follows.
+    const limit = bytes.length;
+    let at = start + 9;
+    let end: number;
+    if (view.getFloat64(at) === messageType) {
+      this.type = "message";
+      end = at + 7;
+    } else {
+      end = plainEnd(bytes, at, stop);
+      if (end < 0) return false;
+      this.type = textOf(bytes, at, end);
+      if (this.type === "session") return false;
+    }
+    at = end + 8;
+    if (at > limit || view.getFloat64(end) !== idKey) return false;
+    let idWord = Number.NaN;
+    const id = bytes[at + 8] === quote ? keyOf8(bytes, at) : undefined;
+    if (id !== undefined) {
+      this.id = id;
+      idWord = view.getFloat64(at);
+      end = at + 8;
+    } else {
+      end = plainEnd(bytes, at, stop);
+      if (end <= at) return false;
+      this.id = textOf(bytes, at, end);
+    }
+    at = end + 13;
+    if (at > limit || view.getFloat64(end) !== parentKeyAt0 || view.getFloat64(end + 5) !== parentKeyAt5)
+      return false;
+    if (bytes[at] === quote) {
+      at++;
+      if (bytes[at + 8] === quote && view.getFloat64(at) === this.#idWord) {
+        this.parentId = this.#idKey;
+        end = at + 8;
+      } else {
+        const parentId = bytes[at + 8] === quote ? keyOf8(bytes, at) : undefined;
+        end = parentId === undefined ? plainEnd(bytes, at, stop) : at + 8;
+        if (end < 0) return false;
+        this.parentId = parentId ?? textOf(bytes, at, end);
+      }
+      at = end + 15;
+      if (at > limit || view.getFloat64(end) !== timeKeyAt0 || view.getFloat64(end + 7) !== timeKeyAt7)
+        return false;
+    } else {
+      if (at + 18 > limit || view.getFloat64(at) !== nullAt0 || view.getFloat64(at + 8) !== nullAt8)
+        return false;
+      if (view.getFloat64(at + 10) !== timeKeyAt7) return false;
+      this.parentId = null;
+      at += 18;
+    }
+    if (bytes[at + isoLength] === quote && this.#readIsoTime(bytes, view, at)) {
+      end = at + isoLength;
+    } else {
+      end = plainEnd(bytes, at, stop);
+      if (end < 0) return false;
+      const time = end - at === isoLength ? parseIsoTime(bytes, at) : Number.NaN;
+      this.time = Number.isNaN(time) ? textOf(bytes, at, end) : time;
+    }
+    this.role = undefined;
+    if (this.type === "message") {
+      at = end + 21;
+      if (at + 11 > limit || view.getFloat64(end) !== roleKeyAt0) return false;
+      if (view.getFloat64(end + 8) !== roleKeyAt8 || view.getFloat64(end + 13) !== roleKeyAt13) return false;
+      const first = view.getFloat64(at - 3);
+      if (first === user) {
+        this.role = "user";
+        end = at + 4;
+      } else if (first === assistantAt0 && view.getFloat64(at + 2) === assistantAt5) {
+        this.role = "assistant";
+        end = at + 9;
+      } else if (first === resultAt0 && view.getFloat64(at + 3) === resultAt6) {
+        this.role = "toolResult";
+        end = at + 10;
+      } else {
+        end = plainEnd(bytes, at, stop);
+        if (end < 0) return false;
+        this.role = textOf(bytes, at, end);
+      }
+    }
+    this.end = end;
+    this.#idWord = idWord;
+    if (id !== undefined) this.#idKey = id;
+    return true;
+  }
+
+  /** Reads a time in the minute of the last one, or else any that `toISOString` prints. */
+  #readIsoTime(bytes: Uint8Array, view: DataView, at: number): boolean {
+    const hourWord = view.getFloat64(at);
+    const minuteWord = view.getFloat64(at + 8);
+    const tens = (bytes[at + 17] as number) - 0x30;
+    const ones = (bytes[at + 18] as number) - 0x30;
+    const millis = digits(bytes, at + 20, 3);
+    const isMinute =
+      hourWord === this.#hourWord &&
+      minuteWord === this.#minuteWord &&
+      bytes[at + 16] === 0x3a &&
+      bytes[at + 19] === 0x2e &&
+      bytes[at + 23] === 0x5a;
+    if (isMinute && tens >= 0 && tens <= 5 && ones >= 0 && ones <= 9 && millis >= 0) {
+      this.time = this.#minute + tens * 10_000 + ones * 1000 + millis;
+      return true;
+    }
+    const time = parseIsoTime(bytes, at);
+    if (Number.isNaN(time)) return false;
+    this.time = time;
+    this.#minute = time - tens * 10_000 - ones * 1000 - millis;
+    this.#hourWord = hourWord;
+    this.#minuteWord = minuteWord;
+    return true;
+  }
 }
 
-/** {@link parseEntryPrefix} of a line that may end before its brace. */
-export function parseTornPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
-  if (!startsWith(bytes, open, start)) return undefined;
-  // Comparisons with keys need no bound: a line feed or the end of the bytes follows, and keys have none.
-  let at = start + open.length;
-  let end = plainEnd(bytes, at, stop);
-  if (end < 0 || !startsWith(bytes, idKey, end)) return undefined;
-  const type = textOf(bytes, at, end);
-  at = end + idKey.length;
-  end = plainEnd(bytes, at, stop);
-  if (end <= at || !startsWith(bytes, parentKey, end)) return undefined;
-  const id = idAt(bytes, at, end);
-  at = end + parentKey.length;
-  let parentId: EntryKey | null;
-  if (bytes[at] === quote) {
-    end = plainEnd(bytes, at + 1, stop);
-    if (end < 0 || !startsWith(bytes, timeKey, end)) return undefined;
-    parentId = idAt(bytes, at + 1, end);
-    at = end + timeKey.length;
-  } else {
-    if (!startsWith(bytes, nullTimeKey, at)) return undefined;
-    parentId = null;
-    at += nullTimeKey.length;
+/** The key of an id of eight hexadecimal digits; undefined for another text. */
+function keyOf8(bytes: Uint8Array, at: number): number | undefined {
+  let key = 0;
+  let all = 0;
+  for (let i = at; i < at + 8; i++) {
+    const value = hexDigits[bytes[i] as number] as number;
+    key = (key << 4) | value;
+    all |= value;
   }
-  end = plainEnd(bytes, at, stop);
-  if (end < 0 || type === "session") return undefined;
-  const time = end - at === isoLength ? parseIsoTime(bytes, at) : Number.NaN;
-  const stamp = Number.isNaN(time) ? textOf(bytes, at, end) : time;
-  if (type !== "message") return { type, id, parentId, time: stamp };
-  if (!startsWith(bytes, roleKey, end)) return undefined;
-  at = end + roleKey.length;
-  end = plainEnd(bytes, at, stop);
-  return end < 0 ? undefined : { type, id, parentId, time: stamp, role: textOf(bytes, at, end) };
+  return all < 0 ? undefined : key;
+}
+
+/**
+ * Reads the head of a canonical line. Returns undefined if the line must be parsed.
+ *
+ * @param mayBeTorn also reads a line that ends before its brace
+ */
+export function parseEntryPrefix(
+  bytes: Uint8Array,
+  start = 0,
+  stop = bytes.length,
+  mayBeTorn = false,
+): EntryHead | undefined {
+  const prefix = new EntryPrefix();
+  if (!prefix.read(bytes, start, stop, mayBeTorn)) return undefined;
+  const { type, id, parentId, time, role } = prefix;
+  return role === undefined ? { type, id, parentId, time } : { type, id, parentId, time, role };
 }
 
 const stampBytes = new Uint8Array(isoLength);
@@ -86,18 +243,6 @@ export function printTimestamp(time: number | string): string {
   return typeof time === "string" ? time : new Date(time).toISOString();
 }
 
-/** The last byte that is not a space or CR, which editors on Windows add. */
-function lastByte(bytes: Uint8Array, start: number, stop: number): number | undefined {
-  let at = stop - 1;
-  while (at >= start && (bytes[at] === 0x0d || bytes[at] === 0x20)) at--;
-  return at < start ? undefined : bytes[at];
-}
-
-function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean {
-  for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false;
-  return true;
-}
-
 const maxPlainLength = 4096;
 
 /** The end of the string at `at`; -1 if it is long, or not all printable ASCII without escapes. */
@@ -109,17 +254,6 @@ function plainEnd(bytes: Uint8Array, at: number, stop: number): number {
     if (byte === 0x5c || byte < 0x20 || byte > 0x7e) return -1;
   }
   return -1;
-}
-
-function idAt(bytes: Uint8Array, start: number, end: number): EntryKey {
-  if (end - start !== 8) return textOf(bytes, start, end);
-  let key = 0;
-  for (let i = start; i < end; i++) {
-    const digit = hexDigit(bytes[i] as number);
-    if (digit < 0) return textOf(bytes, start, end);
-    key = (key << 4) | digit;
-  }
-  return key >>> 0;
 }
 
 /** Makes a flat string: a slice of a chunk's text would keep the whole chunk in memory. */
@@ -137,7 +271,11 @@ for (const text of new Set<string>([...entryTypeNames, ...messageRoles])) {
 function knownWord(bytes: Uint8Array, start: number, end: number): string | undefined {
   const candidates = words.get(end - start);
   if (candidates === undefined) return undefined;
-  for (const word of candidates) if (startsWith(bytes, word.bytes, start)) return word.text;
+  for (const known of candidates) {
+    let i = 0;
+    while (i < known.bytes.length && bytes[start + i] === known.bytes[i]) i++;
+    if (i === known.bytes.length) return known.text;
+  }
   return undefined;
 }
 
@@ -189,8 +327,8 @@ function daysSince1970(year: number, month: number, day: number): number {
 }
 
 /**
- * An entry id in the tree: the number of its eight lower-case hexadecimal digits, or else the id itself.
- * Nearly all ids are such numbers, which need no memory for a string.
+ * An entry id in the tree: its eight lower-case hexadecimal digits as a signed number of 32 bits, or else the id
+ * itself. Nearly all ids are such numbers, which need no memory.
  */
 export type EntryKey = number | string;
 
@@ -204,7 +342,7 @@ export function entryKeyOf(id: string): EntryKey {
     else if (code >= 0x61 && code <= 0x66) key = (key << 4) | (code - 0x57);
     else return id;
   }
-  return key >>> 0;
+  return key;
 }
 
 /** The inverse of {@link entryKeyOf}. */

@@ -211,6 +211,9 @@ export function entryTypesWith(
   return new Set(types.flatMap(([type, spec]) => (spec[property] === true ? [type] : [])));
 }
 
+/** Types whose bodies opening a session needs. */
+export const isStructural: ReadonlySet<string> = entryTypesWith("structural");
+
 /** Kinds of the tree's rows that are items in contexts: a message's kind has its role. */
 export const kindsInContext: readonly string[] = Array.from(entryTypesWith("inContext")).flatMap((type) =>
   type === "message" ? messageRoles.map((role) => `message/${role}`) : [type],

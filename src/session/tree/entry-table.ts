@@ -1,6 +1,5 @@
 /** The entries of a session as columns of numbers, one row each. */
 
-import { IntColumn, NumberColumn } from "../../internal/columns.js";
 import type { LinePlace, SessionLog } from "../api/backend.js";
 import {
   type EntryHead,
@@ -12,20 +11,23 @@ import {
 import type { LineRange } from "../format/joined-lines.js";
 
 /**
- * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent, a
- * linked list of its children, and the place of its line. All algorithms are iterative.
+ * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent and
+ * the place of its line. Lists of children are made when they are first asked for. All algorithms are iterative.
  */
 export class EntryTable {
-  readonly #index = new KeyIndex();
-  readonly #parents = new IntColumn();
-  readonly #kinds = new IntColumn();
-  readonly #firstChild = new IntColumn();
-  readonly #lastChild = new IntColumn();
-  readonly #nextSibling = new IntColumn();
-  readonly #times = new NumberColumn();
+  readonly #rows = new Map<EntryKey, number>();
+  /**
+   * Numeric keys are XORed with it in the map, so that a file cannot choose ids that collide. The values of
+   * `crypto` would cost an open in a fresh process of Node 24 a third of its time, to load Web Crypto.
+   */
+  readonly #seed = Math.floor(Math.random() * 2 ** 32) | 0;
+  readonly #keys: EntryKey[] = [];
+  #parents = new Int32Array(startRows);
+  #kinds = new Int32Array(startRows);
+  #times = new Float64Array(startRows);
+  #lineAt = new Float64Array(startRows);
+  #lineLengths = new Int32Array(startRows);
   readonly #otherTimes = new Map<number, string>();
-  readonly #lineAt = new NumberColumn();
-  readonly #lineLength = new IntColumn();
   readonly #kindNames: string[] = [];
   readonly #kindOf = new Map<string, number>();
   readonly #kindOfRole = new Map<string, number>();
@@ -35,13 +37,12 @@ export class EntryTable {
   readonly #placeOf = new Map<EntryKey, number>();
   /** The ranges of entries that share their line with others. */
   readonly #parts = new Map<number, LineRange>();
-  #firstRoot = noRow;
-  #lastRoot = noRow;
+  #children: Children | undefined;
   /** Rows whose parent was not seen yet. */
   #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
   get size(): number {
-    return this.#index.size;
+    return this.#keys.length;
   }
 
   /** Whether there are rows for {@link linkLateParents}. */
@@ -51,25 +52,25 @@ export class EntryTable {
 
   /** The row of an id, or -1. */
   row(id: string): number {
-    return this.#index.row(entryKeyOf(id));
+    return this.rowOfKey(entryKeyOf(id));
   }
 
   /** The row of a key, or -1. */
   rowOfKey(key: EntryKey): number {
-    return this.#index.row(key);
+    return this.#rows.get(typeof key === "number" ? key ^ this.#seed : key) ?? noRow;
   }
 
   /** The key of a row's id. */
   key(row: number): EntryKey {
-    return this.#index.key(row);
+    return this.#keys[row] as EntryKey;
   }
 
   id(row: number): string {
-    return this.#index.id(row);
+    return entryIdOf(this.#keys[row] as EntryKey);
   }
 
   parent(row: number): number {
-    return this.#parents.at(row);
+    return this.#parents[row] as number;
   }
 
   /** The row that the entry itself names; noRow if that is missing. Copies of a log have the same. */
@@ -79,7 +80,7 @@ export class EntryTable {
 
   /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
   kind(row: number): string {
-    return this.#kindNames[this.#kinds.at(row)] as string;
+    return this.#kindNames[this.#kinds[row] as number] as string;
   }
 
   /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */
@@ -93,32 +94,38 @@ export class EntryTable {
   }
 
   kindAt(row: number): number {
-    return this.#kinds.at(row);
+    return this.#kinds[row] as number;
   }
 
   timestamp(row: number): string {
-    return this.#otherTimes.get(row) ?? printTimestamp(this.#times.at(row));
+    return this.#otherTimes.get(row) ?? printTimestamp(this.#times[row] as number);
   }
 
   /** Milliseconds since 1970; -Infinity if the timestamp is not a time. */
   time(row: number): number {
     const other = this.#otherTimes.get(row);
-    const time = other === undefined ? this.#times.at(row) : Date.parse(other);
+    const time = other === undefined ? (this.#times[row] as number) : Date.parse(other);
     return Number.isNaN(time) ? -Infinity : time;
   }
 
+  /** The first child in file order, of noRow the first root; noRow without one. */
   firstChild(row: number): number {
-    return row === noRow ? this.#firstRoot : this.#firstChild.at(row);
+    return this.#lists().first[row + 1] as number;
   }
 
   nextSibling(row: number): number {
-    return this.#nextSibling.at(row);
+    return this.#lists().next[row] as number;
   }
 
   /** The place of the row's line; undefined until it is written. */
   line(row: number): LinePlace | undefined {
-    const at = this.#lineAt.at(row);
-    return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
+    const at = this.#lineAt[row] as number;
+    return at < 0 ? undefined : { at, length: this.#lineLengths[row] as number };
+  }
+
+  /** The place of the row's line in the log; -1 until it is written. */
+  lineAt(row: number): number {
+    return this.#lineAt[row] as number;
   }
 
   /** The range of the row's entry in its line; undefined if it is the whole line. */
@@ -129,12 +136,12 @@ export class EntryTable {
   /** Bytes of the row's entry in the log; 0 until it is written. */
   lineLength(row: number): number {
     const part = this.#parts.get(row);
-    return part === undefined ? this.#lineLength.at(row) : part.end - part.start;
+    return part === undefined ? (this.#lineLengths[row] as number) : part.end - part.start;
   }
 
   setLine(row: number, { at, length }: LinePlace, part?: LineRange): void {
-    this.#lineAt.set(row, at);
-    this.#lineLength.set(row, length);
+    this.#lineAt[row] = at;
+    this.#lineLengths[row] = length;
     this.setPart(row, part);
   }
 
@@ -170,69 +177,45 @@ export class EntryTable {
   /** Moves a row to the end of a parent's children, for an entry whose line was written later. */
   move(row: number, parent: number): void {
     const before = this.parent(row);
-    if (parent === before && this.nextSibling(row) === noRow) return;
-    const next = this.nextSibling(row);
+    const lists = this.#lists();
+    const { first, last, next } = lists;
+    if (parent === before && next[row] === noRow) return;
     let previous = noRow;
-    for (let at = this.firstChild(before); at !== row; at = this.nextSibling(at)) previous = at;
-    if (previous !== noRow) this.#nextSibling.set(previous, next);
-    else if (before === noRow) this.#firstRoot = next;
-    else this.#firstChild.set(before, next);
-    if (next === noRow) {
-      if (before === noRow) this.#lastRoot = previous;
-      else this.#lastChild.set(before, previous);
-    }
-    this.#nextSibling.set(row, noRow);
+    for (let at = first[before + 1] as number; at !== row; at = next[at] as number) previous = at;
+    if (previous === noRow) first[before + 1] = next[row] as number;
+    else next[previous] = next[row] as number;
+    if (last[before + 1] === row) last[before + 1] = previous;
+    next[row] = noRow;
     this.#placed.delete(row);
-    this.#parents.set(row, parent);
-    this.#link(row, parent);
+    this.#parents[row] = parent;
+    link(lists, row, parent);
   }
 
-  /** Adds a row. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
-  add(head: EntryHead, line: LinePlace | undefined): number {
-    const row = this.#index.add(head.id);
-    if (row === noRow) return noRow;
-    const time = typeof head.time === "string" ? 0 : head.time;
-    this.#push(row, head.parentId, this.#kindOfHead(head), time, line?.at ?? -1, line?.length ?? 0);
-    if (typeof head.time === "string") this.#otherTimes.set(row, head.time);
+  /** Adds a row for the entry of a line. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
+  add({ id, parentId, type, role, time }: EntryHead, at = -1, length = 0): number {
+    const row = this.#keys.length;
+    const seeded = typeof id === "number" ? id ^ this.#seed : id;
+    if (this.#rows.has(seeded)) return noRow;
+    if (row === this.#parents.length) this.#grow();
+    let parent = noRow;
+    if (parentId !== null) {
+      // Most entries follow the entry before.
+      parent = row > 0 && parentId === this.#keys[row - 1] ? row - 1 : this.rowOfKey(parentId);
+      // An entry that is its own parent is a cycle, which linkLateParents reports.
+      if (parent === noRow) this.#unlinked.push({ row, parentId });
+    }
+    this.#rows.set(seeded, row);
+    this.#keys.push(id);
+    this.#parents[row] = parent;
+    this.#kinds[row] =
+      (role === undefined ? undefined : this.#kindOfRole.get(role)) ?? this.#kindCodeOf(type, role);
+    this.#lineAt[row] = at;
+    this.#lineLengths[row] = length;
+    if (typeof time === "number") this.#times[row] = time;
+    else this.#otherTimes.set(row, time);
+    if (this.#children !== undefined && (parent !== noRow || parentId === null))
+      link(this.#children, row, parent);
     return row;
-  }
-
-  /** {@link add} for the prefix of a message, without an object per line. */
-  addMessage(
-    {
-      id,
-      parentId,
-      time,
-      role,
-    }: { readonly id: number; readonly parentId: number; readonly time: number; readonly role: string },
-    at: number,
-    length: number,
-  ): number {
-    const row = this.#index.add(id);
-    if (row === noRow) return noRow;
-    this.#push(row, parentId, this.#kindOfRole.get(role) ?? this.#kindOfMessage(role), time, at, length);
-    return row;
-  }
-
-  #push(
-    row: number,
-    parentId: EntryKey | null,
-    kind: number,
-    time: number,
-    at: number,
-    length: number,
-  ): void {
-    const parent = this.#parentRow(parentId, row);
-    this.#parents.push(parent);
-    this.#kinds.push(kind);
-    this.#firstChild.push(noRow);
-    this.#lastChild.push(noRow);
-    this.#nextSibling.push(noRow);
-    this.#lineAt.push(at);
-    this.#lineLength.push(length);
-    this.#times.push(time);
-    if (parentId !== null && parent === noRow) this.#unlinked.push({ row, parentId });
-    else this.#link(row, parent);
   }
 
   /**
@@ -246,9 +229,9 @@ export class EntryTable {
     const groupOf = new Map<number, readonly number[]>();
     const cycles: number[] = [];
     if (this.#unlinked.length === 0) return { orphans, cycles };
-    const parents = this.#parents.copy();
+    const parents = this.#parents.slice(0, this.size);
     for (const { row, parentId } of this.#unlinked) {
-      const parent = this.#index.row(parentId);
+      const parent = this.rowOfKey(parentId);
       if (parent === noRow) {
         orphans.push(row);
         // An empty text is no id that entries may have in common.
@@ -259,7 +242,7 @@ export class EntryTable {
       } else if (rootOf(parents, parent) === row) {
         cycles.push(row);
       } else {
-        this.#parents.set(row, parent);
+        this.#parents[row] = parent;
         parents[row] = parent;
       }
     }
@@ -271,11 +254,11 @@ export class EntryTable {
       if (place === noRow || groupOf.get(rootOf(parents, place)) === group) continue;
       for (const row of group) {
         this.#placed.add(row);
-        this.#parents.set(row, place);
+        this.#parents[row] = place;
         parents[row] = place;
       }
     }
-    this.#relink();
+    this.#children = undefined;
     return { orphans, cycles };
   }
 
@@ -293,50 +276,69 @@ export class EntryTable {
     return path;
   }
 
-  #parentRow(parentId: EntryKey | null, row: number): number {
-    if (parentId === null) return noRow;
-    // Fast: most entries follow the entry before.
-    if (row > 0 && parentId === this.#index.key(row - 1)) return row - 1;
-    const parent = this.#index.row(parentId);
-    // An entry that is its own parent is a cycle, which linkLateParents reports.
-    return parent === row ? noRow : parent;
-  }
-
-  #kindOfHead({ type, role }: EntryHead): number {
-    if (role === undefined) return this.#kind(printKind(type, role));
-    // Only messages have a role, so that no kind needs to be printed.
-    return this.#kindOfRole.get(role) ?? this.#kindOfMessage(role);
-  }
-
-  #kindOfMessage(role: string): number {
-    const kind = this.#kind(printKind("message", role));
-    this.#kindOfRole.set(role, kind);
+  #kindCodeOf(type: string, role: string | undefined): number {
+    const name = printKind(type, role);
+    let kind = this.#kindOf.get(name);
+    if (kind === undefined) {
+      kind = this.#kindNames.push(name) - 1;
+      this.#kindOf.set(name, kind);
+    }
+    if (role !== undefined) this.#kindOfRole.set(role, kind);
     return kind;
   }
 
-  #kind(name: string): number {
-    const known = this.#kindOf.get(name);
-    if (known !== undefined) return known;
-    this.#kindOf.set(name, this.#kindNames.length);
-    return this.#kindNames.push(name) - 1;
+  #grow(): void {
+    const length = this.#parents.length * 2;
+    this.#parents = grown(this.#parents, new Int32Array(length));
+    this.#kinds = grown(this.#kinds, new Int32Array(length));
+    this.#times = grown(this.#times, new Float64Array(length));
+    this.#lineAt = grown(this.#lineAt, new Float64Array(length));
+    this.#lineLengths = grown(this.#lineLengths, new Int32Array(length));
+    const { first, last, next } = this.#children ?? {};
+    if (first === undefined || last === undefined || next === undefined) return;
+    this.#children = {
+      first: grown(first, new Int32Array(length + 1).fill(noRow)),
+      last: grown(last, new Int32Array(length + 1).fill(noRow)),
+      next: grown(next, new Int32Array(length).fill(noRow)),
+    };
   }
 
-  #link(row: number, parent: number): void {
-    const last = parent === noRow ? this.#lastRoot : this.#lastChild.at(parent);
-    if (last !== noRow) this.#nextSibling.set(last, row);
-    else if (parent === noRow) this.#firstRoot = row;
-    else this.#firstChild.set(parent, row);
-    if (parent === noRow) this.#lastRoot = row;
-    else this.#lastChild.set(parent, row);
+  /** The lists of children, so that they stay in file order. */
+  #lists(): Children {
+    if (this.#children !== undefined) return this.#children;
+    const { length } = this.#parents;
+    const lists = {
+      first: new Int32Array(length + 1).fill(noRow),
+      last: new Int32Array(length + 1).fill(noRow),
+      next: new Int32Array(length).fill(noRow),
+    };
+    const waiting = new Set(this.#unlinked.map(({ row }) => row));
+    for (let row = 0; row < this.size; row++)
+      if (!waiting.has(row)) link(lists, row, this.#parents[row] as number);
+    this.#children = lists;
+    return lists;
   }
+}
 
-  /** Rebuilds all child lists, so that children stay in file order. */
-  #relink(): void {
-    for (const column of [this.#firstChild, this.#lastChild, this.#nextSibling]) column.fill(noRow);
-    this.#firstRoot = noRow;
-    this.#lastRoot = noRow;
-    for (let row = 0; row < this.size; row++) this.#link(row, this.parent(row));
-  }
+const startRows = 64;
+
+/** Lists of children. The first and last child of a row are at the row plus one, those of noRow are the roots. */
+interface Children {
+  readonly first: Int32Array;
+  readonly last: Int32Array;
+  readonly next: Int32Array;
+}
+
+function link({ first, last, next }: Children, row: number, parent: number): void {
+  const before = last[parent + 1] as number;
+  if (before === noRow) first[parent + 1] = row;
+  else next[before] = row;
+  last[parent + 1] = row;
+}
+
+function grown<A extends Int32Array | Float64Array>(from: A, to: A): A {
+  to.set(from);
+  return to;
 }
 
 /** Escapes a type that looks like a message with its role, or like an escaped type. */
@@ -353,48 +355,6 @@ export function parseKind(kind: string): readonly [type: string, role?: string] 
 
 /** The row of no entry. */
 export const noRow = -1;
-
-/** The bijection between ids and rows. Rows are numbered in the order of {@link KeyIndex.add}. */
-export class KeyIndex {
-  readonly #keys: EntryKey[] = [];
-  readonly #rows = new Map<EntryKey, number>();
-  /**
-   * Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. Not a constant
-   * of the module: workerd refuses random values while modules load.
-   */
-  readonly #seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
-
-  get size(): number {
-    return this.#keys.length;
-  }
-
-  /** The key of a row that exists. */
-  key(row: number): EntryKey {
-    return this.#keys[row] as EntryKey;
-  }
-
-  /** The id of a row that exists. */
-  id(row: number): string {
-    return entryIdOf(this.key(row));
-  }
-
-  /** The row of a key, or -1. */
-  row(key: EntryKey): number {
-    return this.#rows.get(this.#seeded(key)) ?? noRow;
-  }
-
-  /** Adds a key as the next row. Returns -1 if the key has a row already. */
-  add(key: EntryKey): number {
-    const at = this.#seeded(key);
-    if (this.#rows.has(at)) return noRow;
-    this.#rows.set(at, this.#keys.length);
-    return this.#keys.push(key) - 1;
-  }
-
-  #seeded(key: EntryKey): EntryKey {
-    return typeof key === "number" ? key ^ this.#seed : key;
-  }
-}
 
 /**
  * The root of a row, in a table of parents. Halves paths as a union-find does, so that many look-ups are

@@ -16,17 +16,10 @@ import {
   tornTail,
 } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import {
-  type DecodedLine,
-  decodeParts,
-  decodePrefix,
-  isNewer,
-  LineDecoder,
-  type LinePart,
-} from "../format/decode.js";
-import { type EntryKey, entryIdOf, entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
+import { type DecodedLine, decodeParts, isNewer, LineDecoder, type LinePart } from "../format/decode.js";
+import { type EntryKey, EntryPrefix, entryIdOf, entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
+import { isStructural } from "../format/entry-types.js";
 import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
-import { MessagePrefixReader, roleOffset } from "../format/message-prefix.js";
 import { noRow } from "./entry-table.js";
 import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
 
@@ -97,7 +90,7 @@ export class LogReader {
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
   readonly #table = entryTableOf(this.tree);
   /** Absent if lines are parsed in whole. Retains the bytes of the last batch. */
-  #prefixReader: MessagePrefixReader | undefined;
+  #prefix: EntryPrefix | undefined;
   #parentKeys: ParentKeyFinder | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
@@ -107,7 +100,7 @@ export class LogReader {
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
     if (options.full) return;
-    this.#prefixReader = new MessagePrefixReader();
+    this.#prefix = new EntryPrefix();
     this.#parentKeys = new ParentKeyFinder();
   }
 
@@ -146,7 +139,7 @@ export class LogReader {
 
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
-    this.#prefixReader = undefined;
+    this.#prefix = undefined;
     this.#parentKeys = undefined;
   }
 
@@ -188,37 +181,31 @@ export class LogReader {
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
-    // A torn line may have a whole prefix and is not an entry, so it is parsed in whole.
-    const prefixReader = isTerminatedTornLine(bytes, end) ? undefined : this.#prefixReader;
-    if (prefixReader !== undefined) {
-      if (this.#addMessage(prefixReader, bytes, at, start, end)) return;
-      const head = decodePrefix(bytes, decoder.context, start, end);
-      if (head !== undefined) {
-        decoder.advance(head);
-        this.#add(head, { at, length: end - start });
+    const prefix = this.#prefix;
+    if (
+      prefix !== undefined &&
+      (decoder.version ?? 0) >= 2 &&
+      prefix.read(bytes, start, end) &&
+      // Bodies of structural types are small, and opening a session needs them.
+      (prefix.type === "message" || !isStructural.has(prefix.type)) &&
+      // Another entry may be joined to it.
+      (this.#parentKeys as ParentKeyFinder).next(bytes, at - start, prefix.end) >= end
+    ) {
+      if (prefix.role === "hookMessage") prefix.role = "custom";
+      const row = this.#table.add(prefix, at, end - start);
+      if (row === noRow) {
+        this.#add({ kind: "entry", head: prefix, diagnostics: [] }, { at, length: end - start });
         return;
       }
+      const { parentId } = prefix;
+      if (parentId !== null && this.#table.parent(row) === noRow)
+        this.#unlinked.set(row, { line: this.lines, at, parentId });
+      this.#leafRow = row;
+      this.#leafTarget = undefined;
+      return;
     }
     const line = bytes.subarray(start, end);
     for (const part of decoder.decode(line)) this.#apply(part, line, at);
-  }
-
-  /** Adds a message by its prefix. Returns false if the line must be decoded. */
-  #addMessage(
-    prefix: MessagePrefixReader,
-    bytes: Uint8Array,
-    at: number,
-    start: number,
-    end: number,
-  ): boolean {
-    if ((this.version ?? 0) < 2 || !prefix.read(bytes, start, end)) return false;
-    // Another entry may be joined to it.
-    const next = this.#parentKeys?.next(bytes, at - start, start + roleOffset) ?? end;
-    if (next < end) return false;
-    const row = this.#table.addMessage(prefix, at, end - start);
-    if (row === noRow) return false;
-    this.#added(row, prefix.parentId, at);
-    return true;
   }
 
   /** Skips a line that exceeds the maximum length, and reports it. */
@@ -335,7 +322,7 @@ export class LogReader {
   #add(decoded: DecodedLine & { kind: "entry" }, place: EntryPlace, line?: Uint8Array, hasBody = true): void {
     const { head, entry } = decoded;
     const { at, length, part } = place;
-    let row = this.#table.add(head, place);
+    let row = this.#table.add(head, at, length);
     if (row === noRow) {
       row = this.#table.rowOfKey(head.id);
       const isCopy = hasBody && this.#damaged.get(row) === head.parentId;
@@ -415,7 +402,7 @@ export class LogReader {
       time: time ?? parseTimestamp(entry.timestamp),
       role: type === "message" ? entry.message.role : undefined,
     };
-    const row = this.#table.add(head, line);
+    const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
     if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
     this.applySessionWideState(row, entry);

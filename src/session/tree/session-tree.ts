@@ -69,7 +69,7 @@ export class SessionTree {
       const id = entryKeyOf(entry.id);
       const parentId = entry.parentId === null ? null : entryKeyOf(entry.parentId);
       const head = { type, id, parentId, time: parseTimestamp(entry.timestamp), role };
-      if (this.#table.add(head, undefined) === noRow) continue;
+      if (this.#table.add(head) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
     }
     this.#table.linkLateParents();

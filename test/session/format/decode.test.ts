@@ -7,7 +7,6 @@ import {
   type DecodedLine,
   decodeHeads,
   decodeLine,
-  decodePrefix,
   isNewer,
 } from "../../../src/session/format/decode.js";
 import { entryKeyOf, parseTimestamp } from "../../../src/session/format/entry-prefix.js";
@@ -226,18 +225,6 @@ describe("decoding a line", () => {
           if (whole.kind === "entry" && head.kind === "entry") expect(head.head).toEqual(whole.head);
         }),
         { numRuns: 500 },
-      );
-    });
-
-    test("says of a line in a chunk what it says of the line alone", () => {
-      fc.assert(
-        fc.property(bytesOf, bytesOf, (bytes, next) => {
-          const chunk = Uint8Array.from([...next, 10, ...bytes, 10, ...next]);
-          const start = next.length + 1;
-          expect(decodePrefix(chunk, current, start, start + bytes.length)).toEqual(
-            decodePrefix(bytes, current),
-          );
-        }),
       );
     });
 

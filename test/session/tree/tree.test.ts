@@ -3,7 +3,7 @@ import { SessileError } from "sessile/errors";
 import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/format/entry-prefix.js";
-import { EntryTable, KeyIndex, noRow } from "../../../src/session/tree/entry-table.js";
+import { EntryTable, noRow } from "../../../src/session/tree/entry-table.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { isFull, rounds } from "../../support/rounds.js";
@@ -230,7 +230,7 @@ describe("the table", () => {
           const entries = parents.map((parent, at) =>
             asEntry(name(at), parent === null ? null : name(parent)),
           );
-          for (const { id, parentId } of entries) rows.add(head(id, parentId), undefined);
+          for (const { id, parentId } of entries) rows.add(head(id, parentId));
           const { orphans, cycles } = rows.linkLateParents();
           const naive = naiveTree(entries);
           expect(orphans.map((row) => rows.id(row))).toEqual(naive.orphans);
@@ -245,7 +245,8 @@ describe("the table", () => {
     });
 
     test("grows in batches to the tree that one batch makes, where parents come first", () => {
-      const tree = fc.array(fc.record({ back: fc.nat({ max: 5 }), link: fc.boolean() }), { maxLength: 30 });
+      const step = fc.record({ back: fc.nat({ max: 5 }), link: fc.boolean(), look: fc.boolean() });
+      const tree = fc.array(step, { maxLength: 100 });
       fc.assert(
         fc.property(tree, (tree) => {
           const rows = new EntryTable();
@@ -253,8 +254,10 @@ describe("the table", () => {
             asEntry(name(at), back === 0 || back > at ? null : name(at - back)),
           );
           entries.forEach(({ id, parentId }, at) => {
-            rows.add(head(id, parentId), undefined);
+            rows.add(head(id, parentId));
             if (tree[at]?.link) rows.linkLateParents();
+            // Lists of children are made when they are first asked for, and grow from then on.
+            if (tree[at]?.look) expect(childrenOf(rows, at)).toEqual([]);
           });
           const naive = naiveTree(entries);
           for (const row of [noRow, ...entries.keys()]) {
@@ -266,18 +269,18 @@ describe("the table", () => {
 
     test("refuses an id a second time", () => {
       const rows = new EntryTable();
-      expect(rows.add(head("a", null), undefined)).toBe(0);
-      expect(rows.add(head("a", null), undefined)).toBe(noRow);
+      expect(rows.add(head("a", null))).toBe(0);
+      expect(rows.add(head("a", null))).toBe(noRow);
       expect(rows.size).toBe(1);
       expect([rows.row("a"), rows.row("b"), rows.row("constructor")]).toEqual([0, noRow, noRow]);
     });
 
     test("keeps kinds apart, with a number for each", () => {
       const rows = new EntryTable();
-      rows.add(head("a", null, { type: "message", role: "user" }), undefined);
-      rows.add(head("b", null, { type: "message" }), undefined);
-      rows.add(head("c", null, { type: "message/user" }), undefined);
-      rows.add(head("d", null, { type: "message", role: "user" }), undefined);
+      rows.add(head("a", null, { type: "message", role: "user" }));
+      rows.add(head("b", null, { type: "message" }));
+      rows.add(head("c", null, { type: "message/user" }));
+      rows.add(head("d", null, { type: "message", role: "user" }));
       expect(rows.kind(0)).toBe("message/user");
       expect([0, 1, 2, 3].map((row) => rows.kindAt(row) === rows.kindCode("message/user"))).toEqual([
         true,
@@ -290,9 +293,9 @@ describe("the table", () => {
 
     test("keeps times as they were, numbers and others", () => {
       const rows = new EntryTable();
-      rows.add(head("a", null, { time: 1_763_681_630_805 }), undefined);
-      rows.add(head("b", null, { time: "yesterday" }), undefined);
-      rows.add(head("c", null, { time: "" }), undefined);
+      rows.add(head("a", null, { time: 1_763_681_630_805 }));
+      rows.add(head("b", null, { time: "yesterday" }));
+      rows.add(head("c", null, { time: "" }));
       expect([0, 1, 2].map((row) => rows.timestamp(row))).toEqual([
         "2025-11-20T23:33:50.805Z",
         "yesterday",
@@ -302,8 +305,8 @@ describe("the table", () => {
 
     test("knows where a line lies, past what 32 bits hold, once it was written", () => {
       const rows = new EntryTable();
-      rows.add(head("a", null), undefined);
-      rows.add(head("b", null), { at: 2 ** 40, length: 7 });
+      rows.add(head("a", null));
+      rows.add(head("b", null), 2 ** 40, 7);
       expect([rows.line(0), rows.line(1)]).toEqual([undefined, { at: 2 ** 40, length: 7 }]);
       rows.setLine(0, { at: 0, length: 9 });
       expect(rows.line(0)).toEqual({ at: 0, length: 9 });
@@ -341,35 +344,36 @@ describe("the table", () => {
   });
 });
 
-describe("the index of keys", () => {
+describe("the rows of keys", () => {
   const key: fc.Arbitrary<EntryKey> = fc.oneof(
     fc.integer({ min: 0, max: 40 }),
-    fc.integer({ min: 0, max: 0xffff_ffff }),
+    fc.maxSafeInteger().map((number) => number | 0),
     fc.constantFrom("", "a", "constructor", "__proto__", "0000000A"),
   );
+  const headOf = (id: EntryKey): EntryHead => ({ type: "custom", id, parentId: null, time: 0 });
 
-  test("knows the rows that a Map knows, whatever the keys", () => {
+  test("are those that a Map has, whatever the keys", () => {
     fc.assert(
       fc.property(fc.array(key, { maxLength: 600 }), fc.array(key), (added, asked) => {
-        const index = new KeyIndex();
+        const rows = new EntryTable();
         const map = new Map<EntryKey, number>();
         for (const each of added) {
-          expect(index.add(each)).toBe(map.has(each) ? noRow : map.size);
+          expect(rows.add(headOf(each))).toBe(map.has(each) ? noRow : map.size);
           if (!map.has(each)) map.set(each, map.size);
         }
-        expect(index.size).toBe(map.size);
-        const found = Array.from(map, ([each, row]) => [index.row(each), index.key(row), index.id(row)]);
+        expect(rows.size).toBe(map.size);
+        const found = Array.from(map, ([each, row]) => [rows.rowOfKey(each), rows.key(row), rows.id(row)]);
         expect(found).toEqual(Array.from(map, ([each, row]) => [row, each, entryIdOf(each)]));
-        expect(asked.map((each) => index.row(each))).toEqual(asked.map((each) => map.get(each) ?? noRow));
+        expect(asked.map((each) => rows.rowOfKey(each))).toEqual(asked.map((each) => map.get(each) ?? noRow));
       }),
     );
   });
 
-  test("keeps a hundred thousand keys in a row, and as many far from each other", () => {
-    const index = new KeyIndex();
-    const keys = Array.from({ length: 200_000 }, (_, i) => (i % 2 === 0 ? i : i * 0x1_0000) >>> 0);
-    const rows = new Map<number, number>();
-    for (const each of keys) if (!rows.has(each)) rows.set(each, index.add(each));
-    expect([...rows].filter(([each, row]) => index.row(each) !== row)).toEqual([]);
+  test("are of a hundred thousand keys in a row, and as many far from each other", () => {
+    const rows = new EntryTable();
+    const keys = Array.from({ length: 200_000 }, (_, i) => (i % 2 === 0 ? i : i * 0x1_0000) | 0);
+    const known = new Map<number, number>();
+    for (const each of keys) if (!known.has(each)) known.set(each, rows.add(headOf(each)));
+    expect([...known].filter(([each, row]) => rows.rowOfKey(each) !== row)).toEqual([]);
   });
 });
