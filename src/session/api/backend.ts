@@ -33,6 +33,17 @@ export interface LineRanges {
   readonly bounds: readonly number[];
 }
 
+/** The bytes of a whole read, which stay as they are, so that a first context need not read them again. */
+export interface KeptBytes {
+  readonly bytes: Uint8Array;
+  /** The location of the first byte. */
+  readonly at: number;
+  /** Whether the log still has these bytes. */
+  isCurrent(): boolean;
+  /** The text of a range; undefined if the bytes are not UTF-8. */
+  text(start: number, end: number): string | undefined;
+}
+
 /** A batch of lines from {@link SessionLog.read}. */
 export interface LogBatch {
   /**
@@ -50,6 +61,8 @@ export interface LogBatch {
   readonly next: LogPosition;
   /** Whether the log is not the one of `from`: this batch starts at its first line. */
   readonly restarted?: true;
+  /** Optional: the bytes of this read, if one read had all of them. */
+  readonly kept?: KeptBytes;
 }
 
 /** The result of an append. */
@@ -95,7 +108,8 @@ export interface SessionLog {
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
   /**
-   * Reads lines from a position or from the start, up to the end of the log at that time.
+   * Reads lines from a position or from the start, up to the end of the log at that time. If it is also a
+   * synchronous iterable, an open needs no promise.
    * @throws SessileError SESSION_NOT_FOUND if the session was deleted
    */
   read(
@@ -105,7 +119,7 @@ export interface SessionLog {
       /** A hint: about the number of bytes of the first batches, for a reader that may need no more. */
       readonly batchBytes?: number;
     },
-  ): AsyncIterable<LogBatch>;
+  ): AsyncIterable<LogBatch> & Partial<Iterable<LogBatch>>;
   /**
    * Reads lines backwards from the end of the log, or those before the line at `before`: each batch has the
    * lines directly before those of the last one, in the order of the log. The

@@ -20,9 +20,15 @@ import {
 } from "./entry-prefix.js";
 import { isEntryType, isStructural } from "./entry-types.js";
 import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
-import { type ParseLineOptions, parseLine } from "./line-json.js";
+import { type ParseLineOptions, parseLine, parseUsualLine } from "./line-json.js";
 import { headerVersion, migrateEntry } from "./migrate.js";
-import { fieldsProblem, headerProblem, normalizeContent, normalizeMessage } from "./validate.js";
+import {
+  fieldsProblem,
+  headerProblem,
+  isUsualMessage,
+  normalizeContent,
+  normalizeMessage,
+} from "./validate.js";
 
 /** A decoded line. */
 export type DecodedLine =
@@ -210,6 +216,31 @@ export interface DecodedBody {
   readonly diagnostics: readonly LineDiagnostic[];
 }
 
+/**
+ * The entry of a line with a message in a usual shape, as {@link decodeBody} decodes it. Undefined for any other
+ * line, and for one with a problem.
+ */
+export function decodeUsualMessage(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  { id, maxDepth, text, crc32 }: UsualMessageOptions,
+): SessionEntry | undefined {
+  const value = parseUsualLine(bytes, start, end, maxDepth, { text, crc32 }) as
+    | { readonly [name: string]: unknown }
+    | undefined;
+  if (value === undefined || value.type !== "message" || value.id !== id || id === "") return undefined;
+  if (typeof value.timestamp !== "string" || value.crc !== undefined) return undefined;
+  if (value.parentId !== null && typeof value.parentId !== "string") return undefined;
+  return isUsualMessage(value.message) ? (value as unknown as SessionEntry) : undefined;
+}
+
+/** Options of {@link decodeUsualMessage}. */
+export interface UsualMessageOptions extends Pick<ParseLineOptions, "text" | "crc32"> {
+  readonly id: string;
+  readonly maxDepth: number;
+}
+
 /** Decodes a whole line without its head, for entries that are in the tree already. */
 export function decodeBody(
   line: Uint8Array,
@@ -273,6 +304,10 @@ function decodeValue(
   if (own.parentId !== parentId) own.parentId = parentId;
   if (own.timestamp !== stamp) own.timestamp = stamp;
   if (own.crc !== undefined) delete own.crc;
+  if (type === "message" && isUsualMessage(own.message)) {
+    const entry = own as unknown as SessionEntry & { readonly type: "message" };
+    return { kind: "entry", entry, type, role: entry.message.role, diagnostics };
+  }
   const role = roleOf(type, own);
   const entry = normalizeEntry(own);
   const problem = fieldsProblem(entry);

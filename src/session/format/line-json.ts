@@ -68,6 +68,35 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, options: ParseLin
 }
 
 /**
+ * Parses the line of an object from `start` up to `end` without its checksum, as {@link parseLine} does. Returns
+ * undefined for a line with a problem, and for one that may have one.
+ */
+export function parseUsualLine(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  maxDepth: number,
+  options: ParseLineOptions,
+): unknown {
+  if (bytes[start] !== 0x7b || bytes[end - 1] !== 0x7d) return undefined;
+  const text = options.text ?? decodeUtf8(bytes.subarray(start, end));
+  if (text === undefined || isTooDeep(text, maxDepth) || mayBeUnsafe(text)) return undefined;
+  let at = end - checksumLength;
+  if (at > start + 1 && findChecksum(bytes, end) === at) {
+    // After a brace, a comma or a space the comma may be a syntax error, which removing it would hide.
+    const before = bytes[at - 1] as number;
+    if (before === 0x7b || before === 0x2c || before <= 0x20) return undefined;
+    const checksum = options.crc32 ?? crc32;
+    if (checksum(bytes.subarray(start, at)) !== storedChecksum(bytes, at)) return undefined;
+  } else at = end;
+  try {
+    return JSON.parse(at === end ? text : `${text.slice(0, at - end)}}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * Parses an entry without its checksum, which starts at `at`. Returns undefined if the whole line must
  * be parsed. Saves 14 of 137 ms of a context of 10,000 entries (Node 24, fresh process).
  */
@@ -93,8 +122,8 @@ const checksumKey = ',"crc":"';
 const checksumLength = checksumKey.length + 8 + 2;
 
 /** The index of `,"crc":"xxxxxxxx"}` at the end of a line, or -1. */
-export function findChecksum(bytes: Uint8Array): number {
-  let end = bytes.length;
+export function findChecksum(bytes: Uint8Array, stop: number = bytes.length): number {
+  let end = stop;
   while (end > 0 && bytes[end - 1] === 0x0d) end--;
   const at = end - checksumLength;
   if (at < 1 || bytes[end - 1] !== 0x7d || bytes[end - 2] !== 0x22) return -1;

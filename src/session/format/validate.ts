@@ -27,6 +27,99 @@ export function headerProblem(value: unknown): Problem | undefined {
   return headerShape(value);
 }
 
+/**
+ * Whether a value has one of the shapes that nearly all messages have: the table of shapes accepts it too, and
+ * nothing in it needs to be normalised. A fifth of the time of the table's checks (Node 24, first 1,000 messages).
+ */
+export function isUsualMessage(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const message = value as Readonly<Record<string, unknown>>;
+  const { role, content } = message;
+  if (typeof message.timestamp !== "number" || !Number.isFinite(message.timestamp)) return false;
+  switch (role) {
+    case "user":
+      if (message.name !== undefined || message.model !== undefined) return false;
+      if (message.variant !== undefined || message.path !== undefined) return false;
+      if (typeof content === "string") return true;
+      break;
+    case "toolResult":
+      if (typeof message.toolCallId !== "string" || typeof message.toolName !== "string") return false;
+      if (typeof message.isError !== "boolean" || message.usage !== undefined) return false;
+      break;
+    case "assistant":
+      if (typeof message.provider !== "string" || typeof message.model !== "string") return false;
+      if (!isOptional(message.api, "string") || !isOptional(message.stopReason, "string")) return false;
+      if (!isOptional(message.errorMessage, "string") || !isOptional(message.responseModel, "string"))
+        return false;
+      if (message.refused !== undefined || message.summary !== undefined || message.mode !== undefined)
+        return false;
+      if (message.account !== undefined || message.providerFields !== undefined) return false;
+      if (message.usage !== undefined && !isUsualUsage(message.usage)) return false;
+      break;
+    case "system":
+      if (message.sections !== undefined || message.toolsAdded !== undefined) return false;
+      if (message.toolsRemoved !== undefined) return false;
+      if (typeof content === "string") return true;
+      break;
+    default:
+      return false;
+  }
+  if (!Array.isArray(content)) return false;
+  for (let i = 0; i < content.length; i++) if (!isUsualBlock(content[i], role)) return false;
+  return true;
+}
+
+function isOptional(value: unknown, type: "string" | "boolean" | "number"): boolean {
+  return value === undefined || typeof value === type;
+}
+
+function isUsualBlock(value: unknown, role: "user" | "toolResult" | "assistant" | "system"): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const block = value as Readonly<Record<string, unknown>>;
+  if (block.providerFields !== undefined) return false;
+  switch (block.type) {
+    case "text":
+      return (
+        typeof block.text === "string" &&
+        block.resource === undefined &&
+        isOptional(block.textSignature, "string")
+      );
+    case "toolCall":
+      return (
+        role === "assistant" &&
+        typeof block.id === "string" &&
+        typeof block.name === "string" &&
+        isOptional(block.namespace, "string") &&
+        isOptional(block.thoughtSignature, "string")
+      );
+    case "thinking":
+      return (
+        role === "assistant" &&
+        typeof block.thinking === "string" &&
+        isOptional(block.thinkingSignature, "string") &&
+        isOptional(block.redacted, "boolean")
+      );
+    case "image":
+      return role !== "system" && typeof block.data === "string" && typeof block.mimeType === "string";
+    default:
+      return false;
+  }
+}
+
+function isUsualUsage(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const usage = value as Readonly<Record<string, unknown>>;
+  if (!Number.isFinite(usage.input) || !Number.isFinite(usage.output)) return false;
+  if (!Number.isFinite(usage.cacheRead) || !Number.isFinite(usage.cacheWrite)) return false;
+  if (usage.cacheWrite1h !== undefined) return false;
+  if (usage.totalTokens !== undefined && !Number.isFinite(usage.totalTokens)) return false;
+  if (usage.cost === undefined) return true;
+  if (typeof usage.cost !== "object" || usage.cost === null) return false;
+  const cost = usage.cost as Readonly<Record<string, unknown>>;
+  if (!Number.isFinite(cost.input) || !Number.isFinite(cost.output)) return false;
+  return Number.isFinite(cost.cacheRead) && Number.isFinite(cost.cacheWrite) && Number.isFinite(cost.total);
+}
+
 /** The first problem of a message, with a path that starts with `message`. */
 export function messageProblem(value: unknown): Problem | undefined {
   const problem = messageShape(value);

@@ -1,10 +1,13 @@
 /** The log of a session in a file. */
 
+import { isAscii, isUtf8 } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import { errnoOf, type FileStat, type OpenFile, storageError } from "../../internal/node/file-system.js";
 import type {
+  KeptBytes,
   LinePlace,
   LineReplacement,
   LogAppend,
@@ -23,10 +26,10 @@ import {
   sessionNotFound,
 } from "./file-descriptors.js";
 import type { FileLock } from "./file-lock.js";
-import { absentPosition, isUnchanged, offsetOf } from "./log-position.js";
+import { absentPosition, isUnchanged, offsetOf, parsePosition } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import { batchesBackwards } from "./read-backwards.js";
-import { readLines, readRanges } from "./read-lines.js";
+import { maxWholeBytes, readLines, readRanges } from "./read-lines.js";
 import { copyLog, publishLog, replaceLog } from "./replace-log.js";
 import { LogWatch } from "./watch.js";
 
@@ -38,12 +41,6 @@ export interface FileLogOptions extends LogWriterOptions {
   /** Throws SESSION_EXISTS if another file has the session's id. */
   readonly assertNotExists?: (() => Promise<void>) | undefined;
 }
-
-/**
- * The bytes of the last opened file, if it was read in one piece: the first context reads most of its lines
- * again.
- */
-let lastRead: { readonly log: FileLog; readonly bytes: Uint8Array; readonly stat: FileStat } | undefined;
 
 /**
  * A session in a file. An append is one write after the last line, under the lock, after a check that the
@@ -121,12 +118,23 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  async *read(
+  read(
     from: LogPosition | undefined,
-    { signal, batchBytes }: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
-  ): AsyncGenerator<LogBatch, void, undefined> {
+    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
+  ): AsyncGenerator<LogBatch, void, undefined> & Partial<Iterable<LogBatch>> {
+    const batches = this.#batches(from, options);
+    if (this.#sizeAfter(from) > maxWholeBytes) return inTurns(batches, setImmediate);
+    return Object.assign(
+      inTurns(batches, () => undefined),
+      { [Symbol.iterator]: () => batches },
+    );
+  }
+
+  *#batches(
+    from: LogPosition | undefined,
+    { signal, batchBytes }: { readonly signal?: AbortSignal; readonly batchBytes?: number },
+  ): Generator<LogBatch, void, undefined> {
     const { fs, path, maxLineBytes } = this.#options;
-    const options = { maxLineBytes, signal, chunkBytes: batchBytes };
     let handle: OpenFile | undefined;
     let isAcquired = false;
     try {
@@ -140,13 +148,13 @@ export class FileLog implements SessionLog, DescriptorHolder {
       let isCurrent = this.#descriptor.is(handle, stat);
       if (isCurrent) this.#descriptor.adopt(handle);
       let last: LogBatch | undefined;
-      for await (const batch of readLines(handle, stat, from, options)) {
+      for (const batch of readLines(handle, stat, from, { maxLineBytes, signal, chunkBytes: batchBytes })) {
         if (batch.restarted) this.#switchTo(handle);
         isCurrent ||= batch.restarted === true;
         if (isCurrent) this.#descriptor.reached(batch.next);
-        if (from === undefined) this.#remember(batch, stat);
         last = batch;
-        yield batch;
+        const kept = from === undefined ? this.#keptBytes(batch, stat) : undefined;
+        yield kept === undefined ? batch : { ...batch, kept };
       }
       if (last !== undefined && last.tail === undefined) this.#writer.sawEnd(last.next, stat);
     } catch (error) {
@@ -155,6 +163,39 @@ export class FileLog implements SessionLog, DescriptorHolder {
       if (handle !== undefined && !this.#descriptor.owns(handle)) handle.close();
       if (isAcquired) this.#pool.release(this);
     }
+  }
+
+  /** The bytes after a position; 0 if they cannot be told, which the read then reports. */
+  #sizeAfter(from: LogPosition | undefined): number {
+    try {
+      const { size = 0 } = this.#options.fs.stat(this.#options.path) ?? {};
+      return size - (from === undefined ? 0 : (parsePosition(from)?.size ?? 0));
+    } catch {
+      return 0;
+    }
+  }
+
+  /** The bytes of a batch, if it was read with all others in one piece. */
+  #keptBytes({ lines }: LogBatch, stat: FileStat): KeptBytes | undefined {
+    if (!("bytes" in lines) || lines.bytes.length < stat.size) return undefined;
+    // Half the time of toString for the first lines.
+    const bytes = lines.bytes as Buffer &
+      Record<"latin1Slice" | "utf8Slice", (from: number, to: number) => string>;
+    let decode: ((start: number, end: number) => string) | undefined | null;
+    return {
+      bytes,
+      at: 0,
+      isCurrent: () => isUnchanged(stat, this.#descriptor.open()?.stat()),
+      text(start, end) {
+        if (decode === undefined)
+          decode = isAscii(bytes)
+            ? (from, to) => bytes.latin1Slice(from, to)
+            : isUtf8(bytes)
+              ? (from, to) => bytes.utf8Slice(from, to)
+              : null;
+        return decode?.(start, end);
+      },
+    };
   }
 
   async *readBackwards(
@@ -183,7 +224,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     try {
       const file = this.#descriptor.open();
       if (file === undefined) return ranges.map(() => undefined);
-      return this.#fromLastRead(file, ranges) ?? (await readRanges(file, ranges));
+      return await readRanges(file, ranges);
     } catch (error) {
       throw storageError("read", this.#options.path, error);
     } finally {
@@ -220,7 +261,6 @@ export class FileLog implements SessionLog, DescriptorHolder {
         else await replaceLog(fs, path, withReplacedLines(fs, path, changes), undefined, check);
         // Only now: a log that stays as it was keeps its copies.
         const removed = await removeCopies(fs, path);
-        this.#forgetLastRead();
         this.#switchTo(undefined);
         const position = this.#descriptor.reached(this.#writer.position());
         return { position, removed, remaining: remainingOfEntries };
@@ -268,7 +308,6 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   async close(): Promise<void> {
     this.#watch.close();
-    this.#forgetLastRead();
     this.#options.lock.release();
     this.#writer.close();
     this.#descriptor.close();
@@ -299,28 +338,6 @@ export class FileLog implements SessionLog, DescriptorHolder {
     return made;
   }
 
-  /**
-   * Reads lines from the bytes that opening read, if the file is unchanged. Releases the bytes after the
-   * current turn of the event loop: a context requests all its lines within one turn.
-   */
-  #fromLastRead(file: OpenFile, ranges: readonly LinePlace[]): readonly Uint8Array[] | undefined {
-    if (lastRead?.log !== this) return undefined;
-    const { bytes, stat } = lastRead;
-    setImmediate(() => this.#forgetLastRead());
-    if (!isUnchanged(stat, file.stat())) return undefined;
-    if (ranges.some(({ at, length }) => at + length > stat.size)) return undefined;
-    return ranges.map(({ at, length }) => bytes.subarray(at, at + length));
-  }
-
-  #remember({ lines, at: [first] }: LogBatch, stat: FileStat): void {
-    if (first === 0 && "bytes" in lines && lines.bytes.length >= stat.size)
-      lastRead = { log: this, bytes: lines.bytes, stat };
-  }
-
-  #forgetLastRead(): void {
-    if (lastRead?.log === this) lastRead = undefined;
-  }
-
   /** Line ranges refer to another file from now on. */
   #switchTo(handle: OpenFile | undefined): void {
     if (this.#descriptor.switchTo(handle)) this.#watch.renew();
@@ -332,6 +349,17 @@ export class FileLog implements SessionLog, DescriptorHolder {
     if (errnoOf(error) !== "ENOENT" || expected === absentPosition || fs.stat(path) !== undefined)
       return storageError(operation, path, error);
     return sessionNotFound(this.#options);
+  }
+}
+
+/** Waits after each batch: between the pieces of a long file other work can run. */
+async function* inTurns(
+  batches: Iterable<LogBatch>,
+  pause: () => Promise<void> | undefined,
+): AsyncGenerator<LogBatch, void, undefined> {
+  for (const batch of batches) {
+    yield batch;
+    await pause();
   }
 }
 

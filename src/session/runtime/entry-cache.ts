@@ -1,11 +1,17 @@
 /** Entries' bodies on demand. */
 
-import type { SessionLog } from "../api/backend.js";
+import type { KeptBytes, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { EntryRequests } from "../context/build-context.js";
-import { type DecodeContext, type DecodedBody, decodeBody, decodeParts } from "../format/decode.js";
+import {
+  type DecodeContext,
+  type DecodedBody,
+  decodeBody,
+  decodeParts,
+  decodeUsualMessage,
+} from "../format/decode.js";
 import { idToOrdinal } from "../format/migrate.js";
-import { noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 
@@ -34,6 +40,16 @@ const maxUnread = 4096;
 /** The maximum before the first context, as in a session that is only written. */
 const maxUnasked = 256;
 
+/** What opening a log read, for the first context, which uses most of it. */
+interface Opened {
+  readonly kept: KeptBytes;
+  /** Bodies of lines that were parsed to place their entries. */
+  readonly bodies: ReadonlyMap<number, Entry>;
+}
+
+/** The cache of the log that was opened last: of others no bytes are kept. */
+let lastOpened: EntryCache | undefined;
+
 /**
  * A cache of entries' bodies: read from the log on demand, and kept while the last context has them, because
  * the next context usually has the same.
@@ -41,17 +57,20 @@ const maxUnasked = 256;
 export class EntryCache {
   readonly #log: SessionLog;
   readonly #reader: LogReader;
+  readonly #table: EntryTable;
   readonly #maxDepth: number;
   #kept: (Entry | undefined)[] = [];
   #keptRows: number[] = [];
   /** The number of bodies added since the last request. */
   #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
+  #opened: Opened | undefined;
   readonly #reported = new Set<number>();
 
   constructor(log: SessionLog, reader: LogReader, maxDepth: number) {
     this.#log = log;
     this.#reader = reader;
+    this.#table = entryTableOf(reader.tree);
     this.#maxDepth = maxDepth;
   }
 
@@ -60,6 +79,18 @@ export class EntryCache {
     if (this.#unread >= maxUnread) return;
     if (++this.#unread === maxUnread) this.#clear();
     else this.#keep(row, entry);
+  }
+
+  /** Keeps what opening read until the first {@link run}, or until another log is opened or this one closes. */
+  keepOpened(kept: KeptBytes, bodies: ReadonlyMap<number, Entry>): void {
+    lastOpened?.dropOpened();
+    lastOpened = this;
+    this.#opened = { kept, bodies };
+  }
+
+  dropOpened(): void {
+    this.#opened = undefined;
+    if (lastOpened === this) lastOpened = undefined;
   }
 
   /** Adds a body without a line. */
@@ -90,8 +121,14 @@ export class EntryCache {
    */
   async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
     const kept = this.#kept;
-    const pinned = new Map(this.#pinned);
-    const missing = rows.filter((row) => kept[row] === undefined && !pinned.has(row));
+    const pinned = this.#pinned.size === 0 ? this.#pinned : new Map(this.#pinned);
+    const missing: number[] = [];
+    for (const row of rows) if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
+    if (missing.length > 0 && this.#opened?.kept.isCurrent() === true) {
+      this.#parseOpened(missing, this.#opened, kept);
+      await this.#readRepeats(missing, kept);
+      return (row) => pinned.get(row) ?? kept[row];
+    }
     let next = this.#readSlice(missing, 0);
     while (next !== undefined) {
       const { rows: stored, lines, end } = next;
@@ -115,6 +152,7 @@ export class EntryCache {
       for (const row of step.value) asked.push(row);
       step = steps.next(await this.load(step.value));
     }
+    if (this.#opened !== undefined) this.dropOpened();
     const rows = shown(step.value);
     this.retain(rows.length > asked.length ? rows : asked);
     return step.value;
@@ -124,7 +162,7 @@ export class EntryCache {
   async read(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
-    const table = entryTableOf(this.#reader.tree);
+    const table = this.#table;
     for (;;) {
       const [bytes] = await table.read(this.#log, [row]);
       const entry = bytes === undefined ? undefined : this.#decode(row, bytes);
@@ -151,7 +189,7 @@ export class EntryCache {
   async #readRepeats(rows: readonly number[], into: (Entry | undefined)[]): Promise<void> {
     const damaged = rows.filter((row) => into[row] === undefined && this.#reader.useRepeat(row));
     if (damaged.length === 0) return;
-    this.#parse(damaged, await entryTableOf(this.#reader.tree).read(this.#log, damaged), into);
+    this.#parse(damaged, await this.#table.read(this.#log, damaged), into);
   }
 
   #clear(): void {
@@ -170,13 +208,13 @@ export class EntryCache {
    */
   #readSlice(rows: readonly number[], from: number): Slice | undefined {
     if (from >= rows.length) return undefined;
-    const tree = entryTableOf(this.#reader.tree);
+    const tree = this.#table;
     const stored: number[] = [];
     let bytes = 0;
     let end = from;
     while (end < rows.length && bytes < sliceBytes) {
       const row = rows[end++] as number;
-      if (tree.line(row) === undefined) continue;
+      if (tree.lineAt(row) < 0) continue;
       bytes += tree.lineLength(row);
       stored.push(row);
     }
@@ -184,6 +222,26 @@ export class EntryCache {
     // Its reader gets the error; if an earlier slice fails, no reader awaits this one.
     lines.catch(() => undefined);
     return { rows: stored, lines, end };
+  }
+
+  /** Parses rows from the bytes that opening read. */
+  #parseOpened(rows: readonly number[], { kept, bodies }: Opened, into: (Entry | undefined)[]): void {
+    const table = this.#table;
+    const { bytes } = kept;
+    for (const row of rows) {
+      const start = table.lineAt(row) - kept.at;
+      if (start < 0) continue;
+      const part = table.part(row);
+      const from = start + (part?.start ?? 0);
+      const end = from + table.lineLength(row);
+      const known = bodies.get(row);
+      const entry =
+        known ?? (end > bytes.length ? this.#lost(row) : this.#decode(row, bytes, from, end, kept));
+      if (entry === undefined) continue;
+      this.#keep(row, entry);
+      // The cache was evicted meanwhile; the caller still holds the old list.
+      if (into !== this.#kept) into[row] = entry;
+    }
   }
 
   #parse(
@@ -202,10 +260,20 @@ export class EntryCache {
     }
   }
 
-  #decode(row: number, bytes: Uint8Array): Entry | undefined {
+  #decode(row: number, from: Uint8Array, start = 0, end = from.length, kept?: KeptBytes): Entry | undefined {
     const version = this.#reader.versionAt(row);
-    const id = entryTableOf(this.#reader.tree).id(row);
-    const isFirst = entryTableOf(this.#reader.tree).line(row)?.at === this.#reader.firstAt;
+    const id = this.#table.id(row);
+    const isFirst = this.#table.lineAt(row) === this.#reader.firstAt;
+    if ((version ?? 0) >= 2 && !isFirst && this.#table.kind(row).startsWith("message/")) {
+      const usual = decodeUsualMessage(from, start, end, {
+        id,
+        maxDepth: this.#maxDepth,
+        text: kept?.text(start, end),
+        crc32: this.#log.crc32,
+      });
+      if (usual !== undefined) return usual;
+    }
+    const bytes = from.subarray(start, end);
     const context =
       (version ?? 3) < 2
         ? this.#firstVersion(row)
@@ -235,7 +303,7 @@ export class EntryCache {
 
   /** The facts of a version 1 line by its position. */
   #firstVersion(row: number): DecodeContext {
-    const tree = entryTableOf(this.#reader.tree);
+    const tree = this.#table;
     const parent = tree.parent(row);
     const previousId = parent === noRow ? null : tree.id(parent);
     return { version: 1, ordinal: idToOrdinal(tree.id(row)), previousId, maxDepth: this.#maxDepth };
@@ -248,8 +316,8 @@ export class EntryCache {
 
   #report(row: number, code: Parameters<LogReader["report"]>[0]["code"], message: string): void {
     if (this.#reported.has(row)) return;
-    const tree = entryTableOf(this.#reader.tree);
-    const offset = tree.line(row)?.at ?? 0;
+    const tree = this.#table;
+    const offset = Math.max(0, tree.lineAt(row));
     this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
   }
 }

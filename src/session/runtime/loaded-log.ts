@@ -3,7 +3,7 @@
 import { integerOption } from "../../internal/arguments.js";
 import { randomHex8 } from "../../internal/ids.js";
 import type { OnOperation, StoreOperation } from "../../internal/operations.js";
-import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
+import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
@@ -84,6 +84,8 @@ export class LoadedLog {
   readonly #diagnostics = new DiagnosticList();
   #readsPrefixes = false;
   #leafIsDamaged = false;
+  /** The bytes of the last read, if one read had all of them. */
+  #kept: KeptBytes | undefined;
   /** Entries read in whole since the last call. */
   #fresh: ReadEntry[] = [];
 
@@ -101,11 +103,15 @@ export class LoadedLog {
   /** Reads the log from its start: the prefix of each line, and the body of the leaf. */
   protected async readPrefixes(): Promise<void> {
     this.#readsPrefixes = true;
-    await this.#read(undefined, true);
+    const reading = this.#read(undefined, true);
+    if (typeof reading !== "boolean") await reading;
     this.#readsPrefixes = false;
     this.reader.finish();
     if (this.#leafIsDamaged) await this.#stepBackLeaf();
     this.reader.readInFull();
+    if (this.#kept !== undefined)
+      this.cache.keepOpened(this.#kept, new Map(this.#fresh.map(({ row, entry }) => [row, entry])));
+    this.#kept = undefined;
     this.#fresh = [];
   }
 
@@ -129,20 +135,33 @@ export class LoadedLog {
     return { fresh, restarted };
   }
 
-  async #read(from: LogPosition | undefined, atRest: boolean): Promise<boolean> {
+  /** Reads the lines after a position, without a promise if the log has none. Returns whether it started again. */
+  #read(from: LogPosition | undefined, atRest: boolean): Promise<boolean> | boolean {
+    const batches = this.log.read(from);
+    const now = batches[Symbol.iterator];
+    if (now === undefined) return this.#readLater(batches, atRest);
     let restarted = false;
-    for await (const batch of this.log.read(from)) {
-      if (batch.restarted === true) {
-        restarted = true;
-        this.#reset();
-      }
-      const { reader } = this;
-      eachLine(batch, reader);
-      this.#checkLeaf(batch);
-      if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
-      this.endsOpen = batch.tail !== undefined;
-      this.position = batch.next;
-    }
+    for (const batch of batches as Iterable<LogBatch>) if (this.#apply(batch, atRest)) restarted = true;
+    return restarted;
+  }
+
+  async #readLater(batches: AsyncIterable<LogBatch>, atRest: boolean): Promise<boolean> {
+    let restarted = false;
+    for await (const batch of batches) if (this.#apply(batch, atRest)) restarted = true;
+    return restarted;
+  }
+
+  #apply(batch: LogBatch, atRest: boolean): boolean {
+    const restarted = batch.restarted === true;
+    if (restarted) this.#reset();
+    const { reader } = this;
+    eachLine(batch, reader);
+    this.#checkLeaf(batch);
+    if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+    this.endsOpen = batch.tail !== undefined;
+    this.position = batch.next;
+    if (this.#readsPrefixes && batch.kept === undefined) this.#fresh = [];
+    this.#kept = batch.kept;
     return restarted;
   }
 

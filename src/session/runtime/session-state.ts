@@ -346,6 +346,7 @@ class State extends LoadedLog {
   /** Releases the log and the listeners. */
   async close(): Promise<void> {
     this.closed = true;
+    this.cache.dropOpened();
     await this.mutex.run(() => this.log.close());
     this.events.emit("closed", { id: this.header.id });
     this.events.clear();
