@@ -225,19 +225,24 @@ export function decodeUsualMessage(
   start: number,
   end: number,
   { id, maxDepth, text, crc32 }: UsualMessageOptions,
-): SessionEntry | undefined {
+): (SessionEntry & { readonly type: "message" }) | undefined {
   const value = parseUsualLine(bytes, start, end, maxDepth, { text, crc32 }) as
     | { readonly [name: string]: unknown }
     | undefined;
-  if (value === undefined || value.type !== "message" || value.id !== id || id === "") return undefined;
+  if (value === undefined || value.type !== "message") return undefined;
+  if (typeof value.id !== "string" || value.id === "" || (id !== undefined && value.id !== id))
+    return undefined;
   if (typeof value.timestamp !== "string" || value.crc !== undefined) return undefined;
   if (value.parentId !== null && typeof value.parentId !== "string") return undefined;
-  return isUsualMessage(value.message) ? (value as unknown as SessionEntry) : undefined;
+  return isUsualMessage(value.message)
+    ? (value as unknown as SessionEntry & { readonly type: "message" })
+    : undefined;
 }
 
 /** Options of {@link decodeUsualMessage}. */
 export interface UsualMessageOptions extends Pick<ParseLineOptions, "text" | "crc32"> {
-  readonly id: string;
+  /** The id that the entry has to have. */
+  readonly id?: string;
   readonly maxDepth: number;
 }
 

@@ -334,16 +334,10 @@ export type EntryKey = number | string;
 
 /** The key of an id. */
 export function entryKeyOf(id: string): EntryKey {
-  if (id.length !== 8) return id;
-  let key = 0;
-  for (let i = 0; i < 8; i++) {
-    const code = id.charCodeAt(i);
-    if (code >= 0x30 && code <= 0x39) key = (key << 4) | (code - 0x30);
-    else if (code >= 0x61 && code <= 0x66) key = (key << 4) | (code - 0x57);
-    else return id;
-  }
-  return key;
+  return id.length === 8 && hex8Id.test(id) ? Number.parseInt(id, 16) | 0 : id;
 }
+
+const hex8Id = /^[0-9a-f]{8}$/;
 
 /** The inverse of {@link entryKeyOf}. */
 export function entryIdOf(key: EntryKey): string {

@@ -1,6 +1,6 @@
 /** Parses one line as JSON, and reads and writes its checksum. Nothing here throws. */
 
-import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
+import { decodeUtf8, encodeUtf8, hex8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
 import { isTooDeep } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
@@ -81,16 +81,17 @@ export function parseUsualLine(
   if (bytes[start] !== 0x7b || bytes[end - 1] !== 0x7d) return undefined;
   const text = options.text ?? decodeUtf8(bytes.subarray(start, end));
   if (text === undefined || isTooDeep(text, maxDepth) || mayBeUnsafe(text)) return undefined;
-  let at = end - checksumLength;
-  if (at > start + 1 && findChecksum(bytes, end) === at) {
-    // After a brace, a comma or a space the comma may be a syntax error, which removing it would hide.
-    const before = bytes[at - 1] as number;
-    if (before === 0x7b || before === 0x2c || before <= 0x20) return undefined;
-    const checksum = options.crc32 ?? crc32;
-    if (checksum(bytes.subarray(start, at)) !== storedChecksum(bytes, at)) return undefined;
-  } else at = end;
   try {
-    return JSON.parse(at === end ? text : `${text.slice(0, at - end)}}`);
+    const at = text.length - checksumLength;
+    if (!text.startsWith(checksumKey, at)) return JSON.parse(text);
+    // After a brace, a comma or a space the comma may be a syntax error, which removing it would hide.
+    const before = text.charCodeAt(at - 1);
+    if (at < 2 || before === 0x7b || before === 0x2c || before <= 0x20) return undefined;
+    const checksum = (options.crc32 ?? crc32)(
+      new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start - checksumLength),
+    );
+    if (text.slice(at + checksumKey.length) !== `${hex8(checksum)}"}`) return undefined;
+    return JSON.parse(`${text.slice(0, at)}}`);
   } catch {
     return undefined;
   }
@@ -122,8 +123,8 @@ const checksumKey = ',"crc":"';
 const checksumLength = checksumKey.length + 8 + 2;
 
 /** The index of `,"crc":"xxxxxxxx"}` at the end of a line, or -1. */
-export function findChecksum(bytes: Uint8Array, stop: number = bytes.length): number {
-  let end = stop;
+export function findChecksum(bytes: Uint8Array): number {
+  let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0x0d) end--;
   const at = end - checksumLength;
   if (at < 1 || bytes[end - 1] !== 0x7d || bytes[end - 2] !== 0x22) return -1;

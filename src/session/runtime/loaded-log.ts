@@ -70,6 +70,9 @@ export interface ReadEntry {
   readonly entry: SessionEntry | UnknownEntry;
 }
 
+/** The most bytes of a log whose usual lines are parsed while it is opened. */
+const smallBytes = 2 << 20;
+
 /** The log of an open session as far as it was read. Only this class and its subclass assign its fields. */
 export class LoadedLog {
   readonly log: SessionLog;
@@ -84,6 +87,8 @@ export class LoadedLog {
   readonly #diagnostics = new DiagnosticList();
   #readsPrefixes = false;
   #leafIsDamaged = false;
+  /** Bodies of lines that were parsed while prefixes are read. */
+  #bodies = new Map<number, SessionEntry | UnknownEntry>();
   /** The bytes of the last read, if one read had all of them. */
   #kept: KeptBytes | undefined;
   /** Entries read in whole since the last call. */
@@ -109,10 +114,9 @@ export class LoadedLog {
     this.reader.finish();
     if (this.#leafIsDamaged) await this.#stepBackLeaf();
     this.reader.readInFull();
-    if (this.#kept !== undefined)
-      this.cache.keepOpened(this.#kept, new Map(this.#fresh.map(({ row, entry }) => [row, entry])));
+    if (this.#kept !== undefined) this.cache.keepOpened(this.#kept, this.#bodies);
     this.#kept = undefined;
-    this.#fresh = [];
+    this.#bodies = new Map();
   }
 
   /** Reads the log from its start again. */
@@ -154,14 +158,18 @@ export class LoadedLog {
   #apply(batch: LogBatch, atRest: boolean): boolean {
     const restarted = batch.restarted === true;
     if (restarted) this.#reset();
-    const { reader } = this;
+    const { reader, log } = this;
+    const { kept } = batch;
+    if (this.#readsPrefixes && kept !== undefined && kept.bytes.length <= smallBytes)
+      reader.parseUsualLines({ kept, crc32: log.crc32 });
     eachLine(batch, reader);
     this.#checkLeaf(batch);
     if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
     this.endsOpen = batch.tail !== undefined;
     this.position = batch.next;
-    if (this.#readsPrefixes && batch.kept === undefined) this.#fresh = [];
-    this.#kept = batch.kept;
+    // Without the bytes the bodies are not kept either: the first context reads them again.
+    if (this.#readsPrefixes && kept === undefined) this.#bodies.clear();
+    this.#kept = kept;
     return restarted;
   }
 
@@ -173,7 +181,7 @@ export class LoadedLog {
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
     const line = place && lineAt(batch, place.at);
-    if (line === undefined || table.part(leafRow) !== undefined) return;
+    if (line === undefined || table.part(leafRow) !== undefined || this.#bodies.has(leafRow)) return;
     const { maxDepth } = this.settings;
     const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
     this.#leafIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
@@ -195,6 +203,7 @@ export class LoadedLog {
   }
 
   #reset(): void {
+    this.#bodies.clear();
     this.reader = this.#newReader();
     this.reader.readInFull();
     this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
@@ -206,7 +215,8 @@ export class LoadedLog {
       maxDepth: this.settings.maxDepth,
       full: false,
       onEntry: (row, entry) => {
-        this.#fresh.push({ row, entry });
+        if (this.#readsPrefixes) this.#bodies.set(row, entry);
+        else this.#fresh.push({ row, entry });
       },
       diagnostics: this.#diagnostics,
       onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),

@@ -1,7 +1,7 @@
 /** Fills the table of entries from the lines of a log, with diagnostics. */
 
 import { SessileError } from "../../errors/index.js";
-import type { LinePlace } from "../api/backend.js";
+import type { KeptBytes, LinePlace, SessionLog } from "../api/backend.js";
 import {
   type Diagnostic,
   DiagnosticList,
@@ -16,8 +16,15 @@ import {
   tornTail,
 } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import { type DecodedLine, decodeParts, isNewer, LineDecoder, type LinePart } from "../format/decode.js";
-import { type EntryKey, EntryPrefix, entryIdOf, entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
+import {
+  type DecodedLine,
+  decodeParts,
+  decodeUsualMessage,
+  isNewer,
+  LineDecoder,
+  type LinePart,
+} from "../format/decode.js";
+import { type EntryHead, type EntryKey, EntryPrefix, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
 import { isStructural } from "../format/entry-types.js";
 import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
 import { noRow } from "./entry-table.js";
@@ -44,6 +51,12 @@ export interface LogReaderOptions {
   readonly onDiagnostic?: (diagnostic: Diagnostic, damaged?: DamagedBytes) => void;
   /** Receives the problems. @default a new list */
   readonly diagnostics?: Pick<DiagnosticList, "add" | "all">;
+}
+
+/** The bytes of a small log, and the platform's checksum. */
+export interface SmallLog {
+  readonly kept: KeptBytes;
+  readonly crc32: SessionLog["crc32"];
 }
 
 /** The bytes of a line, or of a part of one, that a diagnostic concerns. */
@@ -92,6 +105,7 @@ export class LogReader {
   /** Absent if lines are parsed in whole. Retains the bytes of the last batch. */
   #prefix: EntryPrefix | undefined;
   #parentKeys: ParentKeyFinder | undefined;
+  #small: SmallLog | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
 
@@ -137,10 +151,19 @@ export class LogReader {
     return this.#diagnostics.all;
   }
 
+  /**
+   * Parses the usual lines of these bytes: code that compares bytes runs interpreted at first, and takes longer
+   * for them than the parser. Other logs are read by prefixes. Of 1,000 entries ...
+   */
+  parseUsualLines(log: SmallLog): void {
+    if (this.#prefix !== undefined) this.#small = log;
+  }
+
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
     this.#prefix = undefined;
     this.#parentKeys = undefined;
+    this.#small = undefined;
   }
 
   /** Gives a row whose line turned out to be damaged the next line with its id. Returns whether it has one. */
@@ -181,31 +204,42 @@ export class LogReader {
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
-    const prefix = this.#prefix;
-    if (
-      prefix !== undefined &&
-      (decoder.version ?? 0) >= 2 &&
-      prefix.read(bytes, start, end) &&
-      // Bodies of structural types are small, and opening a session needs them.
-      (prefix.type === "message" || !isStructural.has(prefix.type)) &&
-      // Another entry may be joined to it.
-      (this.#parentKeys as ParentKeyFinder).next(bytes, at - start, prefix.end) >= end
-    ) {
-      if (prefix.role === "hookMessage") prefix.role = "custom";
-      const row = this.#table.add(prefix, at, end - start);
-      if (row === noRow) {
-        this.#add({ kind: "entry", head: prefix, diagnostics: [] }, { at, length: end - start });
+    if ((decoder.version ?? 0) >= 2) {
+      const entry = this.#small && this.#usualEntry(this.#small, bytes, start, end);
+      const head = entry === undefined ? this.#readPrefix(bytes, at, start, end) : headOf(entry, entry.timestamp);
+      if (head !== undefined) {
+        const row = this.#table.add(head, at, end - start);
+        if (row === noRow) {
+          this.#add({ kind: "entry", head, diagnostics: [] }, { at, length: end - start });
+          return;
+        }
+        if (head.parentId !== null && this.#table.parent(row) === noRow)
+          this.#unlinked.set(row, { line: this.lines, at, parentId: head.parentId });
+        this.#leafRow = row;
+        this.#leafTarget = undefined;
+        if (entry !== undefined) this.#options.onEntry?.(row, entry);
         return;
       }
-      const { parentId } = prefix;
-      if (parentId !== null && this.#table.parent(row) === noRow)
-        this.#unlinked.set(row, { line: this.lines, at, parentId });
-      this.#leafRow = row;
-      this.#leafTarget = undefined;
-      return;
     }
     const line = bytes.subarray(start, end);
     for (const part of decoder.decode(line)) this.#apply(part, line, at);
+  }
+
+  #usualEntry({ kept, crc32 }: SmallLog, bytes: Uint8Array, start: number, end: number) {
+    const text = kept.text(start, end);
+    return decodeUsualMessage(bytes, start, end, { text, crc32, maxDepth: this.#options.maxDepth });
+  }
+
+  #readPrefix(bytes: Uint8Array, at: number, start: number, end: number): EntryHead | undefined {
+    const prefix = this.#prefix;
+    if (prefix === undefined || !prefix.read(bytes, start, end)) return undefined;
+    // Bodies of structural types are small, and opening a session needs them.
+    if (prefix.type !== "message" && isStructural.has(prefix.type)) return undefined;
+    // Another entry may be joined to it.
+    const joined = (this.#parentKeys as ParentKeyFinder).next(bytes, at - start, prefix.end);
+    if (joined < end) return undefined;
+    if (prefix.role === "hookMessage") prefix.role = "custom";
+    return prefix;
   }
 
   /** Skips a line that exceeds the maximum length, and reports it. */
@@ -394,14 +428,7 @@ export class LogReader {
    * @param time the entry's time in milliseconds, if the caller knows it
    */
   applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined, time?: number): number {
-    const { type, id, parentId } = entry;
-    const head = {
-      type,
-      id: entryKeyOf(id),
-      parentId: parentId === null ? null : entryKeyOf(parentId),
-      time: time ?? parseTimestamp(entry.timestamp),
-      role: type === "message" ? entry.message.role : undefined,
-    };
+    const head = headOf(entry, time ?? parseTimestamp(entry.timestamp));
     const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
     if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
@@ -451,4 +478,14 @@ export class LogReader {
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic, damaged);
   }
+}
+
+function headOf(entry: SessionEntry, time: number | string): EntryHead {
+  return {
+    type: entry.type,
+    id: entryKeyOf(entry.id),
+    parentId: entry.parentId === null ? null : entryKeyOf(entry.parentId),
+    time,
+    role: entry.type === "message" ? entry.message.role : undefined,
+  };
 }
