@@ -43,6 +43,57 @@ describe("bodies that were appended", () => {
   });
 });
 
+describe("bodies that opening read", () => {
+  /** Two sessions in files of a disk, opened one after the other, and the number of reads since. */
+  async function opened() {
+    const disk = new SimulatedDisk();
+    const store = fileSessionStoreOn(disk, { dir: "/sessions" });
+    for (const id of ["a", "b"]) {
+      const session = await store.create({ cwd: "/p", id });
+      await session.append(Array.from({ length: 10 }, (_, at) => say(`${id} ${at}`)));
+      await session.close();
+    }
+    let reads = 0;
+    const open = disk.open.bind(disk);
+    disk.open = (path, mode) => {
+      const file = open(path, mode);
+      if (file === undefined) return undefined;
+      const read = (into: Uint8Array, at: number) => {
+        reads++;
+        return file.read(into, at);
+      };
+      return { ...file, read };
+    };
+    const [first, second] = [await store.open("a"), await store.open("b", { mode: "write" })];
+    reads = 0;
+    const readsOf = async (session: Session) => {
+      const before = reads;
+      expect((await session.context()).items.map(({ entryId }) => entryId)).toEqual(
+        session.tree.path(session.leafId).map(({ id }) => id),
+      );
+      return reads - before;
+    };
+    return { disk, first, second, readsOf };
+  }
+
+  test("are there for the first context of the log that was opened last", async () => {
+    const { first, second, readsOf } = await opened();
+    expect(await readsOf(second)).toBe(0);
+    expect(await readsOf(first)).toBe(1);
+  });
+
+  test("are read again once the file has changed", async () => {
+    const { disk, second, readsOf } = await opened();
+    const path = second.location as string;
+    const bytes = Buffer.alloc(1 << 16);
+    const length = disk.open(path, "read")?.readSync(bytes, 0) ?? 0;
+    disk.put(path, bytes.toString("utf8", 0, length).replace("b 3", "c 3"));
+    expect(await readsOf(second)).toBe(1);
+    expect((await second.context()).items[3]?.message).toMatchObject({ content: "c 3" });
+    expect(second.diagnostics.map(({ code }) => code)).toEqual(["MODIFIED"]);
+  });
+});
+
 describe("bodies that were read", () => {
   test("are kept for the next context, and let go when contexts have moved elsewhere", async () => {
     const { store, session, taken } = await counted();

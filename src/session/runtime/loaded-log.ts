@@ -204,6 +204,7 @@ export class LoadedLog {
 
   #reset(): void {
     this.#bodies.clear();
+    this.cache.dropOpened();
     this.reader = this.#newReader();
     this.reader.readInFull();
     this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);

@@ -24,7 +24,14 @@ import {
   LineDecoder,
   type LinePart,
 } from "../format/decode.js";
-import { type EntryHead, type EntryKey, EntryPrefix, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
+import {
+  type EntryHead,
+  type EntryKey,
+  EntryPrefix,
+  entryIdOf,
+  entryKeyOf,
+  parseTimestamp,
+} from "../format/entry-prefix.js";
 import { isStructural } from "../format/entry-types.js";
 import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
 import { noRow } from "./entry-table.js";
@@ -152,8 +159,9 @@ export class LogReader {
   }
 
   /**
-   * Parses the usual lines of these bytes: code that compares bytes runs interpreted at first, and takes longer
-   * for them than the parser. Other logs are read by prefixes. Of 1,000 entries ...
+   * Parses the usual lines of these bytes, whose bodies the first context needs anyway. In a new process code that
+   * compares bytes runs interpreted: 5 of 16 ms of the prefixes and bodies of 1,000 entries (Node 24). A line that
+   * is not usual is read as in other logs.
    */
   parseUsualLines(log: SmallLog): void {
     if (this.#prefix !== undefined) this.#small = log;

@@ -5,11 +5,14 @@ import { decodeUtf8, encodeUtf8 } from "../../../src/internal/bytes.js";
 import {
   type DecodeContext,
   type DecodedLine,
+  decodeBody,
   decodeHeads,
   decodeLine,
+  decodeUsualMessage,
   isNewer,
 } from "../../../src/session/format/decode.js";
 import { entryKeyOf, parseTimestamp } from "../../../src/session/format/entry-prefix.js";
+import { appendChecksum } from "../../../src/session/format/line-json.js";
 import {
   headerVersion,
   idToOrdinal,
@@ -19,6 +22,7 @@ import {
 } from "../../../src/session/format/migrate.js";
 import {
   entryProblem,
+  isUsualMessage,
   messageProblem,
   normalizeContent,
   normalizeMessage,
@@ -26,7 +30,8 @@ import {
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
 import { message, messagesByRole } from "../../arbitraries/messages.js";
-import { jsonValue } from "../../arbitraries/values.js";
+import { mutationOf } from "../../arbitraries/mutations.js";
+import { hexId, jsonValue } from "../../arbitraries/values.js";
 
 describe("decoding a line", () => {
   const current: DecodeContext = { version: 3, ordinal: 1, maxDepth: 256 };
@@ -429,6 +434,97 @@ describe("messages of other writers", () => {
   );
 
   describe("normalizeMessage", () => {
+    const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };
+    const cost = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, total: 10 };
+    const image = { type: "image", data: "aGk=", mimeType: "image/png" };
+    const blocks = [
+      { type: "thinking", thinking: "…", thinkingSignature: "s", redacted: true },
+      { type: "text", text: "a", textSignature: "s" },
+      {
+        type: "toolCall",
+        id: "c",
+        name: "read",
+        arguments: { path: "/é" },
+        namespace: "n",
+        thoughtSignature: "t",
+      },
+    ];
+    const made = { role: "assistant", content: blocks, provider: "p", model: "m", timestamp: 1 };
+    const usualMessage: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
+      { role: "user", content: "hello", timestamp: 1 },
+      { role: "user", content: [{ type: "text", text: "hello" }, image], timestamp: 1 },
+      { ...made, api: "a", usage: { ...usage, cost }, stopReason: "stop", responseModel: "r" },
+      { ...made, usage, errorMessage: "no" },
+      {
+        role: "toolResult",
+        toolCallId: "c",
+        toolName: "read",
+        content: [image],
+        isError: false,
+        timestamp: 1,
+      },
+      { role: "system", content: [{ type: "text", text: "be kind" }], timestamp: 1 },
+    );
+
+    test("a usual message has the shape of its role, and nothing to normalise", () => {
+      let accepted = 0;
+      fc.assert(
+        fc.property(fc.oneof(message, usualMessage, mutationOf(usualMessage)), (value) => {
+          if (!isUsualMessage(value)) return;
+          accepted++;
+          expect(messageProblem(value)).toBeUndefined();
+          expect(normalizeMessage(value)).toBe(value);
+        }),
+        { numRuns: 3000 },
+      );
+      expect(accepted).toBeGreaterThan(1000);
+    });
+
+    test.each([
+      ["an infinite time", { role: "user", content: "x", timestamp: Number.POSITIVE_INFINITY }],
+      [
+        "an image in a system message",
+        { role: "system", content: [{ type: "image", data: "", mimeType: "" }], timestamp: 1 },
+      ],
+      [
+        "a call in a user message",
+        { role: "user", content: [{ type: "toolCall", id: "a", name: "b", arguments: {} }], timestamp: 1 },
+      ],
+      ["an array", [{ role: "user", content: "x", timestamp: 1 }]],
+    ])("%s is not usual", (_, value) => {
+      expect(isUsualMessage(value)).toBe(false);
+    });
+
+    test("a line with a usual message is decoded as any line is", () => {
+      let decoded = 0;
+      const encoder = new TextEncoder();
+      const options = { maxDepth: 12, crc32: undefined, text: undefined };
+      const line = fc.tuple(
+        fc.oneof(message, usualMessage, mutationOf(usualMessage)),
+        hexId,
+        fc.boolean(),
+        fc.option(damage),
+      );
+      fc.assert(
+        fc.property(line, fc.nat(3), ([value, id, checksum, changes], before) => {
+          const place = { type: "message", id, parentId: null, timestamp: "t" };
+          const text = JSON.stringify({ ...place, message: value });
+          const whole = encoder.encode(checksum ? appendChecksum(text) : text);
+          const bytes = changes === null ? whole : damaged(whole, changes);
+          const chunk = Uint8Array.from([...new Uint8Array(before), ...bytes, 10]);
+          const usual = decodeUsualMessage(chunk, before, before + bytes.length, options);
+          if (usual === undefined) return;
+          decoded++;
+          const decodedWhole = decodeBody(bytes, { version: 3, ordinal: 1, maxDepth: 12 });
+          expect(decodedWhole).toMatchObject({ kind: "entry", diagnostics: [] });
+          expect(usual).toEqual(decodedWhole.kind === "entry" ? decodedWhole.entry : undefined);
+          expect(decodeUsualMessage(bytes, 0, bytes.length, { ...options, id: "another" })).toBeUndefined();
+        }),
+        { numRuns: 1500 },
+      );
+      expect(decoded).toBeGreaterThan(50);
+    });
+
     test("leaves alone what this version knows", () => {
       fc.assert(
         fc.property(message, (message) => {

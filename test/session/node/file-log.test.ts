@@ -311,66 +311,40 @@ describe("changed", () => {
 });
 
 describe("the bytes that opening read", () => {
-  const places = [
-    { at: 0, length: 12 },
-    { at: 13, length: 9 },
-  ];
-  const line = utf8('{"one":1}\n');
+  const line = '{"one":"é"}\n';
 
-  /** A log that was read from its start, of a file with a header and a line. */
-  async function opened() {
-    const { disk, log, position } = await created();
-    const { position: end } = await log.append([line], position);
+  async function keptOf(log: FileLog, from?: LogPosition) {
+    const found: LogBatch["kept"][] = [];
+    for await (const { kept } of log.read(from)) found.push(kept);
+    return found;
+  }
+
+  test("give the text of lines as long as the file stays as it is", async () => {
+    const { disk, log, position } = await created(line);
+    const [kept] = await keptOf(log);
+    expect(kept?.isCurrent()).toBe(true);
+    expect([kept?.at, kept?.text(0, 12), kept?.text(13, 25)]).toEqual([0, '{"header":1}', line.trim()]);
+    await log.append([utf8(line)], position);
+    expect(kept?.isCurrent()).toBe(false);
+    const [grown] = await keptOf(log);
+    expect(grown?.isCurrent()).toBe(true);
+    disk.put(path, `${header}{"two":"é"}\n${line}`);
+    expect(grown?.isCurrent()).toBe(false);
     await log.close();
-    const reads: number[] = [];
-    const open = disk.open.bind(disk);
-    disk.open = (name, mode) => {
-      const file = open(name, mode);
-      if (file === undefined) return undefined;
-      const counted = (into: Uint8Array, at: number) => {
-        reads.push(at);
-        return file.read(into, at);
-      };
-      return { ...file, read: counted };
+  });
+
+  test("have no text if they are not UTF-8, and are none of a part of the file", async () => {
+    const { disk, log, position } = await created();
+    await log.append([utf8(line)], position);
+    expect(await keptOf(log, position)).toEqual([undefined]);
+    const textOf = async (content: string) => {
+      disk.put(path, Buffer.from(content, "latin1"));
+      const [kept] = await keptOf(log);
+      return kept?.text(0, 12);
     };
-    const again = logOn(disk);
-    await read(again);
-    return { disk, again, end, reads };
-  }
-
-  async function textsOf({ again, reads }: Awaited<ReturnType<typeof opened>>): Promise<readonly unknown[]> {
-    const before = reads.length;
-    const lines = await again.readAt(places);
-    const texts = lines.map((each) => each && Buffer.from(each).toString());
-    return [...texts, reads.length > before ? "read" : "kept"];
-  }
-
-  test("serve lines without a read until the event loop turns", async () => {
-    const log = await opened();
-    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "kept"]);
-    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "kept"]);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "read"]);
-  });
-
-  test("are not used once the file changed, nor for lines behind them", async () => {
-    const rewritten = await opened();
-    rewritten.disk.put(path, '{"header":1}\n{"two":2}\n');
-    expect(await textsOf(rewritten)).not.toContain('{"one":1}');
-    const grown = await opened();
-    await grown.again.append([line], grown.end);
-    expect((await grown.again.readAt([{ at: 23, length: 9 }])).map((each) => each?.length)).toEqual([9]);
-    expect(await textsOf(grown)).toEqual(['{"header":1}', '{"one":1}', "read"]);
-  });
-
-  test("are those of one log: the one that was read last, unless it was closed", async () => {
-    const first = await opened();
-    const second = await opened();
-    expect(await textsOf(first)).toContain("read");
-    expect(await textsOf(second)).toContain("kept");
-    const closed = await opened();
-    await closed.again.close();
-    expect(await textsOf(closed)).toContain("read");
+    expect(await textOf(`${header}"\xff"\n`)).toBeUndefined();
+    expect(await textOf(header)).toBe('{"header":1}');
+    await log.close();
   });
 });
 

@@ -10,6 +10,7 @@ import {
 } from "sessile/session";
 import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
+import { decodeUtf8 } from "../../../src/internal/bytes.js";
 import { DiagnosticList } from "../../../src/session/api/diagnostics.js";
 import { LogReader } from "../../../src/session/tree/log-reader.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
@@ -78,6 +79,47 @@ describe("reading a log", () => {
         }),
         { numRuns: 100 },
       );
+    });
+
+    test("parses the usual lines of a small log to the session that their prefixes give", () => {
+      const file = fc.record({
+        entries: entryTree(),
+        changes: fc.array(fc.option(damage), { maxLength: 8 }),
+        /** As pi writes what it migrates. */
+        isIdLast: fc.boolean(),
+      });
+      let usual = 0;
+      fc.assert(
+        fc.property(file, ({ entries, changes, isIdLast }) => {
+          const lines = sessionOf(entries).lines.map((line, at) => {
+            const change = at === 0 ? null : changes[at];
+            if (change) return damaged(encoder.encode(line), change).filter((byte) => byte !== 10);
+            if (at === 0 || !isIdLast) return line;
+            const { id, parentId, crc: _, ...rest } = JSON.parse(line);
+            return JSON.stringify({ ...rest, id, parentId });
+          });
+          const bytes = Buffer.concat(lines.flatMap((line) => [Buffer.from(line), Buffer.from("\n")]));
+          const bodies = new Map<number, unknown>();
+          const reader = new LogReader({
+            maxDepth: 256,
+            full: false,
+            onEntry: (row, entry) => void bodies.set(row, entry),
+          });
+          const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
+          reader.parseUsualLines({ kept: { bytes, at: 0, isCurrent: () => true, text }, crc32: undefined });
+          for (let at = 0; at < bytes.length; at = bytes.indexOf(10, at) + 1)
+            reader.line(bytes, at, at, bytes.indexOf(10, at));
+          reader.finish();
+          const [heads, whole] = [read(lines), parseSession(bytes)];
+          expect(shapeOf(reader)).toEqual(shapeOf(heads));
+          expect(reader.diagnostics).toEqual(heads.diagnostics);
+          const rows = entryTableOf(reader.tree);
+          for (const [row, entry] of bodies) expect(entry).toEqual(whole.entry(rows.id(row)));
+          usual += bodies.size;
+        }),
+        { numRuns: 300 },
+      );
+      expect(usual).toBeGreaterThan(100);
     });
 
     test("knows where each line lies", () => {
