@@ -175,6 +175,14 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
+  #isUnchangedSince(stat: FileStat): boolean {
+    try {
+      return isUnchanged(stat, this.#descriptor.open()?.stat());
+    } catch (error) {
+      throw storageError("read", this.#options.path, error);
+    }
+  }
+
   /** The bytes of a batch, if it was read with all others in one piece. */
   #keptBytes({ lines }: LogBatch, stat: FileStat): KeptBytes | undefined {
     if (!("bytes" in lines) || lines.bytes.length < stat.size) return undefined;
@@ -185,7 +193,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     return {
       bytes,
       at: 0,
-      isCurrent: () => isUnchanged(stat, this.#descriptor.open()?.stat()),
+      isCurrent: () => this.#isUnchangedSince(stat),
       text(start, end) {
         if (decode === undefined)
           decode = isAscii(bytes)
