@@ -6,6 +6,7 @@
 
 export type { StoreOperation } from "../internal/operations.js";
 export type {
+  KeptBytes,
   LinePlace,
   LineRanges,
   LineReplacement,

@@ -214,7 +214,8 @@ export class LogReader {
     else if (start === end) return;
     if ((decoder.version ?? 0) >= 2) {
       const entry = this.#small && this.#usualEntry(this.#small, bytes, start, end);
-      const head = entry === undefined ? this.#readPrefix(bytes, at, start, end) : headOf(entry, entry.timestamp);
+      const head =
+        entry === undefined ? this.#readPrefix(bytes, at, start, end) : headOf(entry, entry.timestamp);
       if (head !== undefined) {
         const row = this.#table.add(head, at, end - start);
         if (row === noRow) {
