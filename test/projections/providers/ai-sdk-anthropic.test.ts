@@ -49,7 +49,7 @@ function sent(reply: ScriptedReply): ScriptedReply {
 }
 
 function modelOf({ url }: ProviderServer) {
-  return createAnthropic({ baseURL: `${url}/v1`, apiKey: "test" })("claude-opus-5-5");
+  return createAnthropic({ baseURL: `${url}/v1`, apiKey: "test" })("claude-opus-4-8");
 }
 
 describe("a session by way of the AI SDK", () => {
@@ -108,7 +108,7 @@ describe("a session by way of the AI SDK", () => {
     const reply = readAiSdkReply(result);
     expect(reply).toMatchObject({
       provider: "anthropic",
-      model: "claude-opus-5-5",
+      model: "claude-opus-4-8",
       api: "ai-sdk/anthropic.messages",
       stopReason: "toolUse",
       usage: { input: 120, output: 40, cacheRead: 300, cacheWrite: 900, totalTokens: 1360 },
