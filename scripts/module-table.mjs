@@ -20,7 +20,6 @@ const table = (names, rows) =>
   [names, names.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 
 const byLayer = [...modules].sort((a, b) => a.layer - b.layer);
-const layers = [...new Set(byLayer.map(({ layer }) => layer))];
 
 /** @param {unknown} value */
 const json = (value) => JSON.stringify(value, undefined, 2);
@@ -73,21 +72,10 @@ const parts = [
   },
   {
     path: "docs/contributing/architecture.md",
-    place: /(## Layers\n\n```\n)(.*?)(?=```)/s,
-    part: layers
-      .toReversed()
-      .map((layer) => {
-        const names = byLayer.filter((module) => module.layer === layer).map(({ name }) => name);
-        return `${layer}  ${names.join("  ")}\n`;
-      })
-      .join(""),
-  },
-  {
-    path: "docs/contributing/architecture.md",
-    place: /(\n\n)(\| module .*\n(?:\|.*\n)+)/,
+    place: /(## Layers\n\n)((?:\|.*\n)+)/,
     part: table(
-      ["module", "owns", "does not know"],
-      byLayer.map(({ name, owns, ignores }) => [name, owns, ignores]),
+      ["layer", "module", "owns", "does not know"],
+      byLayer.map(({ layer, name, owns, ignores }) => [`${layer}`, name, owns, ignores]),
     ),
   },
 ];

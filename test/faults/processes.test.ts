@@ -1,11 +1,10 @@
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { userMessage } from "sessile/content";
 import type { Session } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { ownIdentity } from "../../src/internal/node/process-identity.js";
 import { rounds } from "../support/rounds.js";
 import { countOf, linesOf } from "./acknowledged.js";
 import { useChildren } from "./start-child.js";
@@ -122,10 +121,11 @@ describe("row 13: a process that is stopped while it holds the lock", () => {
     const child = startChild("hold", `${path}.lock`);
     await child.saying("held");
     await child.stop();
+    const { host } = JSON.parse(readFileSync(`${path}.lock`, "utf8"));
     const session = await fileSessionStore({ dir, lockWaitMs: 60 }).open("stopped", { mode: "write" });
     await expect(session.appendMessage(userMessage("x"))).rejects.toMatchObject({
       code: "SESSION_LOCKED",
-      details: { pid: child.pid, host: ownIdentity().host, path: `${path}.lock` },
+      details: { pid: child.pid, host, path: `${path}.lock` },
     });
     expect((await session.tree()).size).toBe(1);
     const reading = await fileSessionStore({ dir }).open("stopped");

@@ -9,13 +9,13 @@ function reached(files: Readonly<Record<string, string>>, changed: string): read
 
 describe("reaching", () => {
   it.each([
-    ["src/cost/prices.ts", `import { x } from "../../src/cost/prices.js";`],
+    ["test/cost/prices.ts", `import { x } from "./prices.js";`],
     ["src/session/index.ts", `import { x } from "sessile/session";`],
     ["src/session/node/repair/index.ts", `import { x } from "sessile/session/repair";`],
-    ["src/viewer/app/main.tsx", `export * from "../../src/viewer/app/main.js";`],
-    ["src/cost/prices.ts", `const later = () => import("../../src/cost/prices.js");`],
-    ["src/cost/prices.ts", `import {\n  type X,\n  y,\n} from "../../src/cost/prices.js";`],
-    ["src/cost/prices.ts", `vi.mock("../../src/cost/prices.js");`],
+    ["test/cost/main.tsx", `export * from "./main.js";`],
+    ["test/cost/prices.ts", `const later = () => import("./prices.js");`],
+    ["test/cost/prices.ts", `import {\n  type X,\n  y,\n} from "./prices.js";`],
+    ["test/cost/prices.ts", `vi.mock("./prices.js");`],
     ["test/cost/child.ts", `const program = useProgram(new URL("./child.ts", import.meta.url));`],
     ["test/cost/files/a.json", `const text = readFileSync(new URL("./files/a.json", import.meta.url));`],
     ["docs/guide/memory.md", `const page = read("docs/guide/memory.md");`],
@@ -26,13 +26,13 @@ describe("reaching", () => {
   });
 
   it.each([
-    ["src/cost/prices.ts", `import type { X } from "../../src/cost/prices.js";`],
-    ["src/cost/prices.ts", `import type {\n  X,\n} from "../../src/cost/prices.js";`],
-    ["src/cost/prices.ts", `// as in "../../src/cost/prices.js"`],
-    ["src/cost/prices.ts", `/**\n * import("../../src/cost/prices.js")\n */`],
+    ["test/cost/prices.ts", `import type { X } from "./prices.js";`],
+    ["test/cost/prices.ts", `import type {\n  X,\n} from "./prices.js";`],
+    ["test/cost/prices.ts", `// as in "./prices.js"`],
+    ["test/cost/prices.ts", `/**\n * import("./prices.js")\n */`],
     ["src/session/index.ts", `import { x } from "sessile/session/node";`],
     ["src/session/index.ts", `const title = "sessile/session";`],
-    ["src/cost/prices.ts", `import { x } from "../../src/cost/price.js";`],
+    ["test/cost/prices.ts", `import { x } from "./price.js";`],
   ])("leaves a test that does not load %s: %s", (changed, text) => {
     expect(reached({ [changed]: "", "test/cost/a.test.ts": text }, changed)).toEqual([]);
   });

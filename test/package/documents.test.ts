@@ -113,9 +113,10 @@ describe("the documents for contributors", () => {
   it("have the architecture in one page, with the layers and chapters that the sources keep", () => {
     const page = read("docs/contributing/architecture.md");
     expect(Buffer.byteLength(page)).toBeLessThanOrEqual(8192);
-    const charted = [...page.matchAll(/^(\d) +(.+)$/gm)].flatMap(([, layer, names = ""]) =>
-      names.split(/ +/).map((name) => [name, Number(layer)]),
-    );
+    const charted = [...page.matchAll(/^\| (\d) \| ([a-z0-9-]+) \|/gm)].map(([, layer, name = ""]) => [
+      name,
+      Number(layer),
+    ]);
     const existing = Object.entries(layers).filter(([name]) => existsSync(join(root, "src", name)));
     expect(Object.fromEntries(charted)).toEqual(Object.fromEntries(existing));
     const chapters = [...page.matchAll(/^\| `src\/session\/([a-z-]+)`/gm)].map(([, name]) => name);

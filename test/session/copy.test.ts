@@ -1,7 +1,7 @@
+import { crc32 } from "node:zlib";
 import { type TextBlock, userMessage } from "sessile/content";
 import type { Session, SessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { appendChecksum } from "../../src/session/format/line-json.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const time = "2026-01-02T03:04:05.678Z";
@@ -28,6 +28,12 @@ function line(id: string, parentId: string | null, more: object, type = "message
 const say = (text: string) => ({ message: { role: "user", content: text, timestamp: 1 } });
 
 /** The lines of a session as they are stored, in Latin-1, so that every byte is told from every other. */
+/** A line with the checksum of what stands before it. */
+function sealed(line: string): string {
+  const open = line.slice(0, -1);
+  return `${open},"crc":"${crc32(open).toString(16).padStart(8, "0")}"}`;
+}
+
 function linesOf(disk: SimulatedDisk, session: Session): string[] {
   const text = Buffer.from(disk.bytes(session.location ?? "") ?? []).toString("latin1");
   expect(text.endsWith("\n")).toBe(true);
@@ -63,7 +69,7 @@ describe("fork", () => {
       "not json at all",
       Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
       "",
-      appendChecksum(line("eeeeeeee", "dddddddd", say("checked"))).replace("checked", "CHANGED"),
+      sealed(line("eeeeeeee", "dddddddd", say("checked"))).replace("checked", "CHANGED"),
       ' {"id": "ffffffff", "type": "message", "parentId": "eeeeeeee"}',
       header({ id: "a second header" }),
       '{"type":"message","id":"99999999","parentId":"eeeeeeee","timestamp":"","message":{"role":"user"}',
@@ -232,7 +238,7 @@ describe("extract", () => {
   test("changes the parent and the checksum of a line, and not a byte else; the others stay as they are", async () => {
     const last =
       '{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"t","ofTheirs":98765432109876543210,"message":{"role":"user","content":"\\u00fc $& $1","timestamp":1.0}}';
-    const checked = appendChecksum(last);
+    const checked = sealed(last);
     const { store, disk } = storeWith([
       header(),
       line("aaaaaaaa", null, say("one")),
@@ -247,7 +253,7 @@ describe("extract", () => {
     expect(stored.slice(1, 4)).toEqual([
       line("aaaaaaaa", null, say("one")),
       `${big}\r`,
-      appendChecksum(last.replace('"parentId":"cccccccc"', '"parentId":"bbbbbbbb"')),
+      sealed(last.replace('"parentId":"cccccccc"', '"parentId":"bbbbbbbb"')),
     ]);
     expect(stored.length).toBe(5);
     expect(JSON.parse(stored[4] as string)).toMatchObject({

@@ -1,5 +1,4 @@
 import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
-import { modelRefOf } from "../../../../src/projections/ai-sdk/families.js";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
@@ -14,7 +13,9 @@ function aiSdk(provider: string, modelId: string): CheckedTarget {
     providerExecuted: true,
   });
   const signed = (word: string) => JSON.stringify({ anthropic: { signature: word } });
-  const model: HazardMaker = { ...modelRefOf(provider, modelId), opaque, signed };
+  // The provider of "anthropic.messages" is Anthropic.
+  const [maker = provider] = provider.split(".");
+  const model: HazardMaker = { provider: maker, model: modelId, api: `ai-sdk/${provider}`, opaque, signed };
   return {
     name: `ai-sdk for ${provider}`,
     target: aiSdkMessages({ model: { provider, modelId } }),
