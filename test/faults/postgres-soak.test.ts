@@ -17,7 +17,7 @@ import { numbers } from "./postgres-work.js";
 import type { Child } from "./start-child.js";
 
 /** By hand two minutes and more. */
-const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 8);
+const seconds = Number(process.env.SESSILE_SOAK_SECONDS ?? 5);
 /** The order of disturbances and the work of each process; only the clock differs between two runs. */
 const seed = Number(process.env.SESSILE_SOAK_SEED ?? 1);
 const workers = 4;

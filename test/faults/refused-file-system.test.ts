@@ -11,6 +11,7 @@ import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { diagnoseSessionOn } from "../../src/session/node/repair/diagnose.js";
 import { salvageSessionOn } from "../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
+import { isFull } from "../support/rounds.js";
 
 // On a machine whose disk has other work to do.
 
@@ -177,8 +178,14 @@ test("one write takes as many bytes as a batch may have", () => {
 describe("a call to the file system that is refused", () => {
   test.each(Object.entries(operations))("in %s is an error with a code, whichever it is", async (_, act) => {
     const calls = new Set<string>();
-    for (const [errno, error] of Object.entries(errors)) {
+    // Each call fails once as a device does, and once with another of the errors in turn; with all by SESSILE_FAULT_ROUNDS.
+    const all = Object.entries(errors);
+    const others = all.slice(1);
+    const inTurn = (at: number) => others[at % others.length] ?? all[0];
+    const tried = isFull ? all.map((each) => () => each) : [() => all[0], inTurn];
+    for (const choose of tried) {
       for (let at = 0; ; at++) {
+        const [errno, error] = choose(at) as (typeof all)[number];
         let made = 0;
         const state = await prepared((name) => {
           if (made++ !== at) return undefined;

@@ -12,7 +12,7 @@ const startChild = useChildren();
 const foreignWriter = useProgram(new URL("./foreign-writer.ts", import.meta.url));
 const maxLineBytes = 8 << 20;
 /** So many seconds of both programs, and so many entries of each. */
-const seconds = rounds(5, 3600);
+const seconds = rounds(3, 3600);
 const least = seconds * 3;
 
 let dir = "";

@@ -13,7 +13,6 @@ const program = (...path) => join(here, "node_modules", ...path);
 const runtimes = [
   // The longest one first.
   { name: "workerd (PostgreSQL and S3 by fetch)", command: [process.execPath], suites: "workers.mjs" },
-  { name: "Node 20", command: [process.execPath] },
   { name: "Node 22", command: [program("node22-linux-x64", "bin", "node")] },
   { name: "Node 24", command: [program("node24-linux-x64", "bin", "node")] },
   { name: "Bun", command: [program("@oven/bun-linux-x64", "bin", "bun")] },

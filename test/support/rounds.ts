@@ -17,7 +17,10 @@ export function rounds(few: number, many: number): number {
   return Math.min(numberIn("SESSILE_FAULT_ROUNDS", part), part, many);
 }
 
-/** Whether this run is of the project `properties`: tests of large inputs are in no other, by `test.runIf(isFull)`. */
+/**
+ * Whether this run has SESSILE_FAULT_ROUNDS, as the project `properties`: tests of large inputs are in no other, by
+ * `test.runIf(isFull)`.
+ */
 export const isFull = process.env.SESSILE_FAULT_ROUNDS !== undefined;
 
 /** The subjects of a suite: the first `few` in `npm test`, all in the project `properties`. */
