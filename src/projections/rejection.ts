@@ -94,10 +94,8 @@ function plainOf(value: unknown, copying: Copying, depth: number): unknown {
 
 function keysIn(value: object): readonly string[] {
   const keys = new Set(["message"]);
-  for (const key in value) {
-    if (keys.size >= maxMembers) break;
-    if (Object.hasOwn(value, key)) keys.add(key);
-  }
+  // Faster than `for in`; no engine lists a part of the members.
+  for (const key of Object.keys(value).slice(0, maxMembers - 1)) keys.add(key);
   for (const key of ["status", "statusCode", "code", "$metadata", ...wrappers]) keys.add(key);
   return [...keys];
 }
