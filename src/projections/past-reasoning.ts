@@ -30,8 +30,13 @@ export function withoutPastReasoning(request: NeutralRequest, tools: RenderTools
 
 const reasoningTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking", "reasoning"]);
 
-/** Also blocks of Anthropic and parts of the AI SDK that are opaque for a field that a session does not know. */
+/**
+ * Also blocks of Anthropic and parts of the AI SDK that are opaque for a field that a session does not know, and
+ * the signed details of OpenRouter's messages.
+ */
 export function isReasoning(part: AssistantPart): part is ReasoningPart | OpaquePart {
   if (part.type !== "opaque") return part.type === "reasoning";
-  return isRecord(part.data) && reasoningTypes.has(part.data.type);
+  if (!isRecord(part.data)) return false;
+  const { type, message } = part.data;
+  return reasoningTypes.has(type) || (isRecord(message) && "reasoning_details" in message);
 }

@@ -5,7 +5,12 @@ import { project, type Target } from "sessile/projections";
 import { aiSdkMessages } from "sessile/projections/ai-sdk";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { bedrockConverse } from "sessile/projections/bedrock";
-import { type OpenaiChatDialectName, openaiChat, openaiChatDialects } from "sessile/projections/openai";
+import {
+  type OpenaiChatDialectName,
+  openaiChat,
+  openaiChatDialects,
+  readOpenaiChatReply,
+} from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
 import { isOneOf, isSameModel, modelFacts, readModelName } from "../../src/models/internal.js";
 
@@ -272,6 +277,37 @@ describe("the modules", () => {
     }
     const apart = " now; reasoning";
     expect(sent).toEqual([apart, apart, apart, apart, "earlier,now earlier,now; "]);
+  });
+
+  test("leave OpenRouter's details of it out too, and those of no other model", async () => {
+    const sent = async (model: string) => {
+      const target = openaiChat({ model, dialect: "openrouter" });
+      const said = (data: string) =>
+        readOpenaiChatReply(
+          {
+            ...{ model, created: 1 },
+            choices: [
+              {
+                message: {
+                  ...{ role: "assistant", content: "Yes.", reasoning: data },
+                  reasoning_details: [{ type: "reasoning.text", text: data, signature: "c2ln" }],
+                },
+                finish_reason: "stop",
+              },
+            ],
+          } as never,
+          { model, dialect: "openrouter" },
+        );
+      const context = contextOf([userMessage("a"), said("earlier"), userMessage("b"), said("now")]);
+      const { value, byPolicy } = await project<object>(context, target);
+      const words = JSON.stringify(value).match(/earlier|now|Yes/g);
+      return [words?.join(" "), new Set(byPolicy.map(({ code }) => code))];
+    };
+    expect(await sent("anthropic/claude-opus-5.5")).toEqual([
+      "Yes Yes now now",
+      new Set(["reasoning", "opaque"]),
+    ]);
+    expect(await sent("anthropic/claude-opus-4.8")).toEqual(["Yes earlier earlier Yes now now", new Set()]);
   });
 
   test("have a model's own ids of calls, whatever the server", async () => {

@@ -3,6 +3,7 @@
 import { unreachable } from "../../internal/arguments.js";
 import { modelFacts } from "../../models/internal.js";
 import { mediaFor } from "../model-ref.js";
+import { withoutPastReasoning } from "../past-reasoning.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { CallIdRule, RenderTools, Target } from "../target.js";
@@ -75,7 +76,11 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
       userFirst: dialect.merges,
       opaqueMedia: (data) => opaqueMedia(data, dialect),
     },
-    render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
+    render: (request, tools) => {
+      const isBound = modelFacts(options.model).bindsReasoning === true;
+      const writer = new ChatWriter(options, dialect, tools);
+      return writer.value(isBound ? withoutPastReasoning(request, tools) : request);
+    },
   };
 }
 
