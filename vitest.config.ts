@@ -67,7 +67,7 @@ export default defineConfig({
   test: {
     // Many tests wait for a disk, which leaves a processor to another worker.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    setupFiles: "test/support/equal-bytes.ts",
+    setupFiles: "test/support/setup.ts",
     // A third of the processor time of a few files, a tenth of `npm test`, in every run and stage but the first.
     experimental: { fsModuleCache: isWritable(join(root, "node_modules")) },
     // What hangs is to be found, not what is slow on a machine that has other work.

@@ -11,7 +11,7 @@ import { entries, root } from "./entries.mjs";
  */
 
 /** What every test depends on. */
-const common = ["package-lock.json", "tsconfig.json", "vitest.config.ts", "test/support/equal-bytes.ts"];
+const common = ["package-lock.json", "tsconfig.json", "vitest.config.ts", "test/support/setup.ts"];
 /** A file that loads or reads others. */
 const program = /\.(?:ts|tsx|mjs)$/;
 /** Types are gone at run time, and comments name what they like. */

@@ -1,3 +1,4 @@
+/** What each worker of vitest does before its first test: equality of bytes, and the seed of the properties. */
 import { expect } from "vitest";
 
 // Read here, because a test may remove the global.
@@ -18,4 +19,12 @@ function areEqualBytes(a: unknown, b: unknown): true | undefined {
 if (realm[installed] === undefined) {
   realm[installed] = true;
   expect.addEqualityTesters([areEqualBytes]);
+}
+
+// With the same seed and the same rounds, each property has the same cases; without one, others in each run.
+const seed = process.env.SESSILE_SEED;
+if (seed !== undefined) {
+  const { default: fc } = await import("fast-check");
+  if (!Number.isInteger(Number(seed))) throw new RangeError(`SESSILE_SEED: expected an integer, got ${seed}`);
+  fc.configureGlobal({ seed: Number(seed) });
 }
