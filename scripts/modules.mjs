@@ -59,7 +59,7 @@ export const modules = [
     "intake, replay policies, the leakage boundary, views, grants",
     "sessions, formats of providers",
     [
-      subpath("attachments", 17, "29 kB", "storing attachments, showing them"),
+      subpath("attachments", 17, "30.5 kB", "storing attachments, showing them"),
       subpath("attachments/node", 1, "5.8 kB", "reading a file that a user or model named"),
     ],
   ),
@@ -72,7 +72,7 @@ export const modules = [
     subpath("media", 4, "8.6 kB", "types of bytes: images, PDF, text"),
   ]),
   module("limits", 3, "limits as rows with sources", "requests", [
-    subpath("limits", 4, "5.5 kB", "limits of providers, as data with sources"),
+    subpath("limits", 4, "7 kB", "limits of providers, as data with sources"),
   ]),
   module("estimate", 3, "token counts", "tokenizers", [
     subpath("estimate", 6, "10 kB", "tokens of text, images and messages"),
@@ -91,7 +91,7 @@ export const modules = [
     subpath("memory", 1, "58.5 kB", "facts and documents beside history"),
   ]),
   module("cost", 6, "prices as rows with sources, sums", "tokens of text, bills", [
-    subpath("cost", 4, "21 kB", "costs at published prices"),
+    subpath("cost", 4, "20 kB", "costs at published prices"),
   ]),
   module(
     "projections",
@@ -100,20 +100,20 @@ export const modules = [
     "HTTP, keys, loops; one target nothing of another",
     [
       subpath("projections", 10, "63 kB", "contexts as requests; losses; refusals explained"),
-      subpath("projections/anthropic", 3, "16 kB", "Messages API, replies, streams"),
-      subpath("projections/openai", 7, "28 kB", "Chat Completions, Responses, replies, streams"),
+      subpath("projections/anthropic", 3, "16.5 kB", "Messages API, replies, streams"),
+      subpath("projections/openai", 7, "29 kB", "Chat Completions, Responses, replies, streams"),
       subpath("projections/gemini", 3, "16.5 kB", "Gemini API, replies, streams"),
-      subpath("projections/bedrock", 3, "18.5 kB", "Converse, replies, streams"),
-      subpath("projections/ai-sdk", 3, "16.5 kB", "model messages of the AI SDK"),
+      subpath("projections/bedrock", 3, "19 kB", "Converse, replies, streams"),
+      subpath("projections/ai-sdk", 3, "17 kB", "model messages of the AI SDK"),
       subpath("projections/mcp", 1, "5.7 kB", "messages of an MCP prompt"),
       subpath("projections/acp", 1, "5.9 kB", "a prompt for an ACP agent"),
-      subpath("projections/claude-agent", 1, "5.3 kB", "user messages for the Claude Agent SDK"),
-      subpath("projections/claude-agent/node", 2, "24.5 kB", "its content blocks from files"),
+      subpath("projections/claude-agent", 1, "5.4 kB", "user messages for the Claude Agent SDK"),
+      subpath("projections/claude-agent/node", 2, "25.5 kB", "its content blocks from files"),
       subpath("projections/codex", 1, "2.3 kB", "arguments and images for `codex exec`"),
     ],
   ),
   module("tether", 7, "frames between gateway and agent, ring, window", "sockets, SDKs", [
-    subpath("tether", 16, "33 kB", "frames between chat gateway and agent"),
+    subpath("tether", 16, "34.5 kB", "frames between chat gateway and agent"),
     subpath("tether/schema", 6, "34 kB", "zod schemas of frames", "tether/schema"),
   ]),
   module("postgres", 8, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
@@ -137,7 +137,7 @@ export const modules = [
     "frameworks' values in sessions, exactly",
     "frameworks but as arguments; each other",
     [
-      subpath("adapters/ai-sdk", 6, "49 kB", "chats of `useChat` in sessions"),
+      subpath("adapters/ai-sdk", 6, "50.5 kB", "chats of `useChat` in sessions"),
       subpath("adapters/langgraph", 1, "21 kB", "a checkpointer for LangGraph"),
       subpath("adapters/openai-agents", 1, "19.5 kB", "a session of the OpenAI Agents SDK"),
       subpath("adapters/claude-agent", 1, "18 kB", "a store for the Claude Agent SDK"),

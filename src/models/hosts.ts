@@ -60,17 +60,23 @@ const hosts: Readonly<Record<string, Host>> = {
   "ant-ling": {},
 };
 
-const byAlias = new Map(
-  Object.entries(hosts).flatMap(([name, { aliases = [] }]) =>
-    [name, ...aliases].map((alias) => [alias, name] as const),
-  ),
-);
+/** Made at the first question, so that a bundler drops a table that nobody asks. */
+let byAlias: ReadonlyMap<string, string> | undefined;
+
+function hostNamed(alias: string): string | undefined {
+  byAlias ??= new Map(
+    Object.entries(hosts).flatMap(([name, { aliases = [] }]) =>
+      [name, ...aliases].map((each) => [each, name] as const),
+    ),
+  );
+  return byAlias.get(alias);
+}
 
 /** The plain name of a provider, if the table has it, such as `amazon-bedrock` for `bedrock.anthropic.messages`. */
 export function readProviderName(provider: string): string | undefined {
   const name = provider.toLowerCase();
   if (name.startsWith("google.vertex") || name.startsWith("vertex.")) return "google-vertex";
-  return byAlias.get(name) ?? byAlias.get(name.split(".")[0] ?? name);
+  return hostNamed(name) ?? hostNamed(name.split(".")[0] ?? name);
 }
 
 /** Whether a provider reads PDFs itself for models that read text alone. */

@@ -29,13 +29,9 @@ const words: Readonly<Record<End, string>> = {
   error: "error",
 };
 
-const ends = new Map(
-  (Object.keys(words) as End[]).flatMap((end) => words[end].split(" ").map((word) => [word, end] as const)),
-);
-
 /** The end that a provider's word means; undefined for an unknown one. */
 export function endOf(word: unknown): End | undefined {
-  return typeof word === "string" ? ends.get(word) : undefined;
+  return (Object.keys(words) as End[]).find((end) => words[end].split(" ").some((one) => one === word));
 }
 
 /** An end as members of the message. @param errorMessage of an end that is an error */
