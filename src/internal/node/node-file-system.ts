@@ -63,8 +63,8 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
         throw error;
       }
     },
-    stat: (path) => statUnlessAbsent(() => fs.statSync(path, { throwIfNoEntry: false })),
-    lstat: (path) => statUnlessAbsent(() => fs.lstatSync(path, { throwIfNoEntry: false })),
+    stat: (path) => statUnlessAbsent(fs.statSync, path),
+    lstat: (path) => statUnlessAbsent(fs.lstatSync, path),
     lstatExact: async (path) => exactStatOf(await fs.promises.lstat(path, { bigint: true })),
     realpath: (path) => fs.promises.realpath(path),
     async list(directory) {
@@ -158,11 +158,11 @@ class NodeFile implements OpenFile {
   }
 
   readSync(into: Uint8Array, at: number): number {
-    return fs.readSync(this.#descriptor(), into, 0, into.length, at);
+    return fs.readSync(this.#isOpen ? this.#fd : this.#descriptor(), into, 0, into.length, at);
   }
 
   append(bytes: Uint8Array): number {
-    return fs.writeSync(this.#descriptor(), bytes);
+    return fs.writeSync(this.#isOpen ? this.#fd : this.#descriptor(), bytes);
   }
 
   appendAsync(bytes: Uint8Array): Promise<number> {
@@ -208,14 +208,16 @@ class NodeFile implements OpenFile {
   }
 
   /** Makes a call on a thread of the pool. The descriptor stays open until it has finished. */
-  async #inPool<T>(call: (fd: number, done: Done<T>) => void): Promise<T> {
-    const fd = this.#descriptor();
-    this.#pending++;
-    try {
-      return await inPool<T>((done) => call(fd, done));
-    } finally {
-      if (--this.#pending === 0 && !this.#isOpen) fs.closeSync(this.#fd);
-    }
+  #inPool<T>(call: (fd: number, done: Done<T>) => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const fd = this.#descriptor();
+      this.#pending++;
+      call(fd, (error, result) => {
+        if (--this.#pending === 0 && !this.#isOpen) fs.closeSync(fd);
+        if (error === null) resolve(result as T);
+        else reject(error);
+      });
+    });
   }
 }
 
@@ -284,9 +286,11 @@ function succeeds(errno: string, act: () => void): boolean {
   }
 }
 
-function statUnlessAbsent(read: () => fs.Stats | undefined): FileStat | undefined {
+const orUndefined = { throwIfNoEntry: false } as const;
+
+function statUnlessAbsent(read: fs.StatSyncFn, path: string): FileStat | undefined {
   try {
-    const stats = read();
+    const stats = read(path, orUndefined);
     return stats && statOf(stats);
   } catch (error) {
     // ENOTDIR: a file is in place of a parent directory.
@@ -297,7 +301,7 @@ function statUnlessAbsent(read: () => fs.Stats | undefined): FileStat | undefine
 
 function statOf(stats: fs.Stats): FileStat {
   const { dev, ino, size, mtimeMs, ctimeMs } = stats;
-  return { kind: kindOf(stats), dev, ino, size, mtimeMs, ctimeMs };
+  return { kind: stats.isFile() ? "file" : kindOf(stats), dev, ino, size, mtimeMs, ctimeMs };
 }
 
 function exactStatOf(stats: fs.BigIntStats): ExactFileStat {

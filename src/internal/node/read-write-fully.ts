@@ -31,7 +31,8 @@ export function readFullySync(file: OpenFile, into: Uint8Array, at: number): num
  */
 export function appendFully(file: OpenFile, bytes: Uint8Array, written?: (count: number) => void): void {
   for (let done = 0; done < bytes.length; ) {
-    const count = progress(file.append(done === 0 ? bytes : bytes.subarray(done)));
+    const count = file.append(done === 0 ? bytes : bytes.subarray(done));
+    if (count <= 0) throw noProgress();
     done += count;
     written?.(count);
   }
@@ -39,7 +40,11 @@ export function appendFully(file: OpenFile, bytes: Uint8Array, written?: (count:
 
 /** {@link appendFully} on a thread of the pool. */
 export async function appendFullyAsync(file: OpenFile, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length; ) done += progress(await file.appendAsync(bytes.subarray(done)));
+  for (let done = 0; done < bytes.length; ) {
+    const count = await file.appendAsync(bytes.subarray(done));
+    if (count <= 0) throw noProgress();
+    done += count;
+  }
 }
 
 /** Creates a file. Throws EEXIST if there is one. */
@@ -88,8 +93,7 @@ export function assertFullyWritten(size: number, written: number): void {
   throw Object.assign(new Error(message), { code: "EIO" });
 }
 
-/** Throws EIO for a write of no bytes, which would be retried forever. */
-function progress(count: number): number {
-  if (count > 0) return count;
-  throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
+/** The error of a write of no bytes, which would be retried forever. */
+function noProgress(): Error {
+  return Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
 }

@@ -2,12 +2,12 @@
 
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { crc32 as crc32OfBytes } from "../../internal/crc32.js";
 import { isRecord, type Problem } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
-import { appendChecksum, encodeLineWithChecksum } from "./line-json.js";
+import { appendChecksum, checksumPlaceholder, encodeLines } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
-import { entryProblem, fieldsProblem, jsonProblem } from "./validate.js";
+import { entryProblem, jsonProblem } from "./validate.js";
 
 /** Options of {@link encodeEntry}. */
 export interface EncodeOptions {
@@ -44,13 +44,8 @@ export function assertValidEntry(entry: SessionEntry, maxDepth: number = default
   if (problem !== undefined) throw invalidEntry(problem);
 }
 
-/** {@link assertValidEntry} for an entry of a known type that has no place yet. */
-export function assertValidFields(entry: SessionEntry, maxDepth: number): void {
-  const problem = fieldsProblem(entry as unknown as Record<string, unknown>) ?? jsonProblem(entry, maxDepth);
-  if (problem !== undefined) throw invalidEntry(problem);
-}
-
-function invalidEntry(problem: Problem): SessileError {
+/** The error for an entry with a problem. */
+export function invalidEntry(problem: Problem): SessileError {
   const place = problem.path === "" ? "entry" : problem.path;
   return new SessileError("INVALID_ENTRY", `${place}: expected ${problem.expected}`, { details: problem });
 }
@@ -68,7 +63,10 @@ export function encodeValidLine(
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
   const line = printEntry(entry);
-  return checksum ? encodeLineWithChecksum(line, crc32) : encodeUtf8(`${line}\n`);
+  const lines: Uint8Array[] = [];
+  if (checksum) encodeLines(`${line.slice(0, -1)}${checksumPlaceholder}\n`, crc32 ?? crc32OfBytes, lines);
+  else encodeLines(`${line}\n`, undefined, lines);
+  return lines[0] as Uint8Array;
 }
 
 /** The limits of an encoded line. */
@@ -83,30 +81,45 @@ export function encodeLine(
   limits: LineLimits,
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  return boundedLine(encodeValidLine(entry, limits.checksum, crc32), limits);
+  const line = encodeValidLine(entry, limits.checksum, crc32);
+  if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line, limits);
+  return line;
 }
 
 /**
- * {@link encodeLine} for an entry of a known type whose fields were encoded before.
+ * Prints the line of an entry of a known type whose fields were encoded before, for {@link encodePlaced}.
  *
- * @param body the JSON of the fields after the timestamp, from their comma or brace on
+ * @param body the JSON of the fields after the timestamp, from their comma up to the closing brace
  */
-export function encodePlacedLine(
+export function printPlaced(
   { type, id, parentId, timestamp, prior }: SessionEntry,
   body: string,
-  limits: LineLimits,
-  crc32?: (bytes: Uint8Array) => number,
-): Uint8Array {
+  checksum: boolean,
+): string {
   const parent = parentId === null ? "null" : JSON.stringify(parentId);
-  const end = prior === undefined ? body : `${body.slice(0, -1)},"prior":${JSON.stringify(prior)}}`;
-  const line = `{"type":"${type}","id":${JSON.stringify(id)},"parentId":${parent},"timestamp":"${timestamp}"${end}`;
-  return boundedLine(limits.checksum ? encodeLineWithChecksum(line, crc32) : encodeUtf8(`${line}\n`), limits);
+  const head = `{"type":"${type}","id":${JSON.stringify(id)},"parentId":${parent},"timestamp":"${timestamp}"`;
+  const end = prior === undefined ? "" : `,"prior":${JSON.stringify(prior)}`;
+  return `${head}${body}${end}${checksum ? checksumPlaceholder : "}"}\n`;
 }
 
-function boundedLine(line: Uint8Array, { maxLineBytes: maxBytes }: LineLimits): Uint8Array {
+/** Encodes lines of {@link printPlaced}, and adds them. Throws LINE_TOO_LONG. */
+export function encodePlaced(
+  text: string,
+  limits: LineLimits,
+  crc32: ((bytes: Uint8Array) => number) | undefined,
+  lines: Uint8Array[],
+): void {
+  const first = lines.length;
+  encodeLines(text, limits.checksum ? (crc32 ?? crc32OfBytes) : undefined, lines);
+  for (let at = first; at < lines.length; at++) {
+    const line = lines[at] as Uint8Array;
+    if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line, limits);
+  }
+}
+
+function lineTooLong(line: Uint8Array, { maxLineBytes: maxBytes }: LineLimits): SessileError {
   const bytes = line.length - 1;
-  if (bytes <= maxBytes) return line;
-  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
+  return new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
     details: { bytes, maxBytes },
   });
 }

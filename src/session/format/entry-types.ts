@@ -214,6 +214,11 @@ export function entryTypesWith(
 /** Types whose bodies opening a session needs. */
 export const isStructural: ReadonlySet<string> = entryTypesWith("structural");
 
+/** The types with ids of other entries in their fields. */
+export const referencingTypes: ReadonlySet<string> = new Set(
+  types.flatMap(([type, { references }]) => (references === undefined ? [] : [type])),
+);
+
 /** Kinds of the tree's rows that are items in contexts: a message's kind has its role. */
 export const kindsInContext: readonly string[] = Array.from(entryTypesWith("inContext")).flatMap((type) =>
   type === "message" ? messageRoles.map((role) => `message/${role}`) : [type],

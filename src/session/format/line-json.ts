@@ -152,35 +152,32 @@ export function appendChecksum(line: string): string {
   return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
 }
 
+/** The checksum and the end of a line, before {@link encodeLines} writes the digits. */
+export const checksumPlaceholder: string = `${checksumKey}00000000"}`;
+
 /**
- * The bytes of {@link appendChecksum} with a line feed. Encodes the text once, and writes the checksum over a
- * placeholder.
+ * Encodes lines that end with a line feed into one array, and adds each as a part of it.
+ *
+ * @param checksum computes the digits of lines that end with {@link checksumPlaceholder}; absent for lines without
  */
-export function encodeLineWithChecksum(
-  line: string,
-  checksum: (bytes: Uint8Array) => number = crc32,
-): Uint8Array {
-  const bytes = encodeUtf8(`${line.slice(0, -1)}${checksumKey}00000000"}\n`);
-  const at = bytes.length - 1 - checksumLength;
-  writeChecksum(bytes, at, checksum(bytes.subarray(0, at)));
-  return bytes;
-}
-
-const keyBytes = encodeUtf8(checksumKey);
-
-/** Writes `,"crc":"xxxxxxxx"}` and a line feed at `at`. */
-function writeChecksum(bytes: Uint8Array, at: number, checksum: number): void {
-  for (let i = 0; i < keyBytes.length; i++) bytes[at + i] = keyBytes[i] as number;
-  let left = checksum;
-  for (let i = at + checksumLength - 3; i >= at + keyBytes.length; i--) {
-    const digit = left & 0xf;
-    bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
-    left >>>= 4;
+export function encodeLines(
+  text: string,
+  checksum: ((bytes: Uint8Array) => number) | undefined,
+  lines: Uint8Array[],
+): void {
+  const bytes = encodeUtf8(text);
+  for (let at = 0, end = 0; at < bytes.length; at = end) {
+    end = bytes.indexOf(10, at) + 1;
+    if (checksum !== undefined) {
+      let left = checksum(bytes.subarray(at, end - 1 - checksumLength));
+      for (let i = end - 4; left !== 0; i--) {
+        const digit = left & 0xf;
+        bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
+        left >>>= 4;
+      }
+    }
+    lines.push(end - at === bytes.length ? bytes : bytes.subarray(at, end));
   }
-  const end = at + checksumLength;
-  bytes[end - 2] = 0x22;
-  bytes[end - 1] = 0x7d;
-  bytes[end] = 0x0a;
 }
 
 /** Removes the checksum of a line, if it has one. */

@@ -5,6 +5,7 @@ import { shownBlocks } from "../../content/internal.js";
 import { describe } from "../../internal/arguments.js";
 import { contentRules, messageShape } from "../../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
+import type { SessionEntry } from "../api/entries.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
 
 /** The `expected` of a problem that is a `__proto__` key. */
@@ -13,6 +14,11 @@ export const unsafeKeyExpected = "no such key";
 /** The first problem of an entry's own fields; undefined for an unknown type. */
 export function fieldsProblem(entry: Readonly<Record<string, unknown>>): Problem | undefined {
   return fieldShapes.get(entry.type as string)?.(entry);
+}
+
+/** The first problem of an entry of a known type that has no place yet. */
+export function unplacedProblem(entry: SessionEntry, maxDepth: number): Problem | undefined {
+  return fieldsProblem(entry as unknown as Record<string, unknown>) ?? jsonProblem(entry, maxDepth);
 }
 
 /** The first problem of a whole entry of a known type. */

@@ -47,6 +47,8 @@ export class FileLock {
   #waitedFor: LockHolder | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #checkedWaitersAt = Number.NEGATIVE_INFINITY;
+  /** The time of the last use that checked the lock file and the waiting writers. */
+  #enteredAt = Number.NEGATIVE_INFINITY;
   #usedAt = 0;
   /** Calls of `with` that run now. */
   #uses = 0;
@@ -84,6 +86,14 @@ export class FileLock {
    * @throws SessileError as {@link with}
    */
   enter(waitMs = this.#times.waitMs): Promise<void> | undefined {
+    const now = Date.now();
+    // A run of appends checks once a millisecond.
+    if (now === this.#enteredAt && this.#nonce !== undefined) {
+      this.#waitedFor = undefined;
+      this.#uses++;
+      return undefined;
+    }
+    this.#enteredAt = now;
     const isHeld = this.#isHeld();
     if (isHeld && this.#uses === 0 && this.#hasWaiters()) {
       this.release();
@@ -98,9 +108,9 @@ export class FileLock {
   /** Ends a use. */
   leave(): void {
     this.#uses--;
-    if (this.#uses > 0 || this.#nonce === undefined) return;
-    this.#usedAt = performance.now();
-    this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
+    this.#usedAt = Date.now();
+    if (this.#idleTimer !== undefined || this.#uses > 0 || this.#nonce === undefined) return;
+    this.#idleTimer = setTimeout(() => this.#onIdle(), this.#times.idleMs);
   }
 
   async #enterLater(waitMs: number, afterMs: number): Promise<void> {
@@ -176,8 +186,10 @@ export class FileLock {
     this.#idleTimer = undefined;
     if (this.#uses > 0 || this.#nonce === undefined) return;
     // The lock was used after the timer was set: a run of appends does not reset the timer each time.
-    const left = this.#usedAt + this.#times.idleMs - performance.now();
-    if (left <= 0) this.release();
+    const age = Date.now() - this.#usedAt;
+    const left = this.#times.idleMs - age;
+    // The clock may have been put back.
+    if (left <= 0 || age < 0) this.release();
     else this.#idleTimer = setTimeout(() => this.#onIdle(), left);
   }
 

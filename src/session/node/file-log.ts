@@ -376,9 +376,18 @@ const maxBatchBytes = 2 ** 31 - 1;
 
 /** One batch is one write, so that another program's lines cannot come between its lines. */
 function joinBatch(lines: readonly Uint8Array[]): Uint8Array {
-  if (lines.length === 1) return lines[0] as Uint8Array;
-  const bytes = lines.reduce((sum, { length }) => sum + length, 0);
-  if (bytes <= maxBatchBytes) return concatBytes(lines, bytes);
-  const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
-  throw new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
+  const [first] = lines as [Uint8Array];
+  if (lines.length === 1) return first;
+  let bytes = 0;
+  let isJoined = true;
+  for (const line of lines) {
+    isJoined &&= line.buffer === first.buffer && line.byteOffset === first.byteOffset + bytes;
+    bytes += line.length;
+  }
+  if (bytes > maxBatchBytes) {
+    const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
+    throw new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
+  }
+  // The lines of a batch are mostly encoded into one array.
+  return isJoined ? new Uint8Array(first.buffer, first.byteOffset, bytes) : concatBytes(lines, bytes);
 }

@@ -10,10 +10,10 @@ import { reported } from "../../internal/operations.js";
 import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
-import { encodePlacedLine } from "../format/encode.js";
+import { encodePlaced, printPlaced } from "../format/encode.js";
 import { unsafeKeyMessage } from "../format/line-json.js";
 import { noRow } from "../tree/entry-table.js";
-import { infoFieldsOf } from "../tree/log-reader.js";
+import { infoFieldsOf, type LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
 import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
@@ -79,6 +79,9 @@ const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
  */
 const maxBatchLength = 1 << 26;
 
+/** Characters of lines that are encoded at once: a string has at most 512 MiB. */
+const maxTextLength = 1 << 24;
+
 /** The append queue of a session: append, stage, flush, idle. */
 export class AppendQueue {
   readonly #state: SessionState;
@@ -90,6 +93,8 @@ export class AppendQueue {
   /** The ids that callers gave to drafts that are not written yet. */
   readonly #pendingIds = new Set<string>();
   #draining: Promise<void> | undefined;
+  /** The last entry that was written, and the number of entries then. */
+  #last: { readonly reader: LogReader; readonly size: number; readonly id: string | undefined } | undefined;
   /** The number of staged entries that were announced to listeners. */
   #announced = 0;
   /** Whether a staged entry creates the file of the session. */
@@ -246,7 +251,8 @@ export class AppendQueue {
         if (request?.signal?.aborted === true)
           this.#fail(this.#waiting.splice(at, 1), request.signal.reason, at);
       }
-      const batch = takeBatch(this.#waiting);
+      const batch = this.#waiting.length === 1 ? this.#waiting : takeBatch(this.#waiting);
+      if (batch === this.#waiting) this.#waiting = [];
       const [first] = batch;
       if (first === undefined) continue;
       this.#writing = batch;
@@ -327,7 +333,8 @@ export class AppendQueue {
     }
     const isRebase = conflict === "rebase" && state.staged.length === 0;
     for (let attempt = 1; ; attempt++) {
-      const move = this.#moveOf(first, attempt > 1);
+      const mayMove = conflict === "follow" || (isRebase && attempt > 1);
+      const move = mayMove ? this.#moveOf(first) : undefined;
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
@@ -339,6 +346,11 @@ export class AppendQueue {
       try {
         const appended = await state.write(lines);
         state.apply(entries, lines, appended);
+        this.#last = {
+          reader: state.reader,
+          size: entryTableOf(state.reader.tree).size,
+          id: entries.at(-1)?.id,
+        };
         if (appended.interleaved === true) await state.readForeignWrite(expected);
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
@@ -369,12 +381,12 @@ export class AppendQueue {
    * Where the entries of a batch go instead of the leaf that they were made for: after the other writer's newest
    * entry with "follow", after the last one of the log with "rebase"; undefined if they stay.
    */
-  #moveOf({ conflict, chain }: AppendRequest, again: boolean): Move | undefined {
-    const { reader, others, staged } = this.#state;
+  #moveOf({ conflict, chain }: AppendRequest): Move | undefined {
+    const { reader, others } = this.#state;
     const from = this.#writtenLeaf(chain);
-    if (conflict === "rebase" && again && staged.length === 0) return { from, to: reader.leafId };
-    if (conflict !== "follow" || others === undefined) return undefined;
-    return isOnPath(others.leafId, from, reader.tree) ? undefined : { from, to: others.leafId };
+    if (conflict === "rebase") return { from, to: reader.leafId };
+    if (others === undefined || isOnPath(others.leafId, from, reader.tree)) return undefined;
+    return { from, to: others.leafId };
   }
 
   /** The last entry of a chain that has a line. */
@@ -390,10 +402,8 @@ export class AppendQueue {
 
   /** The leaf of a chain; the session's if that is gone with a replaced log. */
   #leafOf(chain: Chain): string | null {
-    const state = this.#state;
-    if (chain === state.chain || chain.leafId === null || state.reader.tree.has(chain.leafId))
-      return chain.leafId;
-    return state.leafId;
+    const { reader, leafId } = this.#state;
+    return chain.leafId === null || reader.tree.has(chain.leafId) ? chain.leafId : leafId;
   }
 
   /**
@@ -410,6 +420,7 @@ export class AppendQueue {
     const { settings, log, reader } = this.#state;
     const entries: SessionEntry[] = [];
     const lines: Uint8Array[] = [];
+    let text = "";
     let last = this.#lastId(staged === undefined);
     for (const { entry, body } of staged ?? []) {
       const isMoved = move !== undefined && entry.parentId === move.from && entry.type !== "leaf";
@@ -418,7 +429,7 @@ export class AppendQueue {
       const isSame = parentId === entry.parentId && prior === entry.prior;
       const written = isSame ? entry : withPrior({ ...entry, parentId }, prior);
       entries.push(written);
-      lines.push(encodePlacedLine(written, body, settings, log.crc32));
+      text += printPlaced(written, body, settings.checksum);
       last = entry.id;
     }
     const own = new Set<string>();
@@ -428,10 +439,9 @@ export class AppendQueue {
     for (const request of batch) {
       if (request.chain !== chain) {
         chain = request.chain;
-        leaf = this.#leafOf(chain);
+        leaf = chain === this.#state.chain ? chain.leafId : this.#leafOf(chain);
         if (move !== undefined && leaf === move.from) leaf = move.to;
       }
-      request.bytes = 0;
       for (const checked of request.drafts) {
         const { draft } = checked;
         if (checked.entry === undefined || checked.isStored) {
@@ -454,14 +464,18 @@ export class AppendQueue {
         entry.timestamp = timestamp;
         if (last !== undefined && last !== entry.parentId) entry.prior = last;
         else if (entry.prior !== undefined) delete entry.prior;
-        const line = encodePlacedLine(entry, checked.body, settings, log.crc32);
-        request.bytes += line.length;
         entries.push(entry);
-        lines.push(line);
+        text += printPlaced(entry, checked.body, settings.checksum);
+        if (text.length > maxTextLength) {
+          encodePlaced(text, settings, log.crc32, lines);
+          text = "";
+        }
         last = id;
-        leaf = leafAfter(entry);
+        leaf = entry.type === "leaf" ? entry.targetId : id;
       }
     }
+    encodePlaced(text, settings, log.crc32, lines);
+    if (settings.onOperation !== undefined) countBytes(batch, entries, lines);
     return { entries, lines, leaf };
   }
 
@@ -477,8 +491,10 @@ export class AppendQueue {
 
   /** The last entry of the log; with `isStaging`, of the tree. */
   #lastId(isStaging: boolean): string | undefined {
-    const { reader, exists } = this.#state;
+    const { reader, exists, staged } = this.#state;
     const rows = entryTableOf(reader.tree);
+    if (this.#last?.reader === reader && this.#last.size === rows.size && staged.length === 0)
+      return this.#last.id;
     let row = exists || isStaging ? rows.size - 1 : noRow;
     while (!isStaging && row !== noRow && rows.line(row) === undefined) row--;
     return row === noRow ? undefined : rows.id(row);
@@ -574,18 +590,29 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * stored yet.
  */
 function takeBatch(waiting: AppendRequest[]): AppendRequest[] {
-  const [first] = waiting;
-  if (first === undefined || waiting.length === 1) return waiting.splice(0);
   let length = 0;
   let end = 0;
   for (const request of waiting) {
     const isAlone = request.isRetry || request.preparing !== undefined;
     for (const { body } of request.drafts) length += body.length;
-    if (end > 0 && (isAlone || request.conflict !== first.conflict || length > maxBatchLength)) break;
+    if (end > 0 && (isAlone || request.conflict !== waiting[0]?.conflict || length > maxBatchLength)) break;
     end++;
     if (isAlone) break;
   }
   return waiting.splice(0, end);
+}
+
+/** Counts the bytes of the lines of each request. */
+function countBytes(
+  batch: readonly Pick<AppendRequest, "drafts" | "bytes">[],
+  entries: readonly SessionEntry[],
+  lines: readonly Uint8Array[],
+): void {
+  const bytesOf = new Map(entries.map((entry, at) => [entry, lines[at]?.length ?? 0]));
+  for (const request of batch) {
+    request.bytes = 0;
+    for (const { entry } of request.drafts) if (entry !== undefined) request.bytes += bytesOf.get(entry) ?? 0;
+  }
 }
 
 /** Whether a request has settings alone. They are staged until the session has a message. */

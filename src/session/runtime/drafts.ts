@@ -2,13 +2,13 @@
 
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord, type Problem } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
 import { type EphemeralDraft, ephemeralTypes } from "../api/events.js";
-import { assertValidFields, encodePlacedLine } from "../format/encode.js";
-import { entryTypesWith, isEntryType, references } from "../format/entry-types.js";
+import { encodePlaced, invalidEntry, printPlaced } from "../format/encode.js";
+import { entryTypesWith, isEntryType, references, referencingTypes } from "../format/entry-types.js";
 import { copyWithoutUnsafeKeys } from "../format/line-json.js";
-import { unsafeKeyExpected } from "../format/validate.js";
+import { unplacedProblem, unsafeKeyExpected } from "../format/validate.js";
 import type { LogReader } from "../tree/log-reader.js";
 import type { SessionSettings } from "./loaded-log.js";
 import { assertInline, hasInline } from "./recording.js";
@@ -53,42 +53,43 @@ export function checkedDraft(
   if (draft.id !== undefined && isKnown(draft.id))
     return { draft, entry: undefined, body: "", isStored: false, isCleaned: false };
   const given = entryOf(draft, unplaced, reader.info);
-  const cleaned = withoutUnsafeKeys(given, settings.maxDepth);
-  const entry = cleaned ?? given;
+  const problem = unplacedProblem(given, settings.maxDepth);
+  const entry = problem === undefined ? given : withoutUnsafeKeys(given, problem, settings.maxDepth);
   const { recording } = settings;
   if (hasInline(entry) && (recording.blobs === undefined || staging))
     assertInline(entry, at, recording, recording.blobs === undefined ? undefined : 0);
   const body = bodyOf(entry);
   if (body.length * 3 + maxHeadBytes > settings.maxLineBytes && !hasInline(entry))
-    encodePlacedLine({ ...entry, id: draft.id ?? "00000000", parentId: reader.leafId }, body, settings);
-  return { draft, entry, body, isStored: false, isCleaned: cleaned !== undefined };
+    assertFits({ ...entry, id: draft.id ?? "00000000", parentId: reader.leafId }, body, settings);
+  return { draft, entry, body, isStored: false, isCleaned: problem !== undefined };
+}
+
+/** Throws LINE_TOO_LONG. */
+function assertFits(entry: SessionEntry, body: string, settings: SessionSettings): void {
+  encodePlaced(printPlaced(entry, body, settings.checksum), settings, undefined, []);
 }
 
 /**
- * The JSON of an entry's fields after its timestamp, from the comma or brace on: all of its line that does not
- * depend on its place.
+ * The JSON of an entry's fields after its timestamp, from their comma up to the closing brace: all of its line
+ * that does not depend on its place.
  */
 export function bodyOf(entry: SessionEntry): string {
   const { parentId } = entry;
   (entry as { parentId: string | null }).parentId = null;
   const text = JSON.stringify(entry);
   (entry as { parentId: string | null }).parentId = parentId;
-  return text.slice(emptyHeadLength + entry.type.length);
+  return text.slice(emptyHeadLength + entry.type.length, -1);
 }
 
 const emptyHeadLength = JSON.stringify({ type: "", ...unplaced }).length - 1;
 
-/** The entry without `__proto__` keys, as a model may send in a call; undefined for a valid one. Throws INVALID_ENTRY. */
-function withoutUnsafeKeys(entry: SessionEntry, maxDepth: number): SessionEntry | undefined {
-  try {
-    assertValidFields(entry, maxDepth);
-    return undefined;
-  } catch (error) {
-    if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected) throw error;
-    const clean = copyWithoutUnsafeKeys(entry, maxDepth);
-    assertValidFields(clean, maxDepth);
-    return clean;
-  }
+/** An invalid entry without `__proto__` keys, as a model may send in a call. Throws INVALID_ENTRY for another problem. */
+function withoutUnsafeKeys(entry: SessionEntry, problem: Problem, maxDepth: number): SessionEntry {
+  if (problem.expected !== unsafeKeyExpected) throw invalidEntry(problem);
+  const clean = copyWithoutUnsafeKeys(entry, maxDepth);
+  const left = unplacedProblem(clean, maxDepth);
+  if (left !== undefined) throw invalidEntry(left);
+  return clean;
 }
 
 /** The place of a new entry. */
@@ -152,9 +153,8 @@ export function checkDraft(draft: EntryDraft, at: number, known: (id: string) =>
   if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {
     throw invalid(`drafts[${at}].id`, "a non-empty string", describe(draft.id));
   }
-  const named = references(draft);
-  if (named.length === 0) return;
-  for (const [field, id] of named) {
+  if (!referencingTypes.has(draft.type)) return;
+  for (const [field, id] of references(draft)) {
     if (typeof id === "string" && id !== draft.id && !known(id)) {
       throw new SessileError(
         "ENTRY_NOT_FOUND",

@@ -113,18 +113,16 @@ export class LiveSession implements Session {
     return this.#state.diagnostics;
   }
 
-  async append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
-    this.#assertOpen();
+  append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
+    if (this.#closing !== undefined) return Promise.reject(this.#state.closedError());
     return this.#queue.append(drafts, options);
   }
 
-  async appendMessage(
+  appendMessage(
     message: Message,
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }> {
-    this.#assertOpen();
-    const [entry] = await this.#queue.append([{ type: "message", message }], options);
-    return entry as SessionEntry & { readonly type: "message" };
+    return this.append([{ type: "message", message }], options).then(firstMessage);
   }
 
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
@@ -382,4 +380,8 @@ export class LiveSession implements Session {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw this.#state.closedError();
   }
+}
+
+function firstMessage([entry]: readonly SessionEntry[]): SessionEntry & { readonly type: "message" } {
+  return entry as SessionEntry & { readonly type: "message" };
 }
