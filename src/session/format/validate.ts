@@ -18,7 +18,9 @@ export function fieldsProblem(entry: Readonly<Record<string, unknown>>): Problem
 
 /** The first problem of an entry of a known type that has no place yet. */
 export function unplacedProblem(entry: SessionEntry, maxDepth: number): Problem | undefined {
-  return fieldsProblem(entry as unknown as Record<string, unknown>) ?? jsonProblem(entry, maxDepth);
+  const isUsual = entry.type === "message" && isUsualMessage(entry.message);
+  const problem = isUsual ? undefined : fieldsProblem(entry as unknown as Record<string, unknown>);
+  return problem ?? jsonProblem(entry, maxDepth);
 }
 
 /** The first problem of a whole entry of a known type. */
