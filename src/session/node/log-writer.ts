@@ -96,14 +96,14 @@ export class LogWriter {
    * @throws SessileError WRITER_POISONED if the end of the log is unknown
    */
   async append(bytes: Uint8Array, expected: LogPosition, acquisition: number): Promise<Written> {
-    const { durability } = this.#options;
     const created = expected === absentPosition;
     if (this.#poison !== undefined) throw this.#poison;
     if (created) {
       this.#create();
     } else {
-      if (acquisition !== this.#lookup.acquisition || !isRecent(this.#lookup.at)) this.#openNamed();
-      this.#lookup.acquisition = acquisition;
+      const lookup = this.#lookup;
+      if (acquisition !== lookup.acquisition || !isRecent(lookup.at)) this.#openNamed();
+      lookup.acquisition = acquisition;
       // Compared again after the wait, in which a reader may have recorded another end.
       while (!this.#stillEndsAt(expected)) await this.assertEndsAt(expected);
     }
@@ -121,7 +121,7 @@ export class LogWriter {
     } else {
       written = this.#findWritten(handle, bytes, start);
     }
-    if (durability === "disk") await this.#sync(handle, !this.#isNameDurable);
+    if (this.#options.durability === "disk") await this.#sync(handle, !this.#isNameDurable);
     else if (isRecent(this.#lookup.at)) return written;
     let stat: FileStat | undefined;
     try {
@@ -256,34 +256,35 @@ export class LogWriter {
 
   /** Whether the open file still ends as recorded for a position. */
   #stillEndsAt(position: LogPosition): boolean {
-    const { handle } = this.#file ?? {};
-    const { position: recorded, size = 0, ending } = this.#end ?? {};
-    return (
-      position === recorded && handle !== undefined && ending !== undefined && endsWith(handle, size, ending)
-    );
+    const file = this.#file;
+    const end = this.#end;
+    if (file === undefined || end?.ending === undefined || position !== end.position) return false;
+    return endsWith(file.handle, end.size, end.ending);
   }
 
   /** Writes the whole batch, or truncates the file to its size before. */
   #write(handle: OpenFile, bytes: Uint8Array, start: number, created: boolean): void {
-    const { fs, path } = this.#options;
     let written = 0;
     try {
-      appendFully(handle, bytes, (count) => {
-        written += count;
-      });
+      // Nearly always the whole batch.
+      written = handle.append(bytes);
+      if (written < bytes.length)
+        appendFully(handle, bytes.subarray(written), (count) => {
+          written += count;
+        });
     } catch (cause) {
       try {
         if (handle.stat().size !== start + written) throw new Error("another program wrote at the same time");
         if (created) {
           this.close();
-          fs.unlink(path);
+          this.#options.fs.unlink(this.#options.path);
         } else {
           handle.truncate(start);
         }
       } catch (error) {
         throw this.#poisoned(`a write failed, and so did the truncation after it: ${String(error)}`, cause);
       }
-      throw storageError("append to", path, cause);
+      throw storageError("append to", this.#options.path, cause);
     }
   }
 

@@ -206,11 +206,11 @@ class State extends LoadedLog {
   apply(entries: readonly SessionEntry[], lines: readonly Uint8Array[], { at, position }: LogAppend): void {
     const created = !this.exists;
     this.exists = true;
-    if (this.reader.header === undefined) this.reader.setHeader(this.header);
+    const first = lines.length - entries.length;
+    if (first > 0 && this.reader.header === undefined) this.reader.setHeader(this.header);
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });
-    const first = lines.length - entries.length;
     const { ms, text } = this.#clock;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as SessionEntry;
