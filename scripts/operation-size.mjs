@@ -17,7 +17,7 @@ import { root } from "./entries.mjs";
  * @type {Readonly<Record<string, Readonly<Record<"functions" | "files", { limit: number, goal?: number }>>>>}
  */
 const sizes = {
-  append: { functions: { limit: 121, goal: 60 }, files: { limit: 32, goal: 14 } },
+  append: { functions: { limit: 87, goal: 60 }, files: { limit: 27, goal: 14 } },
   "open and context": { functions: { limit: 243, goal: 120 }, files: { limit: 45, goal: 16 } },
   import: { functions: { limit: 246, goal: 150 }, files: { limit: 52, goal: 25 } },
   project: { functions: { limit: 136 }, files: { limit: 25 } },

@@ -333,8 +333,7 @@ export class AppendQueue {
     }
     const isRebase = conflict === "rebase" && state.staged.length === 0;
     for (let attempt = 1; ; attempt++) {
-      const mayMove = conflict === "follow" || (isRebase && attempt > 1);
-      const move = mayMove ? this.#moveOf(first) : undefined;
+      const move = conflict === "follow" || (isRebase && attempt > 1) ? this.#moveOf(first) : undefined;
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
@@ -417,7 +416,7 @@ export class AppendQueue {
     move: Move | undefined,
     staged: readonly StagedEntry[] | undefined,
   ): Placed {
-    const { settings, log, reader } = this.#state;
+    const { settings, reader } = this.#state;
     const entries: SessionEntry[] = [];
     const lines: Uint8Array[] = [];
     let text = "";
@@ -430,6 +429,7 @@ export class AppendQueue {
       const written = isSame ? entry : withPrior({ ...entry, parentId }, prior);
       entries.push(written);
       text += printPlaced(written, body, settings.checksum);
+      if (text.length > maxTextLength) text = this.#encode(text, lines);
       last = entry.id;
     }
     const own = new Set<string>();
@@ -466,17 +466,21 @@ export class AppendQueue {
         else if (entry.prior !== undefined) delete entry.prior;
         entries.push(entry);
         text += printPlaced(entry, checked.body, settings.checksum);
-        if (text.length > maxTextLength) {
-          encodePlaced(text, settings, log.crc32, lines);
-          text = "";
-        }
+        if (text.length > maxTextLength) text = this.#encode(text, lines);
         last = id;
         leaf = entry.type === "leaf" ? entry.targetId : id;
       }
     }
-    encodePlaced(text, settings, log.crc32, lines);
+    this.#encode(text, lines);
     if (settings.onOperation !== undefined) countBytes(batch, entries, lines);
     return { entries, lines, leaf };
+  }
+
+  /** Encodes lines, and returns an empty text for the next ones. */
+  #encode(text: string, lines: Uint8Array[]): string {
+    const { settings, log } = this.#state;
+    encodePlaced(text, settings, log.crc32, lines);
+    return "";
   }
 
   /** An id that no entry has, and none of these. */
@@ -538,7 +542,7 @@ export class AppendQueue {
     request.made ??= { from: move?.from ?? null, between: [] };
     const { from } = request.made;
     const between = request.made.between.map((id) => rows.row(id)).filter((row) => row !== noRow);
-    const to = entries[0]?.parentId ?? null;
+    const to = move === undefined ? this.#writtenLeaf(request.chain) : move.to;
     const problem = await state.cache.run(followProblem(rows, { from, between, to }, entries));
     if (problem === undefined) return true;
     // The state may be stale: the awaited result may be there by now.

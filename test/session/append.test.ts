@@ -530,6 +530,15 @@ describe("an append that is to follow an entry", () => {
     expect(last?.parentId).toBe(id);
   });
 
+  test("is told of an entry that waits and has no id yet", async () => {
+    const { session } = await setting();
+    const waiting = session.append([say("a")]);
+    const late = session.append([say("b")], { after: "b0000000" });
+    await expect(late).rejects.toMatchObject(details("b0000000", "queued"));
+    await waiting;
+    expect((await session.tree()).size).toBe(1);
+  });
+
   test("does not hinder what is called behind it when it fails", async () => {
     const { session } = await setting();
     await session.append([say("a", "a0000000")]);
@@ -614,6 +623,32 @@ describe("a log that was replaced by a shorter one", () => {
     const again = await other(all);
     expect(again.diagnostics).toEqual([]);
     expect((await again.context()).items).toHaveLength(3);
+  });
+
+  test("has what is staged, after its own leaf if the parent is gone", async () => {
+    const all = await setting();
+    const { backend, session } = all;
+    const [, two] = await session.append([say("one"), say("two"), say("three")]);
+    const [staged] = session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    const log = await backend.open("s", { partition: "", mode: "write" });
+    const lines: Uint8Array[] = [];
+    let position: LogPosition | undefined;
+    for await (const batch of log?.read(undefined) ?? []) {
+      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
+      position = batch.next;
+    }
+    await log?.replace?.(lines.slice(0, 3), position as LogPosition);
+    await session.refresh();
+    expect((await session.tree()).node(staged?.id ?? "")?.parentId).toBe(two?.id);
+    const [entry] = await session.append([say("four")]);
+    const again = await other(all);
+    expect(
+      (await again.tree())
+        .path(entry?.id ?? "")
+        .map(({ id }) => id)
+        .slice(-3),
+    ).toEqual([two?.id, staged?.id, entry?.id]);
+    expect(again.diagnostics).toEqual([]);
   });
 });
 
@@ -823,6 +858,28 @@ describe("another writer", () => {
     expect(second?.parentId).toBe(first?.id);
     expect((await session.tree()).has(theirs?.id ?? "")).toBe(true);
     expect((await other(all)).info).toMatchObject({ title: "theirs", slug: "s", name: "ours" });
+  });
+});
+
+describe("the caller's object", () => {
+  test("may change after the call: the log has what it was, also if the append waits", async () => {
+    const { hooks, session } = await setting();
+    await session.append([say("root")]);
+    const { opened, open } = gate();
+    hooks.append = async (_lines, _expected, append) => {
+      await opened;
+      return append();
+    };
+    const message = { ...userMessage("a"), timestamp: 1 };
+    const appended = [session.append([say("before")]), session.append([{ type: "message", message }])];
+    await new Promise((resolve) => setTimeout(resolve));
+    const waits = session.append([{ type: "message", message, id: "waits000" }]);
+    (message as { content: unknown }).content = () => "a function is no JSON";
+    open();
+    await Promise.all([...appended, waits]);
+    const line = JSON.parse(new TextDecoder().decode(await session.raw("waits000")));
+    expect(line.message.content).toBe("a");
+    expect(line.parentId).toBe((await appended[1])?.[0]?.id);
   });
 });
 
