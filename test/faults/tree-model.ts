@@ -136,7 +136,7 @@ function command(
     check: (model) => !needsHandle || model.handles.length > 0,
     async run(model, real) {
       await run(model, real);
-      audit(model, real);
+      await audit(model, real);
     },
     toString: () => name,
   };

@@ -217,6 +217,30 @@ export interface DecodedBody {
 }
 
 /**
+ * The header of a log's first line in the usual shape, as {@link decodeLine} decodes it. Undefined for any other
+ * line.
+ */
+export function decodeUsualHeader(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string | undefined,
+): (DecodedLine & { readonly kind: "header" }) | undefined {
+  // The limit of any reader, and spaces after the header, which leave room for that of a copy.
+  let stop = end;
+  while (bytes[stop - 1] === 0x20) stop--;
+  if (text === undefined || text.includes('"crc"')) return undefined;
+  const value = parseUsualLine(bytes, start, stop, 8, { text: text.trimEnd() }) as SessionHeader | undefined;
+  if (value === undefined || value.type !== "session" || value.version !== formatVersion) return undefined;
+  if (typeof value.id !== "string" || value.id === "" || typeof value.timestamp !== "string")
+    return undefined;
+  if (typeof value.cwd !== "string") return undefined;
+  if (value.parentSession !== undefined && typeof value.parentSession !== "string") return undefined;
+  if (value.sessile !== undefined && value.sessile !== extensionVersion) return undefined;
+  return { kind: "header", header: value, diagnostics: [] };
+}
+
+/**
  * The entry of a line with a message in a usual shape, as {@link decodeBody} decodes it. Undefined for any other
  * line, and for one with a problem.
  */

@@ -177,11 +177,11 @@ export class LoadedLog {
   #checkLeaf(batch: LogBatch): void {
     const { reader } = this;
     const { leafRow, version } = reader;
-    if (!this.#readsPrefixes || leafRow === noRow) return;
+    if (!this.#readsPrefixes || leafRow === noRow || this.#bodies.has(leafRow)) return;
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
     const line = place && lineAt(batch, place.at);
-    if (line === undefined || table.part(leafRow) !== undefined || this.#bodies.has(leafRow)) return;
+    if (line === undefined || table.part(leafRow) !== undefined) return;
     const { maxDepth } = this.settings;
     const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
     this.#leafIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";

@@ -19,6 +19,7 @@ import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } fro
 import {
   type DecodedLine,
   decodeParts,
+  decodeUsualHeader,
   decodeUsualMessage,
   isNewer,
   LineDecoder,
@@ -109,7 +110,8 @@ export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
   readonly #table = entryTableOf(this.tree);
-  /** Absent if lines are parsed in whole. Retains the bytes of the last batch. */
+  #readsPrefixes: boolean;
+  /** Retains the bytes of the last batch. */
   #prefix: EntryPrefix | undefined;
   #parentKeys: ParentKeyFinder | undefined;
   #small: SmallLog | undefined;
@@ -120,9 +122,7 @@ export class LogReader {
     this.#options = options;
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
-    if (options.full) return;
-    this.#prefix = new EntryPrefix();
-    this.#parentKeys = new ParentKeyFinder();
+    this.#readsPrefixes = !options.full;
   }
 
   get header(): SessionHeader | undefined {
@@ -164,11 +164,12 @@ export class LogReader {
    * is not usual is read as in other logs.
    */
   parseUsualLines(log: SmallLog): void {
-    if (this.#prefix !== undefined) this.#small = log;
+    if (this.#readsPrefixes) this.#small = log;
   }
 
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
+    this.#readsPrefixes = false;
     this.#prefix = undefined;
     this.#parentKeys = undefined;
     this.#small = undefined;
@@ -230,6 +231,14 @@ export class LogReader {
         return;
       }
     }
+    if (decoder.isFirst && this.#small !== undefined) {
+      const header = decodeUsualHeader(bytes, start, end, this.#small.kept.text(start, end));
+      if (header !== undefined) {
+        decoder.advance(header);
+        this.#applyHeader(header, { at, length: end - start });
+        return;
+      }
+    }
     const line = bytes.subarray(start, end);
     for (const part of decoder.decode(line)) this.#apply(part, line, at);
   }
@@ -240,12 +249,15 @@ export class LogReader {
   }
 
   #readPrefix(bytes: Uint8Array, at: number, start: number, end: number): EntryHead | undefined {
+    if (!this.#readsPrefixes) return undefined;
+    this.#prefix ??= new EntryPrefix();
+    this.#parentKeys ??= new ParentKeyFinder();
     const prefix = this.#prefix;
-    if (prefix === undefined || !prefix.read(bytes, start, end)) return undefined;
+    if (!prefix.read(bytes, start, end)) return undefined;
     // Bodies of structural types are small, and opening a session needs them.
     if (prefix.type !== "message" && isStructural.has(prefix.type)) return undefined;
     // Another entry may be joined to it.
-    const joined = (this.#parentKeys as ParentKeyFinder).next(bytes, at - start, prefix.end);
+    const joined = this.#parentKeys.next(bytes, at - start, prefix.end);
     if (joined < end) return undefined;
     if (prefix.role === "hookMessage") prefix.role = "custom";
     return prefix;
@@ -300,7 +312,7 @@ export class LogReader {
 
   /** Ends a whole read: links late parents, and reports a missing header. */
   finish(): void {
-    this.linkLateParents();
+    if (this.#table.hasUnlinkedParents) this.linkLateParents();
     if (this.header !== undefined) return;
     if (this.lines === 0) this.report({ code: "EMPTY", line: 0, offset: 0, message: "the log is empty" });
     else this.report({ code: "NO_HEADER", line: 0, offset: 0, message: "no line is a header" });
