@@ -67,9 +67,9 @@ describe("bodies that opening read", () => {
     };
     const [first, second] = [await store.open("a"), await store.open("b", { mode: "write" })];
     reads = 0;
-    const readsOf = async (session: Session) => {
+    const readsOf = async (session: Session, items = 10) => {
       const before = reads;
-      expect((await session.context()).items.length).toBe(10);
+      expect((await session.context()).items.length).toBe(items);
       return reads - before;
     };
     return { disk, first, second, readsOf };
@@ -79,6 +79,12 @@ describe("bodies that opening read", () => {
     const { first, second, readsOf } = await opened();
     expect(await readsOf(second)).toBe(0);
     expect(await readsOf(first)).toBe(1);
+  });
+
+  test("are there for a context after an append", async () => {
+    const { second, readsOf } = await opened();
+    await second.append([say("more")]);
+    expect(await readsOf(second, 11)).toBe(0);
   });
 
   test("are read again once the file has changed", async () => {

@@ -26,7 +26,7 @@ import {
   sessionNotFound,
 } from "./file-descriptors.js";
 import type { FileLock } from "./file-lock.js";
-import { absentPosition, isUnchanged, offsetOf, parsePosition } from "./log-position.js";
+import { absentPosition, isSameFile, isUnchanged, offsetOf, parsePosition } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import { batchesBackwards } from "./read-backwards.js";
 import { maxWholeBytes, readLines, readRanges } from "./read-lines.js";
@@ -54,6 +54,8 @@ export class FileLog implements SessionLog, DescriptorHolder {
   readonly #descriptor: ReadDescriptor;
   readonly #pool: DescriptorPool;
   readonly #watch: LogWatch;
+  /** Whether this handle appended since the last whole read: then the file's times tell no other change. */
+  #appended = false;
 
   constructor(options: FileLogOptions) {
     this.#options = options;
@@ -84,6 +86,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
         : await writer.append(bytes, expected, lock.acquisition);
       const { position, interleaved } = written;
       this.#descriptor.reached(position);
+      this.#appended = true;
       const at: number[] = [];
       let next = written.at;
       for (let i = 0; i < lines.length; i++) {
@@ -175,9 +178,12 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  #isUnchangedSince(stat: FileStat): boolean {
+  /** Whether the bytes of the file up to its size in a stat are as they were, but for edits in place before an append. */
+  #hasBytesOf(stat: FileStat): boolean {
     try {
-      return isUnchanged(stat, this.#descriptor.open()?.stat());
+      const now = this.#descriptor.open()?.stat();
+      if (!this.#appended) return isUnchanged(stat, now);
+      return isSameFile(stat, now) && (now?.size ?? 0) >= stat.size;
     } catch (error) {
       throw storageError("read", this.#options.path, error);
     }
@@ -186,6 +192,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
   /** The bytes of a batch, if it was read with all others in one piece. */
   #keptBytes({ lines }: LogBatch, stat: FileStat): KeptBytes | undefined {
     if (!("bytes" in lines) || lines.bytes.length < stat.size) return undefined;
+    this.#appended = false;
     // Half the time of toString for the first lines.
     const bytes = lines.bytes as Buffer &
       Record<"latin1Slice" | "utf8Slice", (from: number, to: number) => string>;
@@ -193,7 +200,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     return {
       bytes,
       at: 0,
-      isCurrent: () => this.#isUnchangedSince(stat),
+      isCurrent: () => this.#hasBytesOf(stat),
       text(start, end) {
         if (decode === undefined)
           decode = isAscii(bytes)

@@ -40,13 +40,6 @@ const maxUnread = 4096;
 /** The maximum before the first context, as in a session that is only written. */
 const maxUnasked = 256;
 
-/** What opening a log read, for the first context, which uses most of it. */
-interface Opened {
-  readonly kept: KeptBytes;
-  /** Bodies of lines that were parsed to place their entries. */
-  readonly bodies: ReadonlyMap<number, Entry>;
-}
-
 /** The cache of the log that was opened last: of others no bytes are kept. */
 let lastOpened: EntryCache | undefined;
 
@@ -60,11 +53,11 @@ export class EntryCache {
   readonly #table: EntryTable;
   readonly #maxDepth: number;
   #kept: (Entry | undefined)[] = [];
-  #keptRows: number[] = [];
+  #keptCount = 0;
   /** The number of bodies added since the last request. */
   #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
-  #opened: Opened | undefined;
+  #opened: KeptBytes | undefined;
   readonly #reported = new Set<number>();
 
   constructor(log: SessionLog, reader: LogReader, maxDepth: number) {
@@ -77,20 +70,39 @@ export class EntryCache {
   /** Adds a body that was written or read anyway. */
   add(row: number, entry: Entry): void {
     if (this.#unread >= maxUnread) return;
-    if (++this.#unread === maxUnread) this.#clear();
+    if (++this.#unread === maxUnread) this.clear();
     else this.#keep(row, entry);
   }
 
-  /** Keeps what opening read until the first {@link run}, or until another log is opened or this one closes. */
-  keepOpened(kept: KeptBytes, bodies: ReadonlyMap<number, Entry>): void {
+  /** Adds a body of a line that is parsed while its log is opened. */
+  addOpened(row: number, entry: Entry): void {
+    this.#keep(row, entry);
+  }
+
+  /**
+   * Keeps what opening read for the first {@link run}, which needs most of it: the bodies, and the bytes of the
+   * others. Drops it if another log is opened first, or this one is closed. Without bytes drops it at once.
+   */
+  keepOpened(bytes: KeptBytes | undefined): void {
     lastOpened?.dropOpened();
     lastOpened = this;
-    this.#opened = { kept, bodies };
+    this.#opened = bytes;
+    if (bytes === undefined) this.dropOpened();
   }
 
   dropOpened(): void {
+    if (lastOpened !== this) return;
+    lastOpened = undefined;
     this.#opened = undefined;
-    if (lastOpened === this) lastOpened = undefined;
+    this.clear();
+  }
+
+  #checkOpened(): void {
+    if (this.#opened !== undefined && !this.#opened.isCurrent()) this.dropOpened();
+  }
+
+  has(row: number): boolean {
+    return this.#kept[row] !== undefined;
   }
 
   /** Adds a body without a line. */
@@ -106,9 +118,9 @@ export class EntryCache {
   /** Evicts all other rows once the cache has more of them than of these. */
   retain(rows: readonly number[]): void {
     this.#unread = 0;
-    if (this.#keptRows.length <= 2 * rows.length + 256) return;
+    if (this.#keptCount <= 2 * rows.length + 256) return;
     const before = this.#kept;
-    this.#clear();
+    this.clear();
     for (const row of rows) {
       const entry = before[row];
       if (entry !== undefined) this.#keep(row, entry);
@@ -120,11 +132,12 @@ export class EntryCache {
    * bodies: concurrent evictions do not affect it.
    */
   async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
+    this.#checkOpened();
     const kept = this.#kept;
     const pinned = this.#pinned.size === 0 ? this.#pinned : new Map(this.#pinned);
     const missing: number[] = [];
     for (const row of rows) if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
-    if (missing.length > 0 && this.#opened?.kept.isCurrent() === true) {
+    if (missing.length > 0 && this.#opened !== undefined) {
       this.#parseOpened(missing, this.#opened, kept);
       await this.#readRepeats(missing, kept);
       return (row) => pinned.get(row) ?? kept[row];
@@ -152,7 +165,8 @@ export class EntryCache {
       for (const row of step.value) asked.push(row);
       step = steps.next(await this.load(step.value));
     }
-    if (this.#opened !== undefined) this.dropOpened();
+    if (lastOpened === this) lastOpened = undefined;
+    this.#opened = undefined;
     const rows = shown(step.value);
     this.retain(rows.length > asked.length ? rows : asked);
     return step.value;
@@ -160,6 +174,7 @@ export class EntryCache {
 
   /** Reads one body without keeping it. */
   async read(row: number): Promise<Entry | undefined> {
+    this.#checkOpened();
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
     const table = this.#table;
@@ -192,13 +207,14 @@ export class EntryCache {
     this.#parse(damaged, await this.#table.read(this.#log, damaged), into);
   }
 
-  #clear(): void {
+  /** Evicts all rows. */
+  clear(): void {
     this.#kept = [];
-    this.#keptRows = [];
+    this.#keptCount = 0;
   }
 
   #keep(row: number, entry: Entry): void {
-    if (this.#kept[row] === undefined) this.#keptRows.push(row);
+    if (this.#kept[row] === undefined) this.#keptCount++;
     this.#kept[row] = entry;
   }
 
@@ -225,18 +241,16 @@ export class EntryCache {
   }
 
   /** Parses rows from the bytes that opening read. */
-  #parseOpened(rows: readonly number[], { kept, bodies }: Opened, into: (Entry | undefined)[]): void {
+  #parseOpened(rows: readonly number[], opened: KeptBytes, into: (Entry | undefined)[]): void {
     const table = this.#table;
-    const { bytes } = kept;
+    const { bytes } = opened;
     for (const row of rows) {
-      const start = table.lineAt(row) - kept.at;
+      const start = table.lineAt(row) - opened.at;
       if (start < 0) continue;
       const part = table.part(row);
       const from = start + (part?.start ?? 0);
       const end = from + table.lineLength(row);
-      const known = bodies.get(row);
-      const entry =
-        known ?? (end > bytes.length ? this.#lost(row) : this.#decode(row, bytes, from, end, kept));
+      const entry = end > bytes.length ? undefined : this.#decode(row, bytes, from, end, opened);
       if (entry === undefined) continue;
       this.#keep(row, entry);
       // The cache was evicted meanwhile; the caller still holds the old list.

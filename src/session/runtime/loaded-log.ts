@@ -87,8 +87,6 @@ export class LoadedLog {
   readonly #diagnostics = new DiagnosticList();
   #readsPrefixes = false;
   #leafIsDamaged = false;
-  /** Bodies of lines that were parsed while prefixes are read. */
-  #bodies = new Map<number, SessionEntry | UnknownEntry>();
   /** The bytes of the last read, if one read had all of them. */
   #kept: KeptBytes | undefined;
   /** Entries read in whole since the last call. */
@@ -114,9 +112,8 @@ export class LoadedLog {
     this.reader.finish();
     if (this.#leafIsDamaged) await this.#stepBackLeaf();
     this.reader.readInFull();
-    if (this.#kept !== undefined) this.cache.keepOpened(this.#kept, this.#bodies);
+    this.cache.keepOpened(this.#kept);
     this.#kept = undefined;
-    this.#bodies = new Map();
   }
 
   /** Reads the log from its start again. */
@@ -167,8 +164,8 @@ export class LoadedLog {
     if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
     this.endsOpen = batch.tail !== undefined;
     this.position = batch.next;
-    // Without the bytes the bodies are not kept either: the first context reads them again.
-    if (this.#readsPrefixes && kept === undefined) this.#bodies.clear();
+    // Of a long log the first context reads the bodies again.
+    if (this.#readsPrefixes && kept === undefined) this.cache.clear();
     this.#kept = kept;
     return restarted;
   }
@@ -177,7 +174,7 @@ export class LoadedLog {
   #checkLeaf(batch: LogBatch): void {
     const { reader } = this;
     const { leafRow, version } = reader;
-    if (!this.#readsPrefixes || leafRow === noRow || this.#bodies.has(leafRow)) return;
+    if (!this.#readsPrefixes || leafRow === noRow || this.cache.has(leafRow)) return;
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
     const line = place && lineAt(batch, place.at);
@@ -203,7 +200,6 @@ export class LoadedLog {
   }
 
   #reset(): void {
-    this.#bodies.clear();
     this.cache.dropOpened();
     this.reader = this.#newReader();
     this.reader.readInFull();
@@ -216,7 +212,7 @@ export class LoadedLog {
       maxDepth: this.settings.maxDepth,
       full: false,
       onEntry: (row, entry) => {
-        if (this.#readsPrefixes) this.#bodies.set(row, entry);
+        if (this.#readsPrefixes) this.cache.addOpened(row, entry);
         else this.#fresh.push({ row, entry });
       },
       diagnostics: this.#diagnostics,

@@ -320,16 +320,23 @@ describe("the bytes that opening read", () => {
   }
 
   test("give the text of lines as long as the file stays as it is", async () => {
-    const { disk, log, position } = await created(line);
+    const { disk, log } = await created(line);
     const [kept] = await keptOf(log);
     expect(kept?.isCurrent()).toBe(true);
     expect([kept?.at, kept?.text(0, 12), kept?.text(13, 25)]).toEqual([0, '{"header":1}', line.trim()]);
-    await log.append([utf8(line)], position);
+    disk.open(path, "append")?.append(utf8(line));
     expect(kept?.isCurrent()).toBe(false);
-    const [grown] = await keptOf(log);
-    expect(grown?.isCurrent()).toBe(true);
-    disk.put(path, `${header}{"two":"é"}\n${line}`);
-    expect(grown?.isCurrent()).toBe(false);
+    await log.close();
+  });
+
+  test("are those of the file after an append of this handle, unless another file has the name", async () => {
+    const { disk, log, position } = await created(line);
+    const [kept] = await keptOf(log);
+    const { position: end } = await log.append([utf8(line)], position);
+    expect(kept?.isCurrent()).toBe(true);
+    await log.replace([utf8(header)], end);
+    expect(kept?.isCurrent()).toBe(false);
+    expect(disk.paths()).toContain(path);
     await log.close();
   });
 
