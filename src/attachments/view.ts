@@ -55,8 +55,7 @@ export function resourceObservation(resourceId: string, text: string): ResourceO
  *
  * @example
  * ```ts
- * const path = await Promise.all(session.tree.path(session.leafId).map(({ id }) => session.entry(id)));
- * const seen = observationsIn(path.filter((entry) => entry !== undefined));
+ * const seen = observationsIn(await session.path());
  * ```
  */
 export function observationsIn(

@@ -45,7 +45,7 @@ export type BranchSummaryResult =
  * @throws TypeError for a boundary without a target; errors of the boundary; the signal's reason if it aborts
  * @example
  * ```ts
- * const [first] = session.tree.path(session.leafId);
+ * const [first] = (await session.tree()).path(session.leafId);
  * await summarizeBranch(session, first?.id ?? null, { window: 200_000, generate });
  * ```
  */

@@ -10,7 +10,7 @@ import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { mapConcurrent } from "../../internal/concurrency.js";
 import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
-import type { EntryDraft, Session } from "../../session/index.js";
+import type { EntryDraft, Session, SessionTree } from "../../session/index.js";
 import { ownEntry } from "../../session/internal.js";
 import { textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel, type Parcels } from "../shared/parcels.js";
@@ -65,14 +65,14 @@ const valueEntry = ownEntry("sessile.langgraph.value", (data): StoredValue => {
 /** The values of all threads. */
 export class Values {
   readonly #parcels: Parcels;
-  /** Values, and resolved lists, by {@link Values.#keyOf}. */
+  /** Values, and resolved lists, by {@link Values.#keysOf}. */
   readonly #known = new BoundedCache<Serialized | readonly string[]>(maxCachedCharacters, (value) =>
     "length" in value ? value.length * digits : "text" in value ? value.text.length : value.bytes.length,
   );
   readonly #recent = new BoundedCache<RecentList>(maxCachedCharacters, ({ text }) => text.length);
 
   /** Numbers of trees: a log that an erasure replaced has another tree, and its values count no more. */
-  readonly #trees = new WeakMap<object, number>();
+  readonly #trees = new WeakMap<SessionTree, number>();
   #treeCount = 0;
   readonly #loadsText: boolean;
 
@@ -146,7 +146,10 @@ export class Values {
           : await this.#valueData(piece.value);
       drafts.push({ ...valueEntry.draft(data), id: piece.id });
       if (session !== undefined)
-        this.#known.set(this.#keyOf(session, piece.id), "items" in piece ? piece.items : piece.value);
+        this.#known.set(
+          (await this.#keysOf(session))(piece.id),
+          "items" in piece ? piece.items : piece.value,
+        );
     }
   }
 
@@ -174,14 +177,16 @@ export class Values {
     return { list: items.slice(start.length), extends: base, depth: depth + 1 };
   }
 
-  #keyOf({ tree }: Session, id: string): string {
+  /** The keys of values in a session's log. */
+  async #keysOf(session: Session): Promise<(id: string) => string> {
+    const tree = await session.tree();
     const number = this.#trees.get(tree) ?? this.#treeCount++;
     this.#trees.set(tree, number);
-    return `${number} ${id}`;
+    return (id) => `${number} ${id}`;
   }
 
   async #read(session: Session, id: string): Promise<Serialized> {
-    const key = this.#keyOf(session, id);
+    const key = (await this.#keysOf(session))(id);
     const known = this.#known.get(key);
     if (known !== undefined) return "length" in known ? this.#joined(session, known) : known;
     const stored = await this.#stored(session, id);
@@ -195,7 +200,8 @@ export class Values {
   }
 
   async #joined(session: Session, items: readonly string[]): Promise<Serialized> {
-    const texts = items.map((id) => textOf(this.#known.get(this.#keyOf(session, id))));
+    const keyOf = await this.#keysOf(session);
+    const texts = items.map((id) => textOf(this.#known.get(keyOf(id))));
     // Items that are cached are not awaited, which matters in a history of long lists.
     const missing = items.flatMap((id, at) => (texts[at] === undefined ? [{ id, at }] : []));
     const read = mapConcurrent(missing, maxConcurrentReads, async ({ id, at }) => {
@@ -206,7 +212,7 @@ export class Values {
   }
 
   async #listItems(session: Session, id: string, stored: StoredValue): Promise<readonly string[]> {
-    const key = this.#keyOf(session, id);
+    const key = (await this.#keysOf(session))(id);
     const known = this.#known.get(key);
     if (known !== undefined && "length" in known) return known;
     let items: readonly string[] = [];

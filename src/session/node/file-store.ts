@@ -58,7 +58,7 @@ export function fileSessionStoreOn(fs: FileSystem, options: FileSessionStoreOpti
  * @example
  * ```ts
  * await using session = await openSessionFile("session.jsonl");
- * console.log(session.tree.size, session.diagnostics);
+ * console.log(await session.context(), session.diagnostics);
  * ```
  */
 export async function openSessionFile(

@@ -44,7 +44,8 @@ export let setLabel: (
  *
  * @example
  * ```ts
- * for (const { node, depth } of session.tree.walk()) console.log(" ".repeat(depth) + node.type);
+ * const tree = await session.tree();
+ * for (const { node, depth } of tree.walk()) console.log(" ".repeat(depth) + node.type);
  * ```
  */
 export class SessionTree {
