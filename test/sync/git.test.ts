@@ -7,6 +7,7 @@ import { parseSession } from "sessile/session";
 import { openSessionFile } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
+import { runsSources } from "../examples/support/programs.js";
 
 const hasGit = spawnSync("git", ["--version"]).status === 0;
 const canRun = hasGit || process.env.CI !== undefined;
@@ -15,8 +16,8 @@ const canRun = hasGit || process.env.CI !== undefined;
 const setUp = /```sh\n([\s\S]*?)```/
   .exec(readFileSync(join(root, "docs/guide/sync.md"), "utf8"))?.[1]
   ?.replace("npx sessile", () => {
-    const words = [process.execPath, "--import", `file://${root}/node_modules/tsx/dist/loader.mjs`];
-    return [...words, join(root, "src/cli/main.ts")].map((word) => `'${word}'`).join(" ");
+    const words = [process.execPath, ...runsSources, join(root, "src/cli/main.ts")];
+    return words.map((word) => `'${word}'`).join(" ");
   });
 
 const header = (id: string) =>

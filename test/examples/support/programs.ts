@@ -17,6 +17,7 @@ function programs(): readonly string[] {
     ...readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
       .filter((path) => /^(?:\d\d-[^/]+|apps\/[^/]+\/(?:main|demo|database))\.ts$/.test(path))
       .map((path) => `examples/${path}`),
+    "src/cli/main.ts",
     "test/examples/support/dying-compaction.ts",
     "test/examples/apps/turn-endpoint/server-process.ts",
   ];
