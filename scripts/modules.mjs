@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 32, "137 kB", "content, session, blobs and `project`", "index");
+export const rootSubpath = subpath("", 32, "134.5 kB", "content, session, blobs and `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -59,7 +59,7 @@ export const modules = [
     "intake, replay policies, the leakage boundary, views, grants",
     "sessions, formats of providers",
     [
-      subpath("attachments", 17, "30.5 kB", "storing attachments, showing them"),
+      subpath("attachments", 17, "27.5 kB", "storing attachments, showing them"),
       subpath("attachments/node", 1, "5.8 kB", "reading a file that a user or model named"),
     ],
   ),
@@ -88,10 +88,10 @@ export const modules = [
     [subpath("compaction", 19, "53 kB", "summaries of long contexts, three strategies")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
-    subpath("memory", 1, "58.5 kB", "facts and documents beside history"),
+    subpath("memory", 1, "55 kB", "facts and documents beside history"),
   ]),
   module("cost", 6, "prices as rows with sources, sums", "tokens of text, bills", [
-    subpath("cost", 4, "20 kB", "costs at published prices"),
+    subpath("cost", 4, "19 kB", "costs at published prices"),
   ]),
   module(
     "projections",
@@ -99,28 +99,28 @@ export const modules = [
     "a context as a valid request, its losses, replies, refusals",
     "HTTP, keys, loops; one target nothing of another",
     [
-      subpath("projections", 10, "63 kB", "contexts as requests; losses; refusals explained"),
-      subpath("projections/anthropic", 3, "16.5 kB", "Messages API, replies, streams"),
-      subpath("projections/openai", 7, "29 kB", "Chat Completions, Responses, replies, streams"),
-      subpath("projections/gemini", 3, "16.5 kB", "Gemini API, replies, streams"),
-      subpath("projections/bedrock", 3, "19 kB", "Converse, replies, streams"),
+      subpath("projections", 10, "59.5 kB", "contexts as requests; losses; refusals explained"),
+      subpath("projections/anthropic", 3, "14 kB", "Messages API, replies, streams"),
+      subpath("projections/openai", 7, "26.5 kB", "Chat Completions, Responses, replies, streams"),
+      subpath("projections/gemini", 3, "14.5 kB", "Gemini API, replies, streams"),
+      subpath("projections/bedrock", 3, "16.5 kB", "Converse, replies, streams"),
       subpath("projections/ai-sdk", 3, "17 kB", "model messages of the AI SDK"),
-      subpath("projections/mcp", 1, "5.7 kB", "messages of an MCP prompt"),
-      subpath("projections/acp", 1, "5.9 kB", "a prompt for an ACP agent"),
-      subpath("projections/claude-agent", 1, "5.4 kB", "user messages for the Claude Agent SDK"),
-      subpath("projections/claude-agent/node", 2, "25.5 kB", "its content blocks from files"),
+      subpath("projections/mcp", 1, "3 kB", "messages of an MCP prompt"),
+      subpath("projections/acp", 1, "3.5 kB", "a prompt for an ACP agent"),
+      subpath("projections/claude-agent", 1, "3.5 kB", "user messages for the Claude Agent SDK"),
+      subpath("projections/claude-agent/node", 2, "23.5 kB", "its content blocks from files"),
       subpath("projections/codex", 1, "2.3 kB", "arguments and images for `codex exec`"),
     ],
   ),
   module("tether", 7, "frames between gateway and agent, ring, window", "sockets, SDKs", [
-    subpath("tether", 16, "34.5 kB", "frames between chat gateway and agent"),
-    subpath("tether/schema", 6, "34 kB", "zod schemas of frames", "tether/schema"),
+    subpath("tether", 16, "31.5 kB", "frames between chat gateway and agent"),
+    subpath("tether/schema", 6, "31 kB", "zod schemas of frames", "tether/schema"),
   ]),
   module("postgres", 8, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
-    subpath("postgres", 4, "94 kB", "sessions in PostgreSQL or PGlite"),
+    subpath("postgres", 4, "94.5 kB", "sessions in PostgreSQL or PGlite"),
   ]),
   module("sqlite", 8, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
-    subpath("sqlite", 4, "31 kB", "sessions in any SQLite, Durable Objects too"),
+    subpath("sqlite", 4, "31.5 kB", "sessions in any SQLite, Durable Objects too"),
   ]),
   module("r2", 8, "blobs as objects", "signing", [subpath("r2", 1, "10 kB", "blobs in an R2 bucket")]),
   module("s3", 8, "blobs as objects", "signing", [subpath("s3", 2, "23 kB", "blobs on S3 and its like")]),
@@ -129,7 +129,7 @@ export const modules = [
     6,
     "copies of stores, unions of logs, merges of files",
     "stores, entries but for labels, names, leaves",
-    [subpath("sync", 3, "36.5 kB", "copies, syncs and merges of sessions")],
+    [subpath("sync", 3, "37 kB", "copies, syncs and merges of sessions")],
   ),
   module(
     "adapters",
@@ -137,7 +137,7 @@ export const modules = [
     "frameworks' values in sessions, exactly",
     "frameworks but as arguments; each other",
     [
-      subpath("adapters/ai-sdk", 6, "50.5 kB", "chats of `useChat` in sessions"),
+      subpath("adapters/ai-sdk", 6, "47.5 kB", "chats of `useChat` in sessions"),
       subpath("adapters/langgraph", 1, "21 kB", "a checkpointer for LangGraph"),
       subpath("adapters/openai-agents", 1, "19.5 kB", "a session of the OpenAI Agents SDK"),
       subpath("adapters/claude-agent", 1, "18 kB", "a store for the Claude Agent SDK"),
@@ -146,12 +146,12 @@ export const modules = [
   ),
   module("interop", 8, "other agents' sessions; redaction", "their homes; each other's formats", [
     subpath("interop", 6, "79 kB", "other agents' sessions, in and out; redaction"),
-    subpath("interop/claude-code", 1, "31.5 kB", "Claude Code's"),
-    subpath("interop/codex", 1, "37.5 kB", "Codex's"),
-    subpath("interop/gemini", 1, "26 kB", "Gemini CLI's"),
+    subpath("interop/claude-code", 1, "29.5 kB", "Claude Code's"),
+    subpath("interop/codex", 1, "36 kB", "Codex's"),
+    subpath("interop/gemini", 1, "23 kB", "Gemini CLI's"),
     subpath("interop/opencode", 1, "20 kB", "opencode's"),
     subpath("interop/atif", 1, "83 kB", "ATIF, out"),
-    subpath("interop/node", 3, "10.5 kB", "finding them on a machine"),
+    subpath("interop/node", 3, "7.5 kB", "finding them on a machine"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [
     subpath("viewer", 1, "124 kB", "a chat's rows"),

@@ -9,7 +9,7 @@ export const acp: LimitProfile = {
   rows: [
     {
       rule: "bodyBytes",
-      value: 32 * 2 ** 20,
+      value: 33_554_432,
       unit: "bodyBytes",
       scope: "request",
       evidence: "measured",

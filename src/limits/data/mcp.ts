@@ -9,7 +9,7 @@ export const mcp: LimitProfile = {
   rows: [
     {
       rule: "bodyBytes",
-      value: 10 * 2 ** 20,
+      value: 10_485_760,
       unit: "bodyBytes",
       scope: "request",
       when: { transport: ["stdio"] },

@@ -1,7 +1,8 @@
 /** The target of prompts for ACP agents. */
 
 import { oneOfOption } from "../../internal/arguments.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { acp as acpLimits } from "../../limits/internal.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { RenderTools, Target } from "../target.js";
 import { textCallRules, transcriptOf } from "../transcript.js";
@@ -50,7 +51,7 @@ export interface AcpPromptOptions {
  * ```
  */
 export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
-  const { capabilities = {}, profile = limitProfiles.acp } = options;
+  const { capabilities = {}, profile = acpLimits } = options;
   const history = oneOfOption("history", options.history, ["latest", "transcript"]);
   const media = [
     ...(capabilities.image === true ? imageTypes : []),

@@ -1,7 +1,8 @@
 /** The target of Anthropic's Messages API. */
 
 import { oneOfOption, stringArgument } from "../../internal/arguments.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { anthropic as anthropicLimits } from "../../limits/internal.js";
 import { modelFacts } from "../../models/internal.js";
 import { claudeMedia } from "../claude-blocks.js";
 import { mediaFor } from "../model-ref.js";
@@ -62,7 +63,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
   const facts = modelFacts(model);
   // An unknown model, as after a proxy, is treated as an older one.
   const trimsAssistant = facts.refusesPrefill !== true;
-  const profile = options.profile ?? limitProfiles.anthropic;
+  const profile = options.profile ?? anthropicLimits;
   const { transport = profile.transports[0], contextWindow, account } = options;
   const reasoning = oneOfOption(
     "reasoning",

@@ -1,7 +1,8 @@
 /** The target of Amazon Bedrock's Converse API, and the facts about its model families. */
 
 import { stringArgument } from "../../internal/arguments.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { bedrockConverse as bedrockConverseLimits } from "../../limits/internal.js";
 import { modelFacts } from "../../models/internal.js";
 import { mediaFor } from "../model-ref.js";
 import { withoutPastReasoning } from "../past-reasoning.js";
@@ -65,7 +66,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const facts = bedrockFacts(baseModel);
   const { family, caches, isClaude } = facts;
   const { image = "anthropicLarge", bindsReasoning } = modelFacts(baseModel);
-  const { profile = limitProfiles.bedrockConverse } = options;
+  const { profile = bedrockConverseLimits } = options;
   return {
     name: "bedrock-converse",
     model: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },

@@ -1,7 +1,8 @@
 /** The target of user messages for the Claude Agent SDK. */
 
 import { describe, oneOfOption } from "../../internal/arguments.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { anthropic as anthropicLimits } from "../../limits/internal.js";
 import { type ClaudeShownBlock, claudeMedia, claudeShownBlock } from "../claude-blocks.js";
 import type { Target } from "../target.js";
 import { textCallRules, transcriptOf } from "../transcript.js";
@@ -49,7 +50,7 @@ export interface ClaudeAgentMessagesOptions {
  * @see sdk.d.ts of @anthropic-ai/claude-agent-sdk (stored copy read 2026-11-21)
  */
 export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): Target<ClaudeAgentMessage[]> {
-  const { sessionId = "", profile = limitProfiles.anthropic, contextWindow } = options;
+  const { sessionId = "", profile = anthropicLimits, contextWindow } = options;
   const { transport = profile.transports[0] } = options;
   if (typeof sessionId !== "string") {
     throw new TypeError(`sessionId: expected a string, got ${describe(sessionId)}`);

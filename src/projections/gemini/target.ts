@@ -3,7 +3,8 @@
 import { stringArgument, unreachable } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { gemini as geminiLimits } from "../../limits/internal.js";
 import { modelFacts } from "../../models/internal.js";
 import { mediaFor } from "../model-ref.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
@@ -77,7 +78,7 @@ const documents = ["application/pdf", "text/*"];
  */
 export function geminiContents(options: GeminiContentsOptions): Target<GeminiRequest> {
   const model = stringArgument("model", options?.model);
-  const { provider = "google", account, profile = limitProfiles.gemini } = options;
+  const { provider = "google", account, profile = geminiLimits } = options;
   const signs = isSigning(model);
   return {
     name: "gemini-contents",

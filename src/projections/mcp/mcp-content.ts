@@ -1,7 +1,8 @@
 /** The target of MCP prompts. */
 
 import { oneOfOption } from "../../internal/arguments.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { mcp as mcpLimits } from "../../limits/internal.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { AssistantPart, NeutralRequest, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
@@ -46,7 +47,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     model: { provider: "mcp", model: "none" },
     accepts: { user: media, toolResult: media },
     rules: textCallRules,
-    limits: profile === undefined ? { profile: limitProfiles.mcp, transport } : { profile },
+    limits: profile === undefined ? { profile: mcpLimits, transport } : { profile },
     embedsBase64: true,
     render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
   };

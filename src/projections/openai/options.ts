@@ -4,7 +4,8 @@ import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import type { ImageFamily } from "../../estimate/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { oneLine } from "../../internal/text.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { LimitProfile } from "../../limits/index.js";
+import { openai as openaiLimits } from "../../limits/internal.js";
 import { extensionOf, mediaTypeOfName } from "../../media/index.js";
 import { modelFacts } from "../../models/internal.js";
 import { modelNames } from "../model-ref.js";
@@ -71,7 +72,7 @@ export function openaiTarget(
 ): Pick<Target<unknown>, "limits" | "estimate" | "maxCacheMarkers" | "embedsBase64"> & {
   readonly model: ModelRef;
 } {
-  const { provider = "openai", account, profile = limitProfiles.openai, contextWindow } = options;
+  const { provider = "openai", account, profile = openaiLimits, contextWindow } = options;
   const model = stringArgument("model", options.model);
   const facts = modelFacts(model);
   const { pdf } = facts;

@@ -3,7 +3,7 @@
 import { unreachable } from "../../internal/arguments.js";
 import { parseJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
-import { limitProfiles } from "../../limits/index.js";
+import { openai as openaiLimits } from "../../limits/internal.js";
 import { mediaFor } from "../model-ref.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
@@ -89,7 +89,7 @@ class ResponsesWriter {
   constructor(options: OpenaiResponsesOptions, tools: RenderTools, turns: NeutralRequest["turns"]) {
     this.#options = options;
     this.#tools = tools;
-    const { profile = limitProfiles.openai } = options;
+    const { profile = openaiLimits } = options;
     const limits = profile.rows.flatMap((row) => (row.rule === "textCharacters" ? [row.value] : []));
     this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
     const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []));

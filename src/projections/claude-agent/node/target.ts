@@ -5,8 +5,8 @@ import {
   type LimitItem,
   type LimitProfile,
   type LimitViolation,
-  limitProfiles,
 } from "../../../limits/index.js";
+import { anthropic as anthropicLimits } from "../../../limits/internal.js";
 import type { TargetLimits } from "../../target.js";
 import type { AttachmentTextBlock, FileContent } from "./content.js";
 import { bodyBytesOf } from "./content.js";
@@ -29,7 +29,7 @@ export function targetCheck(
   target: TargetLimits | null | undefined,
 ): TargetCheck {
   if (target === null) return () => undefined;
-  const { profile, ...situation } = target ?? { profile: limitProfiles.anthropic };
+  const { profile, ...situation } = target ?? { profile: anthropicLimits };
   let items: readonly LimitItem[] = text === undefined ? [] : [itemOfText(text)];
   let bodyBytes = reservedBytes + (text === undefined ? 0 : bodyBytesOf(text));
   checkLimits(items, profile, { ...situation, bodyBytes });
