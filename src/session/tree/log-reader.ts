@@ -453,7 +453,12 @@ export class LogReader {
     const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
     if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
-    this.applySessionWideState(row, entry);
+    if (isStructural.has(entry.type)) {
+      this.applySessionWideState(row, entry);
+    } else {
+      this.#leafRow = row;
+      this.#leafTarget = undefined;
+    }
     return row;
   }
 
