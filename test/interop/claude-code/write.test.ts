@@ -147,6 +147,20 @@ describe("a session written anew", () => {
     expect(codes).toEqual(["opaque", "reasoning", "reasoning", "reasoning"]);
   });
 
+  it("tells a reply that the provider declined from one that failed", async () => {
+    const failed = { ...assistantMessage(claude, "no"), stopReason: "error", errorMessage: "reset" } as const;
+    const { lines } = await written([
+      userMessage("a"),
+      failed,
+      userMessage("b"),
+      { ...failed, refused: true },
+    ]);
+    const ends = lines
+      .filter(({ type }) => type === "assistant")
+      .map(({ message }) => (message as Fields).stop_reason);
+    expect(ends).toEqual([null, "refusal"]);
+  });
+
   it("has every member that the agent and the API read, at times that grow", async () => {
     const at = (time: number) => ({ timestamp: new Date(time).toISOString() });
     const maker = {
