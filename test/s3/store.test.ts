@@ -1,18 +1,16 @@
-import { blobStore, collectGarbage, digest, eraseBlobs } from "sessile/blobs";
+import { collectGarbage, digest, eraseBlobs } from "sessile/blobs";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "sessile/s3";
 import { deletePartition, memorySessionStore } from "sessile/session";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type S3Tuning, s3BlobBackendWith } from "../../src/s3/backend.js";
 import { nodeSha256 } from "../support/plain-values.js";
 import { signedFetch } from "../support/s3/client.js";
-import { keyOf } from "../support/s3/conformance.js";
+import { keyOf, tunedStore } from "../support/s3/conformance.js";
 import { type S3Server, startS3Server } from "../support/s3/server.js";
 
 const kibibyte = 1024;
 const mebibyte = 2 ** 20;
 const day = 86_400_000;
-const hashes = [nodeSha256];
 const nothing = [{ root: "none", refs: [], complete: true }];
 const noise = (length: number, seed = 7) =>
   new Uint8Array(length).map((_, index) => index * seed + (index >> 8));
@@ -23,10 +21,10 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-function open(options: Partial<S3BlobsOptions> = {}, tuning: S3Tuning = {}) {
+function open(options: Partial<S3BlobsOptions> = {}, tuning: Parameters<typeof tunedStore>[1] = {}) {
   const all = { fetch: signedFetch(), url: server.url, ...options };
   const policy = { attempts: 4, firstWaitMs: 1 };
-  return blobStore(s3BlobBackendWith(all, { policy, ...tuning }), { hashes });
+  return tunedStore(all, { policy, ...tuning });
 }
 
 /** The requests of an act: methods, with the sub-resource or the copy. */

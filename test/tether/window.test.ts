@@ -268,6 +268,7 @@ describe("windowContext", () => {
       said("A dog."),
     ];
     const context = contextOf([...turn(), ...turn(), ...turn(), ...turn()]);
+    expect(imageCharacters).toBe(2000);
     const ofTurn = 5 + imageCharacters + 6;
     expect(sizeOf(context)).toBe(4 * ofTurn);
     for (const turns of [1, 2, 3, 4]) {

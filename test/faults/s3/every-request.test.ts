@@ -1,9 +1,8 @@
-import { type BlobStore, blobStore, collectGarbage, digest } from "sessile/blobs";
+import { type BlobStore, collectGarbage, digest } from "sessile/blobs";
 import type { BlobRef } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { s3BlobBackendWith } from "../../../src/s3/backend.js";
-import { nodeSha256 } from "../../support/plain-values.js";
+import { tunedStore } from "../../support/s3/conformance.js";
 import { type Fault, type FaultProxy, startFaultProxy } from "../../support/s3/fault-proxy.js";
 import { type S3Server, startS3Server } from "../../support/s3/server.js";
 
@@ -27,12 +26,9 @@ function storage(): { open(partBytes?: number): BlobStore; readonly prefix: stri
   return {
     prefix,
     open: (partBytes = 128 * kibibyte) =>
-      blobStore(
-        s3BlobBackendWith(
-          { fetch, url: `${proxy.endpoint}/blobs`, prefix, partBytes },
-          { minPartBytes: 1, policy: { attempts: 4, firstWaitMs: 1 }, copyLimits },
-        ),
-        { hashes: [nodeSha256] },
+      tunedStore(
+        { fetch, url: `${proxy.endpoint}/blobs`, prefix, partBytes },
+        { minPartBytes: 1, policy: { attempts: 4, firstWaitMs: 1 }, copyLimits },
       ),
   };
 }

@@ -1,11 +1,10 @@
-import { blobStore, collectGarbage, digest } from "sessile/blobs";
+import { collectGarbage, digest } from "sessile/blobs";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobStore } from "sessile/s3";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { s3BlobBackendWith } from "../../../src/s3/backend.js";
 import { nodeSha256 } from "../../support/plain-values.js";
 import { signedFetch } from "../../support/s3/client.js";
-import { keyOf, testConformance } from "../../support/s3/conformance.js";
+import { keyOf, testConformance, tunedStore } from "../../support/s3/conformance.js";
 import { type Fault, type FaultProxy, startFaultProxy } from "../../support/s3/fault-proxy.js";
 import { type Radosgw, startRadosgw, withoutRadosgw } from "../../support/s3/radosgw.js";
 import { startProcess, useProgram } from "../start-child.js";
@@ -94,7 +93,7 @@ describe("radosgw", () => {
   test("gets streams by parts, and copies of parts, and restores them", async () => {
     const options: S3BlobsOptions = { fetch: send, url, prefix: "parts/", partBytes: 5 * mebibyte };
     const copyLimits = { maxCopyBytes: 6 * mebibyte, copyPartBytes: 5 * mebibyte };
-    const store = blobStore(s3BlobBackendWith(options, { copyLimits }), { hashes });
+    const store = tunedStore(options, { copyLimits });
     const bytes = noise(12 * mebibyte);
     const { ref, size } = await store.put(bytes);
     expect([ref, size]).toEqual([nodeDigest(bytes), bytes.length]);
@@ -159,9 +158,7 @@ describe("radosgw", () => {
     for (let at = 0, isOver = false; !isOver; at++) {
       const prefix = `lost ${at}/`;
       const options = { ...proxied(prefix), partBytes: 5 * mebibyte };
-      const store = blobStore(s3BlobBackendWith(options, { policy: { attempts: 5, firstWaitMs: 5 } }), {
-        hashes,
-      });
+      const store = tunedStore(options, { policy: { attempts: 5, firstWaitMs: 5 } });
       const first = proxy.seen.length;
       proxy.fault = ({ index }) => (index === first + at ? { kind: "dropAfter" } : undefined);
       const { ref } = await store.put(bytes);

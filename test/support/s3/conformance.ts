@@ -1,4 +1,4 @@
-import { type BlobStoreOptions, blobStore } from "sessile/blobs";
+import { type BlobStore, type BlobStoreOptions, blobStore } from "sessile/blobs";
 import { blobStoreConformance } from "sessile/blobs/conformance";
 import type { S3BlobsOptions } from "sessile/s3";
 import { test } from "vitest";
@@ -15,6 +15,11 @@ export interface TestBucket {
   loseAnswer(): void;
 }
 
+/** A store whose waits, and the sizes that S3 sets, are those of a test. */
+export function tunedStore(options: S3BlobsOptions, tuning: S3Tuning, more?: BlobStoreOptions): BlobStore {
+  return blobStore(s3BlobBackendWith(options, tuning), { hashes: [nodeSha256], ...more });
+}
+
 /** Where the object of a blob is, below a prefix. */
 export function keyOf(prefix: string, ref: string): string {
   return `${prefix}${ref.slice(0, 6)}/${ref.slice(7, 9)}/${ref.slice(7)}`;
@@ -28,8 +33,7 @@ export function testConformance(bucket: () => TestBucket): void {
       const prefix = `case ${++cases}+äß/`;
       const { options, tuning = {}, damage, loseAnswer } = bucket();
       const result = await run({
-        open: (more?: BlobStoreOptions) =>
-          blobStore(s3BlobBackendWith({ ...options, prefix }, tuning), { hashes: [nodeSha256], ...more }),
+        open: (more?: BlobStoreOptions) => tunedStore({ ...options, prefix }, tuning, more),
         damage: (ref, bytes) => damage(keyOf(prefix, ref), bytes),
         loseAnswer,
       });
