@@ -52,6 +52,8 @@ interface WriteCheck {
 const maxHead = Number.MAX_SAFE_INTEGER;
 /** The first page of a log that is read backwards, which is often the only one. */
 const firstPageBytes = 64 * 1024;
+/** A log of less than this number of times the last lines is read from its start. */
+const leastShare = 4;
 
 /**
  * A session in two tables: its row, and a row for each line. An append is one statement, which moves the head
@@ -107,9 +109,15 @@ export class PostgresLog implements SessionLog {
 
   async *read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
+    options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { reader, database, sql, maxLineBytes } = this.#tables;
+    const last =
+      from === undefined && options.lastBytes ? await this.#lastLines(options.lastBytes) : undefined;
+    if (last !== undefined) {
+      yield last;
+      return;
+    }
     const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
     let next = from === undefined ? 0 : this.#row.headOf(from);
     let end = maxHead;
@@ -129,6 +137,19 @@ export class PostgresLog implements SessionLog {
       next = this.#row.headOf(batch.next);
       if (next >= end) return;
     }
+  }
+
+  /** The last lines of the log in one page; undefined if they are a large part of it. */
+  async #lastLines(bytes: number): Promise<LogBatch | undefined> {
+    const { reader, sql, maxLineBytes } = this.#tables;
+    const values = [...this.#row.key, null, bytes, linesWithin(bytes), maxLineBytes];
+    const [row] = await reader.query(this.#row.operation("read"), sql.readBackwards, values);
+    if (row === undefined) throw this.#row.gone();
+    if (row.lengths === null) return undefined;
+    const batch = this.#batchOf(row);
+    const start = Number(row.start);
+    const count = this.#row.headOf(batch.next) - start;
+    return start - Number(row.base) < (leastShare - 1) * count ? undefined : { ...batch, skipped: true };
   }
 
   async *readBackwards(

@@ -1,6 +1,6 @@
 /** Reads of the lines of one session. */
 
-import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import type { LinePlace, LogBatch, LogPosition, SessionLog } from "../session/index.js";
 import { DatabaseLog, type DatabaseSession } from "../session/internal.js";
 import { linesBackwards } from "./backwards.js";
 import type { Changes } from "./changes.js";
@@ -17,6 +17,9 @@ import {
   placesByPage,
 } from "./lines.js";
 import type { Statements } from "./statements.js";
+
+/** A log of less than this number of times the last bytes is read from its start. */
+const leastShare = 4;
 
 /** The tables of a log, shared by all logs of a backend. */
 export interface LogTables {
@@ -40,9 +43,15 @@ export class LogReader extends DatabaseLog {
 
   async *read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
+    options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { database, sql, maxLineBytes } = this.tables;
+    const last =
+      from === undefined && options.lastBytes ? await this.#lastLines(options.lastBytes) : undefined;
+    if (last !== undefined) {
+      yield last;
+      return;
+    }
     const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
     const lines = new LineJoiner(maxLineBytes);
     let next = from === undefined ? 0 : this.headOf(from);
@@ -70,6 +79,21 @@ export class LogReader extends DatabaseLog {
       next = last.at + last.bytes.length;
       if (next >= end) return;
     }
+  }
+
+  /** The last lines of the log; undefined if they are a large part of it, or if no line begins there. */
+  async #lastLines(bytes: number): Promise<LogBatch | undefined> {
+    const { database, sql, maxLineBytes } = this.tables;
+    const values = [Number.MAX_SAFE_INTEGER, bytes, ...this.key];
+    const found = await database.query(this.operation("read"), sql.readBefore, values);
+    const [first] = found;
+    if (first === undefined) throw this.gone();
+    if (first.at === null || Number(first.head) - Number(first.base) < leastShare * bytes) return undefined;
+    // The first rows may be the rest of a line.
+    const ended = found.findIndex(({ line }) => endsLine(bytesOf(line)));
+    const whole = ended < 0 ? [] : found.slice(ended + 1);
+    const batch = this.#batchOf(whole, new LineJoiner(maxLineBytes));
+    return batch && { ...batch, skipped: true };
   }
 
   async *readBackwards(

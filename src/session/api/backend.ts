@@ -40,6 +40,8 @@ export interface KeptBytes {
   readonly at: number;
   /** Whether the log still has these bytes. */
   isCurrent(): boolean;
+  /** Whether the bytes have this text of ASCII. */
+  includes(text: string): boolean;
   /** The text of a range; undefined if the bytes are not UTF-8. */
   text(start: number, end: number): string | undefined;
 }
@@ -61,6 +63,8 @@ export interface LogBatch {
   readonly next: LogPosition;
   /** Whether the log is not the one of `from`: this batch starts at its first line. */
   readonly restarted?: true;
+  /** Whether lines precede this batch, which is the first one of a read with `lastBytes`. */
+  readonly skipped?: true;
   /** Optional: the bytes of this read, if one read had all of them. */
   readonly kept?: KeptBytes;
 }
@@ -118,6 +122,11 @@ export interface SessionLog {
       readonly signal?: AbortSignal;
       /** A hint: about the number of bytes of the first batches, for a reader that may need no more. */
       readonly batchBytes?: number;
+      /**
+       * A hint, without a position: only the lines that begin in about the last bytes of this number are wanted.
+       * A log that is not much longer is read from its start. Without support for it, all logs are.
+       */
+      readonly lastBytes?: number;
     },
   ): AsyncIterable<LogBatch> & Partial<Iterable<LogBatch>>;
   /**

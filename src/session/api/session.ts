@@ -81,8 +81,8 @@ export interface Session extends IfAsyncDisposable {
   /** Name, title, times, statistics, permissions. */
   readonly info: SessionInfo;
   /**
-   * Problems found so far, oldest first; a long list keeps its start and end. Content is checked as it is
-   * read; {@link Session.diagnose} checks all of it.
+   * Problems found so far, oldest first; a long list keeps its start and end. Lines are checked as they are
+   * read, and opening a long log reads its end alone; {@link Session.diagnose} checks all of it.
    */
   readonly diagnostics: Diagnostics;
 

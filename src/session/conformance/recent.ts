@@ -31,6 +31,36 @@ async function pages(
 const idsOf = ({ entries }: Pick<RecentPage, "entries">) => entries.map(({ id }) => id);
 
 export const recentCases = [
+  conformanceCase("a long session opens by its end as it is", async (harness) => {
+    const session = await harness.start();
+    const root = session.leafId as string;
+    const text = "0123456789abcde\n".repeat(4096);
+    await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    await session.append([{ type: "context_pin", targetId: root, pinned: true }]);
+    for (let turn = 0; turn < 40; turn++) await session.append([say(`${turn} ${text}`)]);
+    const kept = session.leafId as string;
+    await session.updateInfo({ title: "Long" });
+    const compaction = {
+      type: "compaction",
+      summary: "Sum",
+      firstKeptEntryId: kept,
+      tokensBefore: 1,
+    } as const;
+    await session.append([compaction]);
+    await session.append([say("after")]);
+    const context = await session.context();
+    const back = await harness.open(session.id, "write");
+    equal(await back.context(), context, "context");
+    equal([context.thinkingLevel, context.pins], ["high", [root]], "thinking level and pins");
+    equal([back.leafId, back.info.title], [session.leafId, "Long"], "leaf and title");
+    const [more] = await back.append([say("more")]);
+    equal((await back.entry(root))?.id, root, "the first entry");
+    equal((await back.tree()).path(back.leafId).at(0)?.id, root, "the root of the path");
+    await session.refresh();
+    equal(await session.entry(more?.id as string), more, "what was appended");
+    equal(await session.path(more?.id), await back.path(), "the path");
+  }),
+
   conformanceCase(
     "recent gives the end of the path in whole turns, and its pages the path",
     async (harness) => {

@@ -1,7 +1,7 @@
 /** Builds the context for a model from the path to a leaf. */
 
 import type { Context, ContextItem } from "../../content/index.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { CompactionState, SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
@@ -24,6 +24,55 @@ export type EntryRequests<T> = Generator<
   T,
   (row: number) => SessionEntry | UnknownEntry | undefined
 >;
+
+/**
+ * Thrown by a computation over the last entries of a log if it needs those before. With all entries it does not
+ * throw, and has the result that it would have had.
+ */
+export class NeedsWholeLog extends Error {
+  override readonly name = "NeedsWholeLog";
+}
+
+/** What a path has in force where its first row is, if the rows before are not read; undefined for a whole path. */
+function stateBefore(
+  table: EntryTable,
+  path: Int32Array,
+  compaction: Compaction["compaction"],
+): CompactionState | undefined {
+  const [first] = path;
+  if (first === undefined || !table.isCut(first)) return undefined;
+  const { inForce } = compaction ?? {};
+  if (inForce === undefined) throw new NeedsWholeLog();
+  return inForce;
+}
+
+/** What the path to a row has in force, for a compaction that follows it. */
+export function* compactionState(table: EntryTable, leaf: number): EntryRequests<CompactionState> {
+  const path = leaf === noRow ? new Int32Array() : table.path(leaf);
+  const { compaction, compactionAt } = yield* latestCompaction(table, path);
+  const state = stateBefore(table, path, compaction);
+  const { pin, observation } = kindCodes(table);
+  const later = state === undefined ? path : path.subarray(compactionAt + 1);
+  const pinRows = Array.from(later.filter((row) => table.kindAt(row) === pin));
+  const { model, thinkingLevel } = yield* foldSettings(table, path, state);
+  const pins = foldPins(table, path, pinRows.map(yield pinRows), state?.pins);
+  const isObserved = state?.isObserved === true || path.some((row) => table.kindAt(row) === observation);
+  return { model, thinkingLevel, pins, isObserved };
+}
+
+/** Whether the rows of a table have all that the context at a row needs. */
+export function* hasContext(table: EntryTable, leaf: number): EntryRequests<boolean> {
+  const path = leaf === noRow ? new Int32Array() : table.path(leaf);
+  const { compaction, compactionAt } = yield* latestCompaction(table, path);
+  try {
+    const state = stateBefore(table, path, compaction);
+    keptRange(table, path, compaction, compactionAt);
+    return state?.isObserved !== true;
+  } catch (error) {
+    if (!(error instanceof NeedsWholeLog)) throw error;
+    return false;
+  }
+}
 
 /** The context at a row; an empty context for {@link noRow}. */
 export function* contextAt(table: EntryTable, leaf: number): EntryRequests<Context> {
@@ -52,6 +101,8 @@ export interface BuiltContext {
 export function* buildContext(table: EntryTable, leaf: number): EntryRequests<BuiltContext> {
   const path = leaf === noRow ? new Int32Array() : table.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(table, path);
+  const state = stateBefore(table, path, compaction);
+  if (state?.isObserved === true) throw new NeedsWholeLog();
   const range = keptRange(table, path, compaction, compactionAt);
   const isRetained = new Set(range.retained);
   const kinds = kindCodes(table);
@@ -72,8 +123,9 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
       if (i < range.start && !isRetained.has(i)) continue;
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
-    } else if (kind === kinds.pin) pinRows.push(row);
-    else if (kinds.edits[kind] && i >= range.earliest) {
+    } else if (kind === kinds.pin) {
+      if (state === undefined || i > compactionAt) pinRows.push(row);
+    } else if (kinds.edits[kind] && i >= range.earliest) {
       editRows.push(row);
       editsAfter.push(needed.length);
     } else if (kind === kinds.view && i >= range.start) {
@@ -84,14 +136,16 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
       observationsAfter.push(i < range.start ? -1 : needed.length);
     }
   }
-  const settings = yield* foldSettings(table, path);
+  const settings = yield* foldSettings(table, path, state);
   const others = [...editRows, ...pinRows, ...viewRows, ...observationRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
   const edits = editRows.map(bodyOf);
   const retained = new Set(range.retained.map((at) => table.id(path[at] as number)));
   const updates = updatesOf(edits);
   const bodies = needed.map((row) => applyUpdates(bodyOf(row), updates));
-  const lost = hasResultWithoutCall({ needed: bodies, beforeCompaction })
+  const hasLostCall = hasResultWithoutCall({ needed: bodies, beforeCompaction });
+  if (hasLostCall && state !== undefined) throw new NeedsWholeLog();
+  const lost = hasLostCall
     ? yield* findResultsOfRemovedCalls(table, path, needed.slice(0, beforeCompaction))
     : noIds;
   const items = assembleItems({ needed: bodies, beforeCompaction, retained, edits, compaction, lost });
@@ -116,7 +170,7 @@ export function* buildContext(table: EntryTable, leaf: number): EntryRequests<Bu
       return [{ entryId: entry.id, resourceId: entry.resourceId, item }];
     }),
     ...(observations.length === 0 ? {} : { observations }),
-    pins: foldPins(table, path, pinRows.map(bodyOf)),
+    pins: foldPins(table, path, pinRows.map(bodyOf), state?.pins),
     ...settings,
     usageSince: isChanged ? (itemCountAt?.[changedAfter] ?? 0) : 0,
   };
@@ -251,8 +305,12 @@ export function keptRange(
   if (compaction === undefined) return { start: 0, retained: [], earliest: 0 };
   const before = path.subarray(0, compactionAt);
   const firstKept = before.indexOf(table.row(compaction.firstKeptEntryId));
+  const isCut = path[0] !== undefined && table.isCut(path[0]);
+  if (isCut && firstKept < 0 && compaction.firstKeptEntryId !== compaction.id) throw new NeedsWholeLog();
   const start = firstKept < 0 ? compactionAt : firstKept;
-  const retained = indexesOf(before, new Set(compaction.retain?.map((id) => table.row(id))));
+  const wanted = new Set(compaction.retain?.map((id) => table.row(id)));
+  const retained = indexesOf(before, wanted);
+  if (isCut && retained.length < wanted.size) throw new NeedsWholeLog();
   return { start, retained, earliest: retained.reduce((first, at) => Math.min(first, at), start) };
 }
 
@@ -270,6 +328,7 @@ function indexesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly numb
 function* foldSettings(
   table: EntryTable,
   path: Int32Array,
+  state: CompactionState | undefined,
 ): EntryRequests<Pick<Context, "model" | "thinkingLevel">> {
   const modelChange = table.kindCode("model_change");
   const assistant = table.kindCode("message/assistant");
@@ -289,23 +348,33 @@ function* foldSettings(
       model = { provider: entry.message.provider, modelId: entry.message.model };
     }
   }
-  return { model: model ?? null, thinkingLevel: thinkingLevel ?? "off" };
+  if (model === undefined && state !== undefined) model = state.model;
+  return { model: model ?? null, thinkingLevel: thinkingLevel ?? state?.thinkingLevel ?? "off" };
 }
 
+/** @param before the pins in force before the entries, if the path before them is not read */
 function foldPins(
   table: EntryTable,
   path: Int32Array,
   entries: readonly (SessionEntry | UnknownEntry | undefined)[],
+  before: readonly string[] = [],
 ): string[] {
-  if (entries.length === 0) return [];
-  const pinned = new Set<number>();
+  if (entries.length === 0) return [...before];
+  const pinned = new Set(before);
   for (const entry of entries) {
     if (entry?.type !== "context_pin") continue;
-    const row = table.row(entry.targetId);
-    if (entry.pinned) pinned.add(row);
-    else pinned.delete(row);
+    const { targetId } = entry;
+    if (!entry.pinned) pinned.delete(targetId);
+    else if (table.isPartial && table.row(targetId) === noRow && !pinned.has(targetId))
+      throw new NeedsWholeLog();
+    else pinned.add(targetId);
   }
-  return Array.from(path).flatMap((row) => (pinned.has(row) ? [table.id(row)] : []));
+  const rows = new Set(Array.from(pinned, (id) => table.row(id)));
+  const read = Array.from(
+    path.filter((row) => rows.has(row)),
+    (row) => table.id(row),
+  );
+  return [...before.filter((id) => pinned.has(id) && table.row(id) === noRow), ...read];
 }
 
 /** Runs a computation over entries in memory. */

@@ -89,6 +89,14 @@ export const entryTypes = {
       retain: optional(array(string)),
       strategy: optional(string),
       model: optional(modelShape),
+      inForce: optional(
+        object({
+          model: nullable(modelShape),
+          thinkingLevel: string,
+          pins: array(string),
+          isObserved: boolean,
+        }),
+      ),
     },
     references: ["firstKeptEntryId", "retain[]"],
     changesEarlier: true,

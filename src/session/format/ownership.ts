@@ -102,6 +102,7 @@ export const entryOwnership: EntryRows = {
       usage: countsOf,
       retain: "kept",
       strategy: "kept",
+      inForce: ({ model, thinkingLevel, pins, isObserved }) => ({ model, thinkingLevel, pins, isObserved }),
       model: ({ provider, modelId }) => ({ provider, modelId }),
       details: "dropped",
       systemMessage: "dropped",

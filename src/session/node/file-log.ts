@@ -123,10 +123,11 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   read(
     from: LogPosition | undefined,
-    options: { readonly signal?: AbortSignal; readonly batchBytes?: number } = {},
+    options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> & Partial<Iterable<LogBatch>> {
     const batches = this.#batches(from, options);
-    if (this.#sizeAfter(from) > maxWholeBytes) return inTurns(batches, setImmediate);
+    if (Math.min(this.#sizeAfter(from), options.lastBytes ?? Infinity) > maxWholeBytes)
+      return inTurns(batches, setImmediate);
     return Object.assign(
       inTurns(batches, () => undefined),
       { [Symbol.iterator]: () => batches },
@@ -135,7 +136,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   *#batches(
     from: LogPosition | undefined,
-    { signal, batchBytes }: { readonly signal?: AbortSignal; readonly batchBytes?: number },
+    { signal, batchBytes, lastBytes }: NonNullable<Parameters<SessionLog["read"]>[1]>,
   ): Generator<LogBatch, void, undefined> {
     const { fs, path, maxLineBytes } = this.#options;
     let handle: OpenFile | undefined;
@@ -151,7 +152,8 @@ export class FileLog implements SessionLog, DescriptorHolder {
       let isCurrent = this.#descriptor.is(handle, stat);
       if (isCurrent) this.#descriptor.adopt(handle);
       let last: LogBatch | undefined;
-      for (const batch of readLines(handle, stat, from, { maxLineBytes, signal, chunkBytes: batchBytes })) {
+      const wanted = { maxLineBytes, signal, chunkBytes: batchBytes, lastBytes };
+      for (const batch of readLines(handle, stat, from, wanted)) {
         if (batch.restarted) this.#switchTo(handle);
         isCurrent ||= batch.restarted === true;
         if (isCurrent) this.#descriptor.reached(batch.next);
@@ -190,8 +192,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   /** The bytes of a batch, if it was read with all others in one piece. */
-  #keptBytes({ lines }: LogBatch, stat: FileStat): KeptBytes | undefined {
-    if (!("bytes" in lines) || lines.bytes.length < stat.size) return undefined;
+  #keptBytes({ lines, at: [first = 0] }: LogBatch, stat: FileStat): KeptBytes | undefined {
+    if (!("bytes" in lines)) return undefined;
+    const at = first - (lines.bounds[0] ?? 0);
+    if (at + lines.bytes.length < stat.size) return undefined;
     this.#appended = false;
     // Half the time of toString for the first lines.
     const bytes = lines.bytes as Buffer &
@@ -199,7 +203,8 @@ export class FileLog implements SessionLog, DescriptorHolder {
     let decode: ((start: number, end: number) => string) | undefined | null;
     return {
       bytes,
-      at: 0,
+      at,
+      includes: (text) => bytes.includes(text, 0, "latin1"),
       isCurrent: () => this.#hasBytesOf(stat),
       text(start, end) {
         if (decode === undefined)

@@ -29,6 +29,8 @@ export interface ReadLineOptions {
   /** Longer lines are reported without their bytes. */
   readonly maxLineBytes: number;
   readonly signal?: AbortSignal | undefined;
+  /** Only lines that begin in about the last bytes of this number; see {@link LogBatch.skipped}. */
+  readonly lastBytes?: number | undefined;
   /** Bytes of a read. Default: the whole file if it is at most 64 MiB, else 8 MiB. */
   readonly chunkBytes?: number | undefined;
 }
@@ -45,11 +47,13 @@ export function* readLines(
   from: LogPosition | undefined,
   options: ReadLineOptions,
 ): Generator<LogBatch, void, undefined> {
-  const { maxLineBytes, signal } = options;
-  const resumed = from === undefined ? 0 : offsetOf(file, stat, from);
+  const { maxLineBytes, signal, lastBytes } = options;
+  const resumed = from === undefined ? startOfLast(file, stat, lastBytes) : offsetOf(file, stat, from);
+  let skipped = from === undefined && resumed !== undefined && resumed > 0;
   let restarted = resumed === undefined;
   let fingerprint =
     from !== undefined && !restarted ? (parsePosition(from)?.fingerprint ?? "start") : "start";
+  if (skipped) fingerprint = fingerprintOf(readEnding(file, resumed ?? 0));
   /** The offset in the file of the first byte of the buffer. */
   let base = resumed ?? 0;
   /** The end of the whole lines so far. */
@@ -96,9 +100,11 @@ export function* readLines(
         at,
         next,
         ...(restarted ? { restarted: true as const } : {}),
+        ...(skipped ? { skipped: true as const } : {}),
         ...(tooLong.length > 0 ? { tooLong } : {}),
       };
       restarted = false;
+      skipped = false;
       if (end >= 0) {
         yield batch;
         continue;
@@ -123,6 +129,23 @@ export function* readLines(
     buffer.set(open);
     carried = open.length;
   }
+}
+
+/** A file of less than this number of times the last bytes is read from its start. */
+const leastShare = 4;
+
+/** The start of the first line in the last bytes of a file; 0 if the file is not much longer, or has no line there. */
+function startOfLast(file: OpenFile, { size }: FileStat, lastBytes: number | undefined): number {
+  if (lastBytes === undefined || size < leastShare * lastBytes) return 0;
+  const piece = Buffer.allocUnsafe(64 << 10);
+  for (let at = size - lastBytes; at < size; ) {
+    const found = piece.subarray(0, file.readSync(piece, at));
+    if (found.length === 0) return 0;
+    const end = found.indexOf(10);
+    if (end >= 0) return at + end + 1 < size ? at + end + 1 : 0;
+    at += found.length;
+  }
+  return 0;
 }
 
 /** A line that exceeds the maximum. Its bytes are not kept. */

@@ -5,12 +5,16 @@
  */
 
 import { SessileError } from "../../errors/index.js";
+import { randomHex8 } from "../../internal/ids.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { reported } from "../../internal/operations.js";
+import { isRecord } from "../../internal/shape.js";
 import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
+import { compactionState, NeedsWholeLog } from "../context/build-context.js";
 import { encodePlaced, printPlaced } from "../format/encode.js";
+import { isEntryType, references } from "../format/entry-types.js";
 import { unsafeKeyMessage } from "../format/line-json.js";
 import { noRow } from "../tree/entry-table.js";
 import { infoFieldsOf, type LogReader } from "../tree/log-reader.js";
@@ -31,6 +35,7 @@ import {
 } from "./drafts.js";
 import { followError, followProblem, type Made } from "./follow-check.js";
 import { hasInline, truncated } from "./recording.js";
+import { isInfoFar } from "./session-info.js";
 import type { Chain, SessionState, StagedEntry } from "./session-state.js";
 
 /** Completes a session_info's patch from the values in force at the write. */
@@ -154,6 +159,20 @@ export class AppendQueue {
     });
     if (onOperation === undefined) return appended;
     return reported(onOperation, "append", start, appended, () => request?.bytes);
+  }
+
+  /** Whether drafts name an entry, or have an id, that is not among the entries that were read. */
+  namesUnread(drafts: readonly EntryDraft[]): boolean {
+    const { tree } = this.#state.reader;
+    const isUnread = (id: unknown) => typeof id === "string" && !tree.has(id) && !this.#pendingIds.has(id);
+    // What is no draft is refused later.
+    const isDraft = (draft: unknown) => isRecord(draft) && isEntryType(draft.type as string);
+    return (
+      Array.isArray(drafts) &&
+      drafts.some(
+        (draft) => isDraft(draft) && (isUnread(draft.id) || references(draft).some(([, id]) => isUnread(id))),
+      )
+    );
   }
 
   /** Throws if the leaf is not the expected one. */
@@ -332,13 +351,17 @@ export class AppendQueue {
       return;
     }
     const isRebase = conflict === "rebase" && state.staged.length === 0;
+    if (conflict === "follow" && state.others !== undefined) await state.completeNow();
     for (let attempt = 1; ; attempt++) {
       const move = conflict === "follow" || (isRebase && attempt > 1) ? this.#moveOf(first) : undefined;
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
       const staged = [...state.staged];
-      const { entries, lines } = this.#place(batch, timestamp, move, staged);
+      const isCompacted = batch.some(({ drafts }) => drafts.some(isNewCompaction));
+      if (isCompacted) await this.#recordState(first, move);
+      const info = isCompacted && isInfoFar(state.reader) ? [this.#infoRequest(first.chain)] : [];
+      const { entries, lines } = this.#place([...info, ...batch], timestamp, move, staged);
       if (entries.length === 0) return;
       if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
       const expected = state.position as LogPosition;
@@ -353,7 +376,14 @@ export class AppendQueue {
         if (appended.interleaved === true) await state.readForeignWrite(expected);
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-        const changes = await state.readRemoteChanges();
+        let changes = await state.readRemoteChanges();
+        if (state.isPartial) {
+          // The decision may need entries that were not read.
+          const ids = changes.rows.map((row) => entryTableOf(state.reader.tree).id(row));
+          await state.completeNow();
+          const rows = entryTableOf(state.reader.tree);
+          changes = { ...changes, rows: ids.map((id) => rows.row(id)) };
+        }
         const found = conflictError(error, changes, state);
         if ((await this.#adoptStored(batch)) !== undefined || changes.restarted) throw found;
         const isOthersConversation = !isMetadataOnly(changes, state.reader.tree);
@@ -485,9 +515,11 @@ export class AppendQueue {
 
   /** An id that no entry has, and none of these. */
   #newId(others: ReadonlySet<string>): string {
-    const { reader, settings } = this.#state;
+    const { reader, settings, isPartial } = this.#state;
     for (let attempt = 0; attempt < 100; attempt++) {
-      const id = settings.newEntryId();
+      // Eight digits may be those of an entry that was not read.
+      const id =
+        isPartial && settings.newEntryId === randomHex8 ? randomHex8() + randomHex8() : settings.newEntryId();
       if (!others.has(id) && !reader.tree.has(id) && !this.#pendingIds.has(id)) return id;
     }
     return crypto.randomUUID();
@@ -549,6 +581,38 @@ export class AppendQueue {
     const changes = move && (await state.readRemoteChanges());
     if (changes !== undefined && !changes.restarted && changes.rows.length > 0) return false;
     throw followError(problem, from, to);
+  }
+
+  /**
+   * Records in the compaction of a request what its path has in force, so that opening need not read that path.
+   * Not for one that moves, or that follows a change of it in the same append.
+   */
+  async #recordState({ drafts, chain }: AppendRequest, move: Move | undefined): Promise<void> {
+    const state = this.#state;
+    const checked = drafts.find(isNewCompaction);
+    const at = drafts.findIndex(({ draft }) => changesState(draft));
+    if (checked === undefined || move !== undefined || (at >= 0 && at < drafts.indexOf(checked))) return;
+    const steps = () => {
+      const leafId = this.#leafOf(chain);
+      const rows = entryTableOf(state.reader.tree);
+      return state.cache.run(compactionState(rows, leafId === null ? noRow : rows.row(leafId)));
+    };
+    const inForce = await steps().catch(async (error: unknown) => {
+      if (!(error instanceof NeedsWholeLog)) throw error;
+      await state.completeNow();
+      return steps();
+    });
+    const entry = { ...checked.entry, inForce } as SessionEntry;
+    checked.entry = entry;
+    checked.body = bodyOf(entry);
+  }
+
+  /**
+   * The session_info again, before a compaction: a reader of the last lines finds it, and need not search the
+   * log for it.
+   */
+  #infoRequest(chain: Chain): Pick<AppendRequest, "drafts" | "chain" | "revise" | "bytes"> {
+    return { drafts: this.#check([{ type: "session_info" }], false), chain, revise: undefined, bytes: 0 };
   }
 
   /** Adds entries to the tree that are written with the next batch. */
@@ -617,6 +681,23 @@ function countBytes(
     request.bytes = 0;
     for (const { entry } of request.drafts) if (entry !== undefined) request.bytes += bytesOf.get(entry) ?? 0;
   }
+}
+
+function isNewCompaction({ entry, isStored }: CheckedDraft): boolean {
+  return entry?.type === "compaction" && !isStored;
+}
+
+/** Whether a draft changes what a compaction records. */
+function changesState(draft: EntryDraft): boolean {
+  const { type } = draft;
+  if (type === "message") return draft.message.role === "assistant";
+  return (
+    type === "model_change" ||
+    type === "thinking_level_change" ||
+    type === "context_pin" ||
+    type === "resource_observation" ||
+    type === "leaf"
+  );
 }
 
 /** Whether a request has settings alone. They are staged until the session has a message. */

@@ -126,6 +126,8 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   entry.id = id;
   entry.parentId = parentId;
   entry.timestamp = timestamp;
+  // Of another path, if the draft is an entry from elsewhere.
+  if (type === "compaction" && entry.inForce !== undefined) delete entry.inForce;
   const isPlain = !("prior" in entry || "merges" in entry || "crc" in entry);
   return (isPlain ? entry : withPrior(entry, undefined)) as unknown as SessionEntry;
 }
@@ -179,11 +181,23 @@ function invalid(path: string, expected: string, got: string): SessileError<"INV
   });
 }
 
+/** An entry without what an append adds to a compaction. */
+function withoutState<T extends EntryDraft | SessionEntry>(entry: T): T {
+  if (entry.type !== "compaction" || entry.inForce === undefined) return entry;
+  const { inForce: _inForce, ...rest } = entry;
+  return rest as T;
+}
+
 /** Whether a draft is the stored entry with its id: then the append is an idempotent retry. */
 export function isSameEntry(draft: EntryDraft, entry: SessionEntry): boolean {
   if (draft.type !== entry.type) return false;
-  const { id: _draftId, ...wanted } = withPrior(draft, undefined);
-  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = withPrior(entry, undefined);
+  const { id: _draftId, ...wanted } = withoutState(withPrior(draft, undefined));
+  const {
+    id: _id,
+    parentId: _parentId,
+    timestamp: _timestamp,
+    ...all
+  } = withoutState(withPrior(entry, undefined));
   // A patch has only the changed fields.
   const stored =
     draft.type === "session_info"

@@ -2,7 +2,7 @@
 
 import type { KeptBytes, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import type { EntryRequests } from "../context/build-context.js";
+import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
 import {
   type DecodeContext,
   type DecodedBody,
@@ -58,6 +58,8 @@ export class EntryCache {
   #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
   #opened: KeptBytes | undefined;
+  /** Lines by their places, if the last ones of a log without {@link KeptBytes} were read. */
+  #openedLines: ReadonlyMap<number, Uint8Array> | undefined;
   readonly #reported = new Set<number>();
 
   constructor(log: SessionLog, reader: LogReader, maxDepth: number) {
@@ -83,17 +85,19 @@ export class EntryCache {
    * Keeps what opening read for the first {@link run}, which needs most of it: the bodies, and the bytes of the
    * others. Drops it if another log is opened first, or this one is closed. Without bytes drops it at once.
    */
-  keepOpened(bytes: KeptBytes | undefined): void {
+  keepOpened(bytes: KeptBytes | undefined, lines: ReadonlyMap<number, Uint8Array> | undefined): void {
     lastOpened?.dropOpened();
     lastOpened = this;
     this.#opened = bytes;
-    if (bytes === undefined) this.dropOpened();
+    this.#openedLines = lines;
+    if (bytes === undefined && lines === undefined) this.dropOpened();
   }
 
   dropOpened(): void {
     if (lastOpened !== this) return;
     lastOpened = undefined;
     this.#opened = undefined;
+    this.#openedLines = undefined;
     this.clear();
   }
 
@@ -135,12 +139,17 @@ export class EntryCache {
     this.#checkOpened();
     const kept = this.#kept;
     const pinned = this.#pinned.size === 0 ? this.#pinned : new Map(this.#pinned);
-    const missing: number[] = [];
+    let missing: number[] = [];
     for (const row of rows) if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
-    if (missing.length > 0 && this.#opened !== undefined) {
-      this.#parseOpened(missing, this.#opened, kept);
-      await this.#readRepeats(missing, kept);
-      return (row) => pinned.get(row) ?? kept[row];
+    const lines = this.#openedLines;
+    if (missing.length > 0 && (this.#opened !== undefined || lines !== undefined)) {
+      // Lines of later appends are not among those.
+      const isOpened = (row: number) => lines?.has(this.#table.lineAt(row)) !== false;
+      const opened = missing.filter(isOpened);
+      this.#parseOpened(opened, kept);
+      await this.#readRepeats(opened, kept);
+      if (opened.length === missing.length) return (row) => pinned.get(row) ?? kept[row];
+      missing = missing.filter((row) => !isOpened(row));
     }
     let next = this.#readSlice(missing, 0);
     while (next !== undefined) {
@@ -167,6 +176,7 @@ export class EntryCache {
     }
     if (lastOpened === this) lastOpened = undefined;
     this.#opened = undefined;
+    this.#openedLines = undefined;
     const rows = shown(step.value);
     this.retain(rows.length > asked.length ? rows : asked);
     return step.value;
@@ -241,12 +251,15 @@ export class EntryCache {
   }
 
   /** Parses rows from the bytes that opening read. */
-  #parseOpened(rows: readonly number[], opened: KeptBytes, into: (Entry | undefined)[]): void {
+  #parseOpened(rows: readonly number[], into: (Entry | undefined)[]): void {
     const table = this.#table;
-    const { bytes } = opened;
+    const opened = this.#opened;
+    const lines = this.#openedLines;
     for (const row of rows) {
-      const start = table.lineAt(row) - opened.at;
-      if (start < 0) continue;
+      const at = table.lineAt(row);
+      const bytes = opened?.bytes ?? lines?.get(at);
+      const start = opened === undefined ? 0 : at - opened.at;
+      if (at < 0 || start < 0 || bytes === undefined) continue;
       const part = table.part(row);
       const from = start + (part?.start ?? 0);
       const end = from + table.lineLength(row);
@@ -336,8 +349,10 @@ export class EntryCache {
   }
 }
 
-/** The entries of rows in order, without those whose bodies are damaged. */
-export function* entrySteps(rows: readonly number[]): EntryRequests<readonly Entry[]> {
+/** The entries of the path to a row, without those whose bodies are damaged. */
+export function* entrySteps(table: EntryTable, leaf: number): EntryRequests<readonly Entry[]> {
+  const rows = Array.from(table.path(leaf));
+  if (rows[0] !== undefined && table.isCut(rows[0])) throw new NeedsWholeLog();
   const bodyOf = yield rows;
   return rows.map(bodyOf).filter((entry) => entry !== undefined);
 }

@@ -1,26 +1,28 @@
-/** A log that is read from its start, and later from the last position, into a tree. */
+/** A log that is read from its end or its start, and later from the last position, into a tree. */
 
 import { integerOption } from "../../internal/arguments.js";
 import { randomHex8 } from "../../internal/ids.js";
 import type { OnOperation, StoreOperation } from "../../internal/operations.js";
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
-import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
+import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
-import { decodeBody } from "../format/decode.js";
-import { defaultLimits } from "../format/line-splitter.js";
+import { hasContext } from "../context/build-context.js";
+import { decodeBody, isNewer, LineDecoder } from "../format/decode.js";
+import { defaultLimits, type LineSink } from "../format/line-splitter.js";
+import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";
-import { eachLine, lineAt } from "./log-lines.js";
+import { eachLine, lineAt, linesOf } from "./log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
 
 /** Settings of a session from its store. */
 export interface SessionSettings {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Returns a new entry id; called again if the id exists. */
+  /** Returns a new entry id; called again if the id is among those that were read. */
   readonly newEntryId: () => string;
   readonly maxDepth: number;
   readonly maxLineBytes: number;
@@ -35,7 +37,10 @@ export interface SessionStoreOptions extends RecordingOptions {
   readonly now?: () => number;
   /** Returns a new session id for a time. @default a UUID of version 7 */
   readonly newSessionId?: (now: number) => string;
-  /** Returns a new entry id; called again if the id exists. @default eight random hexadecimal digits */
+  /**
+   * Returns a new entry id; called again if the id exists among the entries that were read.
+   * @default eight random hexadecimal digits; sixteen, if not all entries were read
+   */
   readonly newEntryId?: () => string;
   /** Maximum bytes of one line, written or read. Minimum: 1024. @default 64 MiB */
   readonly maxLineBytes?: number;
@@ -73,6 +78,24 @@ export interface ReadEntry {
 /** The most bytes of a log whose usual lines are parsed while it is opened. */
 const smallBytes = 2 << 20;
 
+/**
+ * The last bytes of a log that are read first, and those if its context begins before. A context of a million
+ * tokens has about 5 MB of lines. Opening the end of 100,000 entries takes as long as that of 10,000.
+ */
+const tailBytes = [512 << 10, 4 << 20, 32 << 20];
+
+/** A log that is being read from its start, or its last lines. */
+interface Loading {
+  readonly reader: LogReader;
+  readonly cache: EntryCache;
+  readonly diagnostics: DiagnosticList;
+  /** The bytes of the read, if one read had all of them. */
+  kept: KeptBytes | undefined;
+  /** The lines of the read, if only the last ones of the log were read without {@link kept}. */
+  lines: ReadonlyMap<number, Uint8Array> | undefined;
+  isLeafDamaged: boolean;
+}
+
 /** The log of an open session as far as it was read. Only this class and its subclass assign its fields. */
 export class LoadedLog {
   readonly log: SessionLog;
@@ -82,20 +105,18 @@ export class LoadedLog {
   position: LogPosition | undefined;
   reader: LogReader;
   cache: EntryCache;
+  /** Whether entries before those in the tree were not read. */
+  isPartial = false;
   /** Whether the log had no line feed at its end at the last read. */
   endsOpen = false;
-  readonly #diagnostics = new DiagnosticList();
-  #readsPrefixes = false;
-  #leafIsDamaged = false;
-  /** The bytes of the last read, if one read had all of them. */
-  #kept: KeptBytes | undefined;
+  #diagnostics = new DiagnosticList();
   /** Entries read in whole since the last call. */
   #fresh: ReadEntry[] = [];
 
   constructor(log: SessionLog, settings: SessionSettings) {
     this.log = log;
     this.settings = settings;
-    this.reader = this.#newReader();
+    this.reader = this.#newReader(this.#diagnostics);
     this.cache = new EntryCache(log, this.reader, settings.maxDepth);
   }
 
@@ -103,23 +124,48 @@ export class LoadedLog {
     return this.#diagnostics.all;
   }
 
-  /** Reads the log from its start: the prefix of each line, and the body of the leaf. */
-  protected async readPrefixes(): Promise<void> {
-    this.#readsPrefixes = true;
-    const reading = this.#read(undefined, true);
-    if (typeof reading !== "boolean") await reading;
-    this.#readsPrefixes = false;
-    this.reader.finish();
-    if (this.#leafIsDamaged) await this.#stepBackLeaf();
-    this.reader.readInFull();
-    this.cache.keepOpened(this.#kept);
-    this.#kept = undefined;
+  /**
+   * Reads the log for the first time: its last lines, if they have all that a context needs, else from its start:
+   * the prefix of each line, and the body of the leaf.
+   */
+  protected async readPrefixes(whole: boolean): Promise<void> {
+    let loading: Loading | undefined;
+    for (const lastBytes of whole ? [] : tailBytes) {
+      loading = await this.#readLast(lastBytes);
+      if (loading !== undefined) break;
+    }
+    if (loading === undefined) {
+      loading = this.#newLoading();
+      const { reader } = loading;
+      const reading = this.#read(undefined, (batch) => this.#applyFirst(loading as Loading, reader, batch));
+      if (typeof reading !== "boolean") await reading;
+      await this.#finish(loading);
+    }
+    this.#use(loading);
+  }
+
+  /** Reads the lines before those that were read, up to the last one. */
+  protected async readRest(signal: AbortSignal | undefined): Promise<void> {
+    const { lastAt } = this.reader;
+    const known = new Set(this.diagnostics.map(keyOf));
+    const loading = this.#newLoading((diagnostic) => !known.has(keyOf(diagnostic)));
+    const { reader } = loading;
+    const upToLast: LineSink = {
+      line: (bytes, at, start, end) => (at <= lastAt ? reader.line(bytes, at, start, end) : undefined),
+      tooLong: (at, length) => (at <= lastAt ? reader.tooLong(at, length) : undefined),
+    };
+    for await (const batch of this.log.read(undefined, signal === undefined ? {} : { signal })) {
+      const { tail, ...lines } = batch;
+      this.#applyTo(loading, upToLast, tail !== undefined && tail.at <= lastAt ? batch : lines);
+    }
+    await this.#finish(loading);
+    this.#use(loading);
   }
 
   /** Reads the log from its start again. */
   protected async readAgain(): Promise<void> {
     this.#reset();
-    await this.#read(undefined, true);
+    await this.#read(undefined, (batch) => this.#apply(batch, true));
     this.reader.finish();
     this.#fresh = [];
   }
@@ -129,94 +175,207 @@ export class LoadedLog {
     from: LogPosition | undefined,
   ): Promise<{ readonly fresh: readonly ReadEntry[]; readonly restarted: boolean }> {
     this.#fresh = [];
-    const restarted = await this.#read(from, false);
+    const restarted = await this.#read(from, (batch) => this.#apply(batch, false));
     this.reader.linkLateParents();
     const fresh = this.#fresh;
     this.#fresh = [];
     return { fresh, restarted };
   }
 
-  /** Reads the lines after a position, without a promise if the log has none. Returns whether it started again. */
-  #read(from: LogPosition | undefined, atRest: boolean): Promise<boolean> | boolean {
-    const batches = this.log.read(from);
-    const now = batches[Symbol.iterator];
-    if (now === undefined) return this.#readLater(batches, atRest);
-    let restarted = false;
-    for (const batch of batches as Iterable<LogBatch>) if (this.#apply(batch, atRest)) restarted = true;
-    return restarted;
+  /**
+   * Reads the last lines of the log; undefined if they lack something that a context at the leaf, or the name of
+   * the session, needs. A log that is not much longer is read whole.
+   */
+  async #readLast(lastBytes: number): Promise<Loading | undefined> {
+    const loading = this.#newLoading();
+    const { reader } = loading;
+    for await (const batch of this.log.read(undefined, { lastBytes })) {
+      if (batch.skipped === true) {
+        // A context begins at the start of the log, or at a compaction.
+        if (!hasCompaction(batch)) return undefined;
+        const header = await readHeader(this.log, this.settings.maxDepth);
+        if (header === undefined) return undefined;
+        reader.startAfter(header.decoded, header.place);
+        if (batch.kept === undefined) {
+          const { at } = batch;
+          loading.lines = new Map(linesOf(batch).map((line, index) => [at[index] as number, line]));
+        }
+      }
+      this.#applyFirst(loading, reader, batch);
+    }
+    await this.#finish(loading);
+    const table = entryTableOf(reader.tree);
+    if (!table.isPartial) return loading;
+    if (loading.isLeafDamaged || !reader.isLeafKnown || table.kindCode("session_info") < 0) return undefined;
+    const { leafId } = reader;
+    const steps = hasContext(table, leafId === null ? noRow : table.row(leafId));
+    let step = steps.next();
+    while (!step.done) step = steps.next(await loading.cache.load(step.value));
+    return step.value ? loading : undefined;
   }
 
-  async #readLater(batches: AsyncIterable<LogBatch>, atRest: boolean): Promise<boolean> {
-    let restarted = false;
-    for await (const batch of batches) if (this.#apply(batch, atRest)) restarted = true;
-    return restarted;
-  }
-
-  #apply(batch: LogBatch, atRest: boolean): boolean {
-    const restarted = batch.restarted === true;
-    if (restarted) this.#reset();
-    const { reader, log } = this;
+  #applyFirst(loading: Loading, sink: LineSink, batch: LogBatch): void {
     const { kept } = batch;
-    if (this.#readsPrefixes && kept !== undefined && kept.bytes.length <= smallBytes)
-      reader.parseUsualLines({ kept, crc32: log.crc32 });
-    eachLine(batch, reader);
-    this.#checkLeaf(batch);
-    if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+    const { reader } = loading;
+    if (kept !== undefined && kept.bytes.length <= smallBytes)
+      reader.parseUsualLines({ kept, crc32: this.log.crc32 });
+    this.#applyTo(loading, sink, batch);
     this.endsOpen = batch.tail !== undefined;
     this.position = batch.next;
     // Of a long log the first context reads the bodies again.
-    if (this.#readsPrefixes && kept === undefined) this.cache.clear();
-    this.#kept = kept;
-    return restarted;
+    if (kept === undefined && loading.lines === undefined) loading.cache.clear();
+    loading.kept = kept;
+  }
+
+  #applyTo(loading: Loading, sink: LineSink, batch: LogBatch): void {
+    eachLine(batch, sink);
+    this.#checkLeaf(loading, batch);
+    if (batch.tail !== undefined) loading.reader.tail(batch.tail.bytes, batch.tail.at, true);
+  }
+
+  /** Links the entries, and moves the leaf to the last one with a body. */
+  async #finish(loading: Loading): Promise<void> {
+    const { reader } = loading;
+    reader.finish();
+    if (loading.isLeafDamaged && !entryTableOf(reader.tree).isPartial) await stepBackLeaf(loading);
+    reader.readInFull();
+    loading.cache.keepOpened(loading.kept, loading.lines);
+  }
+
+  #use({ reader, cache, diagnostics }: Loading): void {
+    this.reader = reader;
+    this.cache = cache;
+    this.isPartial = entryTableOf(reader.tree).isPartial;
+    this.#diagnostics = diagnostics;
+  }
+
+  /**
+   * Reads the lines after a position, without a promise if the log has none. Returns whether a batch says that the
+   * log was replaced.
+   */
+  #read(from: LogPosition | undefined, apply: (batch: LogBatch) => void): Promise<boolean> | boolean {
+    const batches = this.log.read(from);
+    const now = batches[Symbol.iterator];
+    let restarted = false;
+    const applyNext = (batch: LogBatch) => {
+      if (batch.restarted === true) restarted = true;
+      apply(batch);
+    };
+    if (now !== undefined) {
+      for (const batch of batches as Iterable<LogBatch>) applyNext(batch);
+      return restarted;
+    }
+    return (async () => {
+      for await (const batch of batches) applyNext(batch);
+      return restarted;
+    })();
+  }
+
+  #apply(batch: LogBatch, atRest: boolean): void {
+    if (batch.restarted === true) this.#reset();
+    const { reader } = this;
+    eachLine(batch, reader);
+    if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+    this.endsOpen = batch.tail !== undefined;
+    this.position = batch.next;
   }
 
   /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
-  #checkLeaf(batch: LogBatch): void {
-    const { reader } = this;
+  #checkLeaf(loading: Loading, batch: LogBatch): void {
+    const { reader, cache } = loading;
     const { leafRow, version } = reader;
-    if (!this.#readsPrefixes || leafRow === noRow || this.cache.has(leafRow)) return;
+    if (leafRow === noRow || cache.has(leafRow)) return;
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
     const line = place && lineAt(batch, place.at);
     if (line === undefined || table.part(leafRow) !== undefined) return;
     const { maxDepth } = this.settings;
     const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
-    this.#leafIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
-  }
-
-  /** Moves the leaf to the last entry with a body. */
-  async #stepBackLeaf(): Promise<void> {
-    const { reader, cache } = this;
-    let count = 16;
-    for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
-      const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
-      const bodyOf = await cache.load(rows);
-      const row = rows.find((each) => bodyOf(each) !== undefined);
-      if (row === undefined) continue;
-      reader.setLeafRow(row, bodyOf(row));
-      return;
-    }
-    reader.setLeafRow(noRow, undefined);
+    loading.isLeafDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
   }
 
   #reset(): void {
+    this.isPartial = false;
     this.cache.dropOpened();
-    this.reader = this.#newReader();
+    this.reader = this.#newReader(this.#diagnostics);
     this.reader.readInFull();
     this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
     this.#fresh = [];
   }
 
-  #newReader(): LogReader {
+  #newLoading(isNew?: (diagnostic: Diagnostic) => boolean): Loading {
+    const { log, settings } = this;
+    const diagnostics = new DiagnosticList();
+    const reader = new LogReader({
+      maxDepth: settings.maxDepth,
+      full: false,
+      onEntry: (row, entry) => {
+        if (this.reader === reader) this.#fresh.push({ row, entry });
+        else cache.addOpened(row, entry);
+      },
+      diagnostics,
+      onDiagnostic: (diagnostic) => {
+        if (this.reader === reader || isNew?.(diagnostic) !== false)
+          this.events.emit("diagnostic", diagnostic);
+      },
+    });
+    const cache = new EntryCache(log, reader, settings.maxDepth);
+    return { reader, cache, diagnostics, kept: undefined, lines: undefined, isLeafDamaged: false };
+  }
+
+  #newReader(diagnostics: DiagnosticList): LogReader {
     return new LogReader({
       maxDepth: this.settings.maxDepth,
       full: false,
       onEntry: (row, entry) => {
-        if (this.#readsPrefixes) this.cache.addOpened(row, entry);
-        else this.#fresh.push({ row, entry });
+        this.#fresh.push({ row, entry });
       },
-      diagnostics: this.#diagnostics,
+      diagnostics,
       onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
     });
   }
+}
+
+function keyOf({ code, offset, entryId }: Diagnostic): string {
+  return `${code} ${offset} ${entryId ?? ""}`;
+}
+
+/** Moves the leaf to the last entry with a body. */
+async function stepBackLeaf({ reader, cache }: Loading): Promise<void> {
+  let count = 16;
+  for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
+    const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
+    const bodyOf = await cache.load(rows);
+    const row = rows.find((each) => bodyOf(each) !== undefined);
+    if (row === undefined) continue;
+    reader.setLeafRow(row, bodyOf(row));
+    return;
+  }
+  reader.setLeafRow(noRow, undefined);
+}
+
+const compactionStart = '{"type":"compaction"';
+
+/** Whether a batch may have a compaction, as a writer of this format writes it. */
+function hasCompaction(batch: LogBatch): boolean {
+  if (batch.kept !== undefined) return batch.kept.includes(compactionStart);
+  return linesOf(batch).some((line) => {
+    for (let at = 0; at < compactionStart.length; at++)
+      if (line[at] !== compactionStart.charCodeAt(at)) return false;
+    return true;
+  });
+}
+
+/** The header of a log whose first line it is, and whose later lines do not depend on their places. */
+async function readHeader(log: SessionLog, maxDepth: number) {
+  for await (const batch of log.read(undefined, { batchBytes: 4096 })) {
+    const [line] = linesOf(batch);
+    if (line === undefined || batch.at[0] === undefined) return undefined;
+    const [part, next] = new LineDecoder(maxDepth).decode(line);
+    if (part?.decoded.kind !== "header" || next !== undefined) return undefined;
+    if (headerVersion(part.decoded.header) !== formatVersion || isNewer(part.decoded.header))
+      return undefined;
+    return { decoded: part.decoded, place: { at: batch.at[0], length: line.length } };
+  }
+  return undefined;
 }

@@ -5,6 +5,7 @@ import { estimateMessageTokens } from "../../estimate/index.js";
 import { describe, integerOption } from "../../internal/arguments.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage } from "../api/session.js";
+import { NeedsWholeLog } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import type { EntryCache } from "./entry-cache.js";
@@ -148,6 +149,7 @@ export async function* stepsOfRows(
     }
     const bodyOf = await cache.load(slice);
     for (const each of slice) {
+      if (rows.isCut(each)) throw new NeedsWholeLog();
       const parent = rows.parent(each);
       const parentId = parent === noRow ? null : rows.id(parent);
       const { at, length } = rows.line(each) ?? { at: undefined, length: 0 };

@@ -156,6 +156,11 @@ const listReach = 32 * 1024;
  * writes it again.
  */
 export function needsInfoRewrite(reader: LogReader): boolean {
+  return entryTableOf(reader.tree).kindCode("session_info") >= 0 && isInfoFar(reader);
+}
+
+/** Whether the last session_info is far from the end, or the session has none and is long. */
+export function isInfoFar(reader: LogReader): boolean {
   const rows = entryTableOf(reader.tree);
   const info = rows.kindCode("session_info");
   let bytes = 0;
@@ -163,7 +168,7 @@ export function needsInfoRewrite(reader: LogReader): boolean {
     if (rows.kindAt(row) === info) return false;
     bytes += rows.line(row)?.length ?? 0;
   }
-  return info >= 0 && bytes > listReach;
+  return bytes > listReach;
 }
 
 /** The title of a fork: the number after the title's own, and after those of the forks that there are. */

@@ -113,9 +113,9 @@ class State extends LoadedLog {
     return infoOf(this.header, this.reader.info, updated, this.compacting);
   }
 
-  /** Reads the log from its start. */
-  async load(): Promise<void> {
-    await this.readPrefixes();
+  /** Reads the log: its last lines, if those are enough for a context, or `whole`. */
+  async load(whole = true): Promise<void> {
+    await this.readPrefixes(whole);
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
     this.chain.leafId = this.reader.leafId;
   }
@@ -131,6 +131,24 @@ class State extends LoadedLog {
     this.#unreported = unreported.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
     if (leafId !== null && !this.reader.tree.has(leafId)) this.setLeaf(this.reader.leafId);
+  }
+
+  /** Reads the entries before those in the tree, if opening did not read them. */
+  async complete(signal?: AbortSignal): Promise<void> {
+    if (this.isPartial) await this.mutex.run(() => this.completeNow(signal));
+  }
+
+  /** {@link complete} for a caller that has the mutex. */
+  async completeNow(signal?: AbortSignal): Promise<void> {
+    if (!this.isPartial) return;
+    if (this.closed) throw this.closedError();
+    const before = entryTableOf(this.reader.tree);
+    await this.readRest(signal);
+    this.#restage();
+    const rows = entryTableOf(this.reader.tree);
+    const rowNow = (row: number) => rows.row(before.id(row));
+    this.#unreported = this.#unreported.map(rowNow).filter((row) => row !== noRow);
+    if (this.others !== undefined) this.others = { ...this.others, row: rowNow(this.others.row) };
   }
 
   /** Reads the lines after the last position. Requires the mutex. */
@@ -161,6 +179,12 @@ class State extends LoadedLog {
     const leaf = restarted ? undefined : leafOf(added, rows);
     if (restarted || leaf !== undefined) this.others = leaf;
     return { rows: added, restarted };
+  }
+
+  /** Whether another writer added an entry whose parent was not read. */
+  hasCutChanges(): boolean {
+    const rows = entryTableOf(this.reader.tree);
+    return this.#unreported.some((row) => rows.isCut(row));
   }
 
   /** Returns the rows that other writers added since the last call, and resets them. */

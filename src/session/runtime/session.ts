@@ -21,11 +21,11 @@ import type {
   Session,
   SessionLeaf,
 } from "../api/session.js";
-import type { EntryRequests } from "../context/build-context.js";
-import { noRow } from "../tree/entry-table.js";
+import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
-import { AppendQueue } from "./append.js";
+import { AppendQueue, type Revise } from "./append.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
 import { checkEvent } from "./drafts.js";
 import { type EntrySlice, entrySteps } from "./entry-cache.js";
@@ -72,6 +72,8 @@ export class LiveSession implements Session {
   readonly #queue: AppendQueue;
   readonly #extract: Extract;
   #closing: Promise<void> | undefined;
+  /** The last append that waits until entries are read that it names; later ones wait for it. */
+  #indexing: Promise<void> | undefined;
 
   constructor(state: SessionState, extract: Extract) {
     this.#state = state;
@@ -101,7 +103,8 @@ export class LiveSession implements Session {
     return this.#state.leafId;
   }
 
-  async tree(_options?: { readonly signal?: AbortSignal }): Promise<SessionTree> {
+  async tree(options: { readonly signal?: AbortSignal } = {}): Promise<SessionTree> {
+    await this.#state.complete(options.signal);
     return this.#tree;
   }
 
@@ -115,7 +118,7 @@ export class LiveSession implements Session {
 
   append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
     if (this.#closing !== undefined) return Promise.reject(this.#state.closedError());
-    return this.#queue.append(drafts, options);
+    return this.#append(drafts, options);
   }
 
   appendMessage(
@@ -137,6 +140,7 @@ export class LiveSession implements Session {
 
   async branch(id: string | null): Promise<void> {
     this.#assertOpen();
+    if (!this.#knows(id)) await this.#state.complete();
     this.#moveTo(id);
   }
 
@@ -154,6 +158,7 @@ export class LiveSession implements Session {
     this.#assertOpen();
     if (conflict === "follow")
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
+    if (!this.#knows(id)) await this.#state.complete(signal);
     if (after !== undefined) this.#queue.assertLeaf(after);
     const left = this.#state.leafId;
     this.#moveTo(id);
@@ -174,26 +179,26 @@ export class LiveSession implements Session {
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
-    rowOf(entryTableOf(this.#tree), leafId);
+    rowOf(entryTableOf(await this.tree()), leafId);
     return observed(this.#onOperation, "extract", () => this.#extract(this, leafId, options));
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
+    if (!this.#knows(id)) await this.#state.complete();
     const row = entryTableOf(this.#tree).row(id);
     return row === noRow ? undefined : this.#state.cache.read(row);
   }
 
   async path(leafId: string | null = this.#state.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
-    return this.#state.cache.run(entrySteps(Array.from(entryTableOf(this.#tree).path(this.#row(leafId)))));
+    return this.#over(leafId, (rows, row) => entrySteps(rows, row));
   }
 
   async recent(options: RecentOptions = {}): Promise<RecentPage> {
     const bounds = recentBounds(options);
     const leafId = options.before === undefined ? this.leafId : parseRecentCursor(options.before).id;
-    const { reader, cache } = this.#state;
-    return takeRecent(
-      stepsOfRows(entryTableOf(reader.tree), cache, this.#row(leafId), options.signal),
-      bounds,
+    const { signal } = options;
+    return this.#retried(leafId, signal, (rows, row) =>
+      takeRecent(stepsOfRows(rows, this.#state.cache, row, signal), bounds),
     );
   }
 
@@ -216,6 +221,7 @@ export class LiveSession implements Session {
 
   /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    if (!ids.every((id) => this.#knows(id))) await this.#state.complete();
     const rows = entryTableOf(this.#tree);
     return rows.read(
       this.#state.log,
@@ -225,7 +231,7 @@ export class LiveSession implements Session {
 
   /** Bodies of entries from an index on: at least one, about a MiB of lines. The session keeps none of them. */
   async slice(ids: readonly string[], from: number): Promise<EntrySlice> {
-    const table = entryTableOf(this.#tree);
+    const table = entryTableOf(await this.tree());
     const rows = ids.slice(from, from + maxSliceRows).map((id) => table.row(id));
     // An erasure may have replaced the log since.
     const known = rows.includes(noRow) ? rows.slice(0, rows.indexOf(noRow)) : rows;
@@ -240,20 +246,22 @@ export class LiveSession implements Session {
   }
 
   async context(leafId: string | null = this.#state.leafId): Promise<Context> {
-    const row = this.#row(leafId);
-    return observed(this.#onOperation, "context", () => this.#state.context(row));
+    if (this.#knows(leafId)) this.#row(leafId);
+    return observed(this.#onOperation, "context", () =>
+      this.#retried(leafId, undefined, (_, row) => this.#state.context(row)),
+    );
   }
 
   async turn(leafId: string | null = this.#state.leafId): Promise<TurnContext> {
-    return this.#state.cache.run(turnSteps(entryTableOf(this.#tree), this.#row(leafId)));
+    return this.#over(leafId, turnSteps);
   }
 
   async toolStates(leafId: string | null = this.#state.leafId): Promise<readonly ToolCallState[]> {
-    return this.#state.cache.run(toolStateSteps(entryTableOf(this.#tree), this.#row(leafId)));
+    return this.#over(leafId, toolStateSteps);
   }
 
   async turnState(leafId: string | null = this.#state.leafId): Promise<TurnState> {
-    return this.#state.cache.run(turnStateSteps(entryTableOf(this.#tree), this.#row(leafId)));
+    return this.#over(leafId, turnStateSteps);
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {
@@ -264,7 +272,7 @@ export class LiveSession implements Session {
   async approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo> {
     this.#assertOpen();
     // Merged with the rules in force at the write, so that concurrent grants are kept.
-    await this.#queue.append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
+    await this.#append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
       permission: withApproval(info.permission ?? [], approval),
     }));
     return this.info;
@@ -277,6 +285,7 @@ export class LiveSession implements Session {
       state.mutex.run(async () => {
         if (!state.exists) return [];
         await state.readRemoteChanges();
+        if (state.hasCutChanges()) await state.completeNow();
         const tree = entryTableOf(state.reader.tree);
         return state.takeUnreported().map((row) => this.#tree.node(tree.id(row)) as EntryNode);
       });
@@ -370,6 +379,54 @@ export class LiveSession implements Session {
 
   get #onOperation(): OnOperation | undefined {
     return this.#state.settings.onOperation;
+  }
+
+  /** Appends of one handle keep the order of the calls, also if one has to wait for the entries that it names. */
+  #append(
+    drafts: readonly EntryDraft[],
+    options?: AppendOptions,
+    revise?: Revise,
+  ): Promise<readonly SessionEntry[]> {
+    const state = this.#state;
+    if (this.#indexing === undefined && !(state.isPartial && this.#queue.namesUnread(drafts)))
+      return this.#queue.append(drafts, options, revise);
+    return new Promise((resolve, reject) => {
+      const indexing = (this.#indexing ?? state.complete(options?.signal)).then(() => {
+        if (this.#indexing === indexing) this.#indexing = undefined;
+        this.#queue.append(drafts, options, revise).then(resolve, reject);
+      });
+      this.#indexing = indexing;
+      indexing.catch((error: unknown) => {
+        if (this.#indexing === indexing) this.#indexing = undefined;
+        reject(error);
+      });
+    });
+  }
+
+  /** Runs a computation over the entries that were read; if it needs others, over all. */
+  #over<T>(leafId: string | null, steps: (rows: EntryTable, row: number) => EntryRequests<T>): Promise<T> {
+    return this.#retried(leafId, undefined, (rows, row) => this.#state.cache.run(steps(rows, row)));
+  }
+
+  async #retried<T>(
+    leafId: string | null,
+    signal: AbortSignal | undefined,
+    run: (rows: EntryTable, row: number) => Promise<T>,
+  ): Promise<T> {
+    const state = this.#state;
+    if (!this.#knows(leafId)) await state.complete(signal);
+    try {
+      return await run(entryTableOf(this.#tree), this.#row(leafId));
+    } catch (error) {
+      if (!(error instanceof NeedsWholeLog)) throw error;
+      await state.complete(signal);
+      return run(entryTableOf(this.#tree), this.#row(leafId));
+    }
+  }
+
+  /** Whether an entry is in the tree, or the tree has all entries. */
+  #knows(id: string | null): boolean {
+    return id === null || !this.#state.isPartial || this.#tree.has(id);
   }
 
   #row(leafId: string | null): number {

@@ -5,7 +5,13 @@ import { isBroken, isCutCall } from "../../content/internal.js";
 import { isRecord } from "../../internal/shape.js";
 import { type EntryMap, ownEntry, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
-import { contextAt, type EntryRequests, keptRange, latestCompaction } from "../context/build-context.js";
+import {
+  contextAt,
+  type EntryRequests,
+  keptRange,
+  latestCompaction,
+  NeedsWholeLog,
+} from "../context/build-context.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 
 /** The fields of {@link turnSettings}. */
@@ -109,6 +115,7 @@ export type TurnState =
 /** The turn context at a row. */
 export function* turnSteps(rows: EntryTable, leaf: number): EntryRequests<TurnContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
+  if (path[0] !== undefined && rows.isCut(path[0])) throw new NeedsWholeLog();
   const wanted = rowsOfKinds(rows, path, ["custom", "revert", "model_change", "thinking_level_change"]);
   const lastAssistant = rowsOfKinds(rows, path, ["message/assistant"]).at(-1);
   const all = lastAssistant === undefined ? wanted : [...wanted, lastAssistant];

@@ -157,20 +157,27 @@ class MemoryLog implements SessionLog {
 
   async *read(
     from: LogPosition | undefined,
-    { batchBytes }: { readonly batchBytes?: number } = {},
+    { batchBytes, lastBytes }: { readonly batchBytes?: number; readonly lastBytes?: number } = {},
   ): AsyncIterable<LogBatch> {
     const current = this.#current();
     if (current !== this.#stored) throw goneError(this.#stored.id);
     const [generation, count] = from?.split(":") ?? [];
     const isOurs = Number(generation) === current.generation;
-    const start = isOurs && Number(count) <= current.lines.length ? Number(count) : 0;
+    const last = from === undefined ? startOfLast(current.lines, lastBytes) : 0;
+    const start = isOurs && Number(count) <= current.lines.length ? Number(count) : last;
     // A reader that names a size may need the first lines alone.
     const isPart = from === undefined && batchBytes !== undefined && current.lines.length > pageLines;
     const lines = current.lines.slice(start, isPart ? pageLines : undefined);
     const at = lines.map((_, index) => start + index);
     const restarted = from !== undefined && from !== positionOf(undefined) && !isOurs;
     const next = isPart ? (`${current.generation}:${pageLines}` as LogPosition) : positionOf(current);
-    yield { lines, at, next, ...(restarted ? { restarted: true as const } : {}) };
+    yield {
+      lines,
+      at,
+      next,
+      ...(restarted ? { restarted: true as const } : {}),
+      ...(last > 0 ? { skipped: true as const } : {}),
+    };
     if (isPart) yield* this.read(next);
   }
 
@@ -220,4 +227,18 @@ class MemoryLog implements SessionLog {
   }
 
   async close(): Promise<void> {}
+}
+
+/** A log of less than this number of times the wanted bytes is read from its start. */
+const leastShare = 4;
+
+/** The first of the lines that have about the last bytes of a log; 0 if the log is not much longer. */
+function startOfLast(lines: readonly Uint8Array[], lastBytes: number | undefined): number {
+  if (lastBytes === undefined) return 0;
+  let bytes = 0;
+  let start = lines.length;
+  while (start > 0 && bytes < lastBytes) bytes += (lines[--start]?.length ?? 0) + 1;
+  let all = bytes;
+  for (let at = start; at > 0 && all < leastShare * lastBytes; ) all += (lines[--at]?.length ?? 0) + 1;
+  return all < leastShare * lastBytes ? 0 : start;
 }

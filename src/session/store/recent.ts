@@ -4,6 +4,7 @@ import type { LogBatch, SessionLog } from "../api/backend.js";
 import { isTerminatedTornLine } from "../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
+import { NeedsWholeLog } from "../context/build-context.js";
 import { decodeHeads, decodeParts, type LinePart } from "../format/decode.js";
 import { type EntryKey, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
 import { headerVersion } from "../format/migrate.js";
@@ -16,9 +17,6 @@ import {
   recentBounds,
   takeRecent,
 } from "../runtime/recent.js";
-
-/** Thrown by {@link stepsBackwards} if the log has to be read from its start. */
-class NeedsWholeLog extends Error {}
 
 /**
  * The newest page of a log's path, or the one at a cursor. Closes the log.

@@ -96,13 +96,16 @@ class BackedStore implements SessionStore {
   }
 
   async open(session: SessionRef, options: OpenOptions = {}): Promise<Session> {
-    return this.#observed("open", () => this.#openSession(session, options));
+    return this.#observed("open", () =>
+      this.#openSession(session, options, this.#settingsFor(options), false),
+    );
   }
 
   async #openSession(
     session: SessionRef,
     options: OpenOptions,
     settings = this.#settingsFor(options),
+    whole = true,
   ): Promise<LiveSession> {
     const { id, location } = refArgument(session);
     const { mode = "read" } = options;
@@ -112,22 +115,23 @@ class BackedStore implements SessionStore {
     const log = await this.backend.open(id, { partition, mode, location });
     if (log === undefined) throw notFoundError(id, location);
     try {
-      return await this.openLog(log, mode, partition, settings);
+      return await this.openLog(log, mode, partition, settings, whole);
     } catch (error) {
       await log.close();
       throw error;
     }
   }
 
-  /** Opens a session on an existing log. */
+  /** Opens a session on an existing log. @param whole whether all entries will be asked for */
   async openLog(
     log: SessionLog,
     mode: "read" | "write",
     partition: string,
     settings = this.#settings,
+    whole = true,
   ): Promise<LiveSession> {
     let state = sessionState(log, settings, mode);
-    await state.load();
+    await state.load(whole);
     const path = log.location ?? "";
     const { header, lines } = state.reader;
     if (header === undefined) throw missingHeaderError(path, lines);
@@ -136,7 +140,7 @@ class BackedStore implements SessionStore {
       await log.prepare?.();
       if (state.endsOpen) {
         state = sessionState(log, settings, mode);
-        await state.load();
+        await state.load(whole);
       }
     }
     const session = this.#live(state, partition);

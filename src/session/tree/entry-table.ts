@@ -38,6 +38,8 @@ export class EntryTable {
   /** The ranges of entries that share their line with others. */
   readonly #parts = new Map<number, LineRange>();
   #children: Children | undefined;
+  /** Rows whose parent may stand before the first row; undefined if the table has all of the log. */
+  #cut: Set<number> | undefined;
   /** Rows whose parent was not seen yet. */
   #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
@@ -48,6 +50,21 @@ export class EntryTable {
   /** Whether there are rows for {@link linkLateParents}. */
   get hasUnlinkedParents(): boolean {
     return this.#unlinked.length > 0;
+  }
+
+  /** Whether the log has entries before the first row, or may have. */
+  get isPartial(): boolean {
+    return this.#cut !== undefined;
+  }
+
+  /** The rows are the last ones of a log: a parent that is missing stands before them. */
+  setPartial(): void {
+    this.#cut ??= new Set();
+  }
+
+  /** Whether a row is a root here alone: its parent was not read. */
+  isCut(row: number): boolean {
+    return this.#cut?.has(row) === true;
   }
 
   /** The row of an id, or -1. */
@@ -187,6 +204,7 @@ export class EntryTable {
     if (last[before + 1] === row) last[before + 1] = previous;
     next[row] = noRow;
     this.#placed.delete(row);
+    this.#cut?.delete(row);
     this.#parents[row] = parent;
     link(lists, row, parent);
   }
@@ -232,7 +250,9 @@ export class EntryTable {
     const parents = this.#parents.slice(0, this.size);
     for (const { row, parentId } of this.#unlinked) {
       const parent = this.rowOfKey(parentId);
-      if (parent === noRow) {
+      if (parent === noRow && this.#cut !== undefined) {
+        this.#cut.add(row);
+      } else if (parent === noRow) {
         orphans.push(row);
         // An empty text is no id that entries may have in common.
         const key = parentId === "" ? `\0${row}` : parentId;

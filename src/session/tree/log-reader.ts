@@ -117,6 +117,7 @@ export class LogReader {
   #small: SmallLog | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
+  #lastAt = -1;
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
@@ -194,6 +195,26 @@ export class LogReader {
     return this.#firstAt;
   }
 
+  /** The place of the last line that was read or written; -1 before the first. */
+  get lastAt(): number {
+    return this.#lastAt;
+  }
+
+  /** Whether the leaf is an entry that was read: a last leaf entry may name one that was not. */
+  get isLeafKnown(): boolean {
+    if (this.#leafRow === noRow) return false;
+    return typeof this.#leafTarget !== "string" || this.tree.has(this.#leafTarget);
+  }
+
+  /** Begins after lines that are not read: the next one is not the first after the header. */
+  startAfter(decoded: DecodedLine & { readonly kind: "header" }, place: EntryPlace): void {
+    this.#decoder.advance(decoded);
+    this.#header = decoded.header;
+    this.#headerPlace = place;
+    this.#firstAt = place.at;
+    this.#table.setPartial();
+  }
+
   /** The version that a row was decoded with: undefined for a row before the header. */
   versionAt(row: number): number | undefined {
     return row < this.#rowsBeforeHeader ? undefined : this.version;
@@ -210,6 +231,7 @@ export class LogReader {
   /** Reads the next line, at `at` in the log: the bytes from `start` up to `end`, without its line feed. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     this.#lines++;
+    this.#lastAt = at;
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
@@ -266,6 +288,7 @@ export class LogReader {
   /** Skips a line that exceeds the maximum length, and reports it. */
   tooLong(at: number, length: number): void {
     this.#lines++;
+    this.#lastAt = at;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
     this.#reportLine(lineTooLong(length), at, undefined, { length, isLost: true });
@@ -283,6 +306,7 @@ export class LogReader {
     if (kind === "blank" || (kind === "bad" && !atRest)) return false;
     const isKnown = ({ start, decoded }: LinePart) =>
       decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, start, bytes.length);
+    this.#lastAt = at;
     if (!atRest && found.every(isKnown)) return true;
     this.#lines++;
     // A torn tail is no line yet.
@@ -450,6 +474,7 @@ export class LogReader {
    */
   applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined, time?: number): number {
     const head = headOf(entry, time ?? parseTimestamp(entry.timestamp));
+    if (line !== undefined) this.#lastAt = line.at;
     const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
     if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
@@ -491,7 +516,9 @@ export class LogReader {
   }
 
   #reportLine({ code, message }: LineDiagnostic, at: number, entryId?: string, damaged?: DamagedBytes): void {
-    const diagnostic = { code, line: this.lines, offset: at, message };
+    // The number of lines that were not read is not known.
+    const line = this.#table.isPartial ? 0 : this.lines;
+    const diagnostic = { code, line, offset: at, message };
     this.report(entryId === undefined ? diagnostic : { ...diagnostic, entryId }, damaged);
   }
 

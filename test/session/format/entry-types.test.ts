@@ -81,6 +81,8 @@ describe("entries in a session", () => {
     readonly fields: Record<string, unknown>;
     /** The items that it adds to the context or leaves there, behind two messages. */
     readonly context: readonly string[];
+    /** What the append adds. */
+    readonly added?: Record<string, unknown>;
     check?(session: Session, entry: SessionEntry): unknown;
   }
 
@@ -112,6 +114,7 @@ describe("entries in a session", () => {
         details: { readFiles: ["a"] },
       },
       context: ['summary: "Sum"', 'message: "two"'],
+      added: { inForce: { model: null, thinkingLevel: "off", pins: [], isObserved: false } },
     },
     branch_summary: {
       fields: { fromId: "aaaaaaaa", summary: "Elsewhere", details: { modifiedFiles: [] } },
@@ -153,7 +156,7 @@ describe("entries in a session", () => {
     // @covers R117 › session_info has its fields in the file, and another process reads what it means
     it.each(Object.entries(cases) as [EntryType, Case][])(
       "%s has its fields in the file, and another process reads what it means",
-      async (type, { fields, context, check }) => {
+      async (type, { fields, context, added, check }) => {
         const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
         const session = await store.create({ cwd: "/work" });
         await session.append([
@@ -165,7 +168,7 @@ describe("entries in a session", () => {
         await session.close();
 
         const { id, timestamp } = entry;
-        const line = { type, id, parentId: "bbbbbbbb", timestamp, ...fields };
+        const line = { type, id, parentId: "bbbbbbbb", timestamp, ...fields, ...added };
         expect(storedLines(session).at(-1)).toEqual(line);
         expect(Object.keys(storedLines(session).at(-1) ?? {}).slice(0, 4)).toEqual(
           Object.keys(line).slice(0, 4),

@@ -1,0 +1,201 @@
+import fc from "fast-check";
+import { assistantMessage, userMessage } from "sessile";
+import { type Session, type SessionBackend, type SessionLog, sessionStore } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { conversation } from "../arbitraries/conversations.js";
+import { rounds } from "../support/rounds.js";
+
+/** How the logs of a backend were read. */
+interface Reads {
+  whole: number;
+  last: number;
+}
+
+/** A backend whose last lines have so few bytes that a short log is opened by them; with 0, logs are read whole. */
+function readingLast(backend: SessionBackend, bytes: number, reads: Reads): SessionBackend {
+  const small = (log: SessionLog): SessionLog =>
+    new Proxy(log, {
+      get(target, name) {
+        if (name === "read") {
+          const read: SessionLog["read"] = (from, options = {}) => {
+            const { lastBytes, ...rest } = options;
+            if (from === undefined && lastBytes === undefined && options.batchBytes === undefined)
+              reads.whole++;
+            if (lastBytes === undefined || bytes === 0) return target.read(from, rest);
+            reads.last++;
+            return target.read(from, { ...rest, lastBytes: (bytes * lastBytes) / (512 << 10) });
+          };
+          return read;
+        }
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  return new Proxy(backend, {
+    get(target, name) {
+      if (name === "open") {
+        return async (...args: Parameters<SessionBackend["open"]>) => {
+          const log = await target.open(...args);
+          return log && small(log);
+        };
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+const say = (text: string) => ({ type: "message", message: { ...userMessage(text), timestamp: 1 } }) as const;
+const reply = (text: string) =>
+  ({
+    type: "message",
+    message: {
+      ...assistantMessage({ provider: "p", model: "m" }, text),
+      timestamp: 1,
+    },
+  }) as const;
+
+/** What a first look at a session shows, which needs the end of the log alone if that has all of it. */
+async function shownFirst(session: Session): Promise<unknown> {
+  const { leafId, info, header } = session;
+  return { leafId, info, header, context: await session.context() };
+}
+
+/** All that a session shows. */
+async function shown(session: Session): Promise<unknown> {
+  const { leafId } = session;
+  const page = await session.recent({ messages: 2 });
+  return {
+    page,
+    turn: await session.turn(),
+    state: await session.turnState(),
+    tools: await session.toolStates(),
+    before: page.before === undefined ? undefined : await session.recent({ before: page.before }),
+    path: await session.path(),
+    nodes: [...(await session.tree()).walk()],
+    labels: [...(await session.tree()).labels()],
+    leaves: await session.leaves(),
+    entries: await Promise.all([...(await session.tree()).walk()].map(({ node }) => session.entry(node.id))),
+    context: await session.context(leafId),
+  };
+}
+
+/** Appends entries one by one, each after its parent; those that an append refuses are not there. */
+async function written(backend: SessionBackend, entries: readonly { readonly id: string }[]): Promise<void> {
+  const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
+  await session.append([say("first")]);
+  for (const entry of entries) {
+    const {
+      parentId,
+      prior: _prior,
+      ...draft
+    } = entry as never as {
+      readonly type: "custom";
+      readonly customType: string;
+      readonly parentId: string | null;
+      readonly prior?: string;
+    };
+    const tree = await session.tree();
+    if (parentId !== null && tree.has(parentId) && parentId !== session.leafId)
+      await session.branch(parentId);
+    await session.append([draft]).catch(() => undefined);
+  }
+  await session.close();
+}
+
+const damaged = fc.constantFrom(
+  "",
+  "{",
+  '{"type":"message","id":"torn0001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","mess',
+  '{"type":"custom","id":"orphan01","parentId":"nowhere","timestamp":"","customType":"x"}',
+  '{"type":"later","id":"foreign1","parentId":"00000003","timestamp":"2026-01-01T00:00:00.000Z","x":1}',
+  '{"type":"session","id":"inside","version":3,"timestamp":"","cwd":"/"}',
+  '{"type":"compaction","id":"foreign2","parentId":"00000004","timestamp":"","summary":"s","firstKeptEntryId":"00000002","tokensBefore":1}',
+);
+
+/** Adds lines at places in a stored log. */
+async function damage(backend: SessionBackend, lines: readonly (readonly [number, string])[]): Promise<void> {
+  const log = (await backend.open("s", { partition: "", mode: "write" })) as SessionLog;
+  const all: Uint8Array[] = [];
+  let position: Parameters<SessionLog["append"]>[1] | undefined;
+  for await (const batch of log.read(undefined)) {
+    for (const line of batch.lines as readonly Uint8Array[]) all.push(line);
+    position = batch.next;
+  }
+  for (const [at, text] of lines) all.splice(1 + (at % all.length), 0, new TextEncoder().encode(text));
+  const withFeeds = all.map((line) => Buffer.concat([line, Buffer.from("\n")]));
+  await log.replace?.(withFeeds, position as Parameters<SessionLog["append"]>[1]);
+  await log.close();
+}
+
+describe("a session that is opened by the end of its log", () => {
+  test("shows what one shows that is read whole", async () => {
+    let partial = 0;
+    const reads = { whole: 0, last: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        conversation(40),
+        fc.integer({ min: 200, max: 4_000 }),
+        fc.array(fc.tuple(fc.nat(60), damaged), { maxLength: 3 }),
+        async ({ entries }, bytes, lines) => {
+          const backend = memoryBackend(Date.now);
+          await written(backend, entries);
+          if (lines.length > 0) await damage(backend, lines);
+          const of = async (most: number, mode: "read" | "write") =>
+            sessionStore(readingLast(backend, most, reads)).open("s", { mode });
+          const whole = await of(0, "read");
+          reads.whole = 0;
+          const last = await of(bytes, "read");
+          expect(await shownFirst(last)).toEqual(await shownFirst(whole));
+          if (reads.whole === 0) partial++;
+          expect(await shown(last)).toEqual(await shown(whole));
+          const writer = await of(bytes, "write");
+          const [entry] = await writer.append([say("more")]);
+          const again = await of(0, "read");
+          expect(entry?.parentId).toBe(whole.leafId);
+          expect(await again.entry(entry?.id as string)).toEqual(entry);
+          expect(await shownFirst(writer)).toEqual(await shownFirst(again));
+          expect(await shown(writer)).toEqual(await shown(again));
+          expect((await again.tree()).size).toBe((await whole.tree()).size + 1);
+        },
+      ),
+      { numRuns: rounds(150, 3_000) },
+    );
+    expect(partial).toBeGreaterThan(5);
+  });
+
+  /** A session of turns, compacted after each few of them. */
+  async function compacted(backend: SessionBackend, turns: number): Promise<void> {
+    const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
+    await session.append([say("begin"), { type: "session_info", title: "Title" }]);
+    await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    for (let turn = 1; turn <= turns; turn++) {
+      const [kept] = await session.append([say(`${turn} ${"x".repeat(500)}`), reply("y".repeat(500))]);
+      if (turn === 1)
+        await session.append([{ type: "context_pin", targetId: kept?.id as string, pinned: true }]);
+      if (turn % 40 !== 0) continue;
+      const firstKeptEntryId = kept?.id as string;
+      await session.append([{ type: "compaction", summary: "S", firstKeptEntryId, tokensBefore: 1 }]);
+    }
+    await session.close();
+  }
+
+  test("reads no more for a context and an append if the log is longer", async () => {
+    for (const turns of [170, 690]) {
+      const backend = memoryBackend(Date.now);
+      await compacted(backend, turns);
+      const reads = { whole: 0, last: 0 };
+      const session = await sessionStore(readingLast(backend, 40_000, reads)).open("s", { mode: "write" });
+      const { items, thinkingLevel, pins } = await session.context();
+      expect([items.length, thinkingLevel, pins.length]).toEqual([23, "high", 1]);
+      expect(session.info.title).toBe("Title");
+      await session.append([say("more")]);
+      expect(await session.turnState()).toMatchObject({ state: "awaitingReply" });
+      expect(reads).toEqual({ whole: 0, last: 1 });
+      expect((await session.tree()).size).toBe(turns * 2 + Math.floor(turns / 40) * 2 + 5);
+      expect(reads.whole).toBe(1);
+      await session.close();
+    }
+  });
+});
