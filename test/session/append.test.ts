@@ -9,7 +9,6 @@ import {
   sessionStore,
 } from "sessile/session";
 import { describe, expect, test, vi } from "vitest";
-import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string, id?: string): EntryDraft => ({
@@ -57,6 +56,19 @@ async function other({ backend }: Setting): Promise<Session> {
 
 async function idsOf(session: Session): Promise<string[]> {
   return Array.from((await session.tree()).walk(), ({ node }) => node.id);
+}
+
+/** Replaces the log by its first lines. */
+async function replaceLog(backend: SessionBackend, count?: number): Promise<void> {
+  const log = await backend.open("s", { partition: "", mode: "write" });
+  const lines: Uint8Array[] = [];
+  let position: LogPosition | undefined;
+  for await (const batch of log?.read(undefined) ?? []) {
+    // In memory each line is by itself.
+    for (const line of batch.lines as readonly Uint8Array[]) lines.push(Uint8Array.from([...line, 10]));
+    position = batch.next;
+  }
+  await log?.replace?.(lines.slice(0, count), position as LogPosition);
 }
 
 const settled = (promises: readonly Promise<unknown>[]): Promise<unknown[]> =>
@@ -431,14 +443,7 @@ describe("staged entries", () => {
     const { backend, session } = all;
     const [first] = await session.append([say("first"), say("second")]);
     const [staged] = session.stage([say("staged")]);
-    const log = await backend.open("s", { partition: "", mode: "write" });
-    const lines: Uint8Array[] = [];
-    let position: LogPosition | undefined;
-    for await (const batch of log?.read(undefined) ?? []) {
-      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
-      position = batch.next;
-    }
-    await log?.replace?.(lines, position as LogPosition);
+    await replaceLog(backend);
     await expect(session.append([say("a")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     const [entry] = await session.append([say("b")]);
     for (const id of await idsOf(session)) {
@@ -608,14 +613,7 @@ describe("a log that was replaced by a shorter one", () => {
     const all = await setting();
     const { backend, session } = all;
     await session.append([say("one"), say("two"), say("three")]);
-    const log = await backend.open("s", { partition: "", mode: "write" });
-    const lines: Uint8Array[] = [];
-    let position: LogPosition | undefined;
-    for await (const batch of log?.read(undefined) ?? []) {
-      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
-      position = batch.next;
-    }
-    await log?.replace?.(lines.slice(0, 3), position as LogPosition);
+    await replaceLog(backend, 3);
     await session.refresh();
     const leaf = session.leafId;
     const [entry] = await session.append([say("four")]);
@@ -630,14 +628,7 @@ describe("a log that was replaced by a shorter one", () => {
     const { backend, session } = all;
     const [, two] = await session.append([say("one"), say("two"), say("three")]);
     const [staged] = session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
-    const log = await backend.open("s", { partition: "", mode: "write" });
-    const lines: Uint8Array[] = [];
-    let position: LogPosition | undefined;
-    for await (const batch of log?.read(undefined) ?? []) {
-      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
-      position = batch.next;
-    }
-    await log?.replace?.(lines.slice(0, 3), position as LogPosition);
+    await replaceLog(backend, 3);
     await session.refresh();
     expect((await session.tree()).node(staged?.id ?? "")?.parentId).toBe(two?.id);
     const [entry] = await session.append([say("four")]);
