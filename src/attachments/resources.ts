@@ -146,6 +146,7 @@ export async function readPayload(
 /** The part of a `Session` that is needed to find a resource on its path. */
 export interface ResourcePath {
   readonly leafId: string | null;
+  /** The tree of entries. */
   tree(): Promise<{
     /** The entries from the root to an entry. */
     path(id: string | null): readonly { readonly id: string }[];
