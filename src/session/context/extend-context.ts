@@ -9,9 +9,6 @@ import { itemOf } from "./context-items.js";
 /** Maximum number of entries to extend a context by: it is copied each time. */
 const maxTail = 256;
 
-/** Entry types that a context is never extended by. */
-const changesEarlier = [...entryTypesWith("changesEarlier")];
-
 const noIds: ReadonlySet<string> = new Set();
 
 const nothing: Context = {
@@ -67,35 +64,37 @@ export function* extendContext(
  * Undefined if another path, an entry type that changes earlier ones, or too many rows are between them.
  */
 function tailAfter(table: EntryTable, from: number, to: number, most: number): readonly number[] | undefined {
-  const { shown, model, assistant, thinking, special } = codesOf(table);
+  const roles = rolesOfKinds(table);
   const tail: number[] = [];
   let hasModel = false;
   let hasThinking = false;
   let count = 0;
   for (let row = to; row !== from; row = table.parent(row)) {
     if (row === noRow || count++ === most) return undefined;
-    const kind = table.kindAt(row);
-    if (shown.has(kind)) {
-      tail.push(row);
-      if (kind === assistant) hasModel = true;
-    } else if (kind === model) {
-      if (!hasModel) tail.push(row);
-      hasModel = true;
-    } else if (kind === thinking) {
-      if (!hasThinking) tail.push(row);
-      hasThinking = true;
-    } else if (special.has(kind)) return undefined;
+    const role = roles[table.kindAt(row)];
+    if (role === undefined) continue;
+    if (role === "special") return undefined;
+    if (role === "model" ? hasModel : role === "thinking" && hasThinking) continue;
+    tail.push(row);
+    if (role === "model" || role === "assistant") hasModel = true;
+    else if (role === "thinking") hasThinking = true;
   }
   return tail.reverse();
 }
 
-function codesOf(table: EntryTable) {
-  const code = (kind: string) => table.kindCode(kind);
-  return {
-    shown: new Set(kindsInContext.map(code)),
-    special: new Set(changesEarlier.map(code)),
-    model: code("model_change"),
-    assistant: code("message/assistant"),
-    thinking: code("thinking_level_change"),
-  };
+/** What rows of a kind do to a context, by the code of the kind; undefined for nothing. */
+function rolesOfKinds(table: EntryTable): readonly (KindRole | undefined)[] {
+  const roles: (KindRole | undefined)[] = [];
+  for (let code = 0; code < table.kindCount; code++) roles.push(roleOfKind.get(table.kindName(code)));
+  return roles;
 }
+
+type KindRole = "shown" | "assistant" | "model" | "thinking" | "special";
+
+const roleOfKind: ReadonlyMap<string, KindRole> = new Map<string, KindRole>([
+  ...kindsInContext.map((kind) => [kind, "shown"] as const),
+  ...Array.from(entryTypesWith("changesEarlier"), (type) => [type, "special"] as const),
+  ["message/assistant", "assistant"],
+  ["model_change", "model"],
+  ["thinking_level_change", "thinking"],
+]);

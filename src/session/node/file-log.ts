@@ -124,14 +124,12 @@ export class FileLog implements SessionLog, DescriptorHolder {
   read(
     from: LogPosition | undefined,
     options: Parameters<SessionLog["read"]>[1] = {},
-  ): AsyncGenerator<LogBatch, void, undefined> & Partial<Iterable<LogBatch>> {
+  ): AsyncIterable<LogBatch> & Partial<Iterable<LogBatch>> {
     const batches = this.#batches(from, options);
-    if (Math.min(this.#sizeAfter(from), options.lastBytes ?? Infinity) > maxWholeBytes)
-      return inTurns(batches, setImmediate);
-    return Object.assign(
-      inTurns(batches, () => undefined),
-      { [Symbol.iterator]: () => batches },
-    );
+    const isLong = Math.min(this.#sizeAfter(from), options.lastBytes ?? Infinity) > maxWholeBytes;
+    const later = () => inTurns(batches, isLong ? setImmediate : () => undefined);
+    if (isLong) return { [Symbol.asyncIterator]: later };
+    return { [Symbol.iterator]: () => batches, [Symbol.asyncIterator]: later };
   }
 
   *#batches(
@@ -200,20 +198,16 @@ export class FileLog implements SessionLog, DescriptorHolder {
     // Half the time of toString for the first lines.
     const bytes = lines.bytes as Buffer &
       Record<"latin1Slice" | "utf8Slice", (from: number, to: number) => string>;
-    let decode: ((start: number, end: number) => string) | undefined | null;
+    let encoding: "ascii" | "utf8" | "other" | undefined;
     return {
       bytes,
       at,
       includes: (text) => bytes.includes(text, 0, "latin1"),
       isCurrent: () => this.#hasBytesOf(stat),
       text(start, end) {
-        if (decode === undefined)
-          decode = isAscii(bytes)
-            ? (from, to) => bytes.latin1Slice(from, to)
-            : isUtf8(bytes)
-              ? (from, to) => bytes.utf8Slice(from, to)
-              : null;
-        return decode?.(start, end);
+        encoding ??= isAscii(bytes) ? "ascii" : isUtf8(bytes) ? "utf8" : "other";
+        if (encoding === "ascii") return bytes.latin1Slice(start, end);
+        return encoding === "utf8" ? bytes.utf8Slice(start, end) : undefined;
       },
     };
   }

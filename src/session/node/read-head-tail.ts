@@ -1,9 +1,10 @@
 /** Reads both ends of a session file, as lists and the search for an id need them. */
 
+import { decodeUtf8 } from "../../internal/bytes.js";
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFullySync } from "../../internal/node/read-write-fully.js";
 import { formatVersion, type SessionHeader } from "../api/entries.js";
-import { decodeParts } from "../format/decode.js";
+import { decodeParts, decodeUsualHeader } from "../format/decode.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { maxHeadLines } from "../store/list.js";
 
@@ -136,6 +137,8 @@ const headerContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLim
 
 /** The header, if the line is one. */
 export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
+  const usual = decodeUsualHeader(line, 0, line.length, decodeUtf8(line));
+  if (usual !== undefined) return usual.header;
   for (const { decoded } of decodeParts(line, { ...headerContext, isFirst }))
     if (decoded.kind === "header") return decoded.header;
   return undefined;

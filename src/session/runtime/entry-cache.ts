@@ -78,7 +78,8 @@ export class EntryCache {
 
   /** Adds a body of a line that is parsed while its log is opened. */
   addOpened(row: number, entry: Entry): void {
-    this.#keep(row, entry);
+    this.#kept[row] = entry;
+    this.#keptCount++;
   }
 
   /**
@@ -141,8 +142,9 @@ export class EntryCache {
     const pinned = this.#pinned.size === 0 ? this.#pinned : new Map(this.#pinned);
     let missing: number[] = [];
     for (const row of rows) if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
+    if (missing.length === 0) return (row) => pinned.get(row) ?? kept[row];
     const lines = this.#openedLines;
-    if (missing.length > 0 && (this.#opened !== undefined || lines !== undefined)) {
+    if (this.#opened !== undefined || lines !== undefined) {
       // Lines of later appends are not among those.
       const isOpened = (row: number) => lines?.has(this.#table.lineAt(row)) !== false;
       const opened = missing.filter(isOpened);

@@ -1,7 +1,7 @@
 /** The lines of a log as a reader gets them and a writer makes them. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
-import type { LinePlace, LineRanges, LogBatch, SessionLog } from "../api/backend.js";
+import type { LinePlace, LineRanges, LogBatch, LongLine, SessionLog } from "../api/backend.js";
 import type { SessionHeader } from "../api/entries.js";
 import { encodeHeader } from "../format/encode.js";
 import type { LineSink } from "../format/line-splitter.js";
@@ -11,21 +11,19 @@ import type { SessionState } from "./session-state.js";
 export function eachLine(batch: LogBatch, sink: LineSink): void {
   const { lines, at, tooLong = [] } = batch;
   let next = 0;
-  for (let i = 0; i < at.length; i++) {
-    const place = at[i] as number;
-    for (; next < tooLong.length && (tooLong[next]?.at as number) < place; next++) passTooLong(next);
-    if (isRanges(lines)) {
+  for (let i = 0; i <= at.length; i++) {
+    const place = i < at.length ? (at[i] as number) : Number.POSITIVE_INFINITY;
+    for (; next < tooLong.length && (tooLong[next] as LongLine).at < place; next++) {
+      const long = tooLong[next] as LongLine;
+      sink.tooLong(long.at, long.length, long.bytesBeforeNuls);
+    }
+    if (i === at.length) return;
+    if ("bounds" in lines) {
       sink.line(lines.bytes, place, lines.bounds[2 * i] as number, lines.bounds[2 * i + 1] as number);
     } else {
       const line = lines[i] as Uint8Array;
       sink.line(line, place, 0, line.length);
     }
-  }
-  for (; next < tooLong.length; next++) passTooLong(next);
-
-  function passTooLong(index: number): void {
-    const place = tooLong[index];
-    if (place !== undefined) sink.tooLong(place.at, place.length, place.bytesBeforeNuls);
   }
 }
 

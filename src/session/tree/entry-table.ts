@@ -97,7 +97,12 @@ export class EntryTable {
 
   /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
   kind(row: number): string {
-    return this.#kindNames[this.#kinds[row] as number] as string;
+    return this.kindName(this.#kinds[row] as number);
+  }
+
+  /** The kind with a code. */
+  kindName(code: number): string {
+    return this.#kindNames[code] as string;
   }
 
   /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */

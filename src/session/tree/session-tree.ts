@@ -73,7 +73,7 @@ export class SessionTree {
       if (this.#table.add(head) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
     }
-    this.#table.linkLateParents();
+    if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
   }
 
   /** The number of entries. */

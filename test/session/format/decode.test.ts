@@ -8,6 +8,7 @@ import {
   decodeBody,
   decodeHeads,
   decodeLine,
+  decodeUsualHeader,
   decodeUsualMessage,
   isNewer,
 } from "../../../src/session/format/decode.js";
@@ -493,6 +494,30 @@ describe("messages of other writers", () => {
       ["an array", [{ role: "user", content: "x", timestamp: 1 }]],
     ])("%s is not usual", (_, value) => {
       expect(isUsualMessage(value)).toBe(false);
+    });
+
+    test("a usual header is decoded as any line is", () => {
+      let decoded = 0;
+      const plain = { type: "session", version: 3, id: "a", timestamp: "t", cwd: "/" };
+      const usual = fc.constantFrom(
+        { ...plain, sessile: 1 },
+        { ...plain, parentSession: "/b", other: { a: [1] } },
+      );
+      const line = fc.tuple(fc.oneof(header, usual, mutationOf(usual)), fc.boolean(), fc.nat(3));
+      fc.assert(
+        fc.property(line, ([value, checksum, spaces]) => {
+          const text = JSON.stringify(value) ?? "";
+          const bytes = encodeUtf8((checksum ? appendChecksum(text) : text) + " ".repeat(spaces));
+          const found = decodeUsualHeader(bytes, 0, bytes.length, decodeUtf8(bytes));
+          if (found === undefined) return;
+          decoded++;
+          expect(found).toEqual(
+            decodeLine(bytes, { version: undefined, ordinal: 0, maxDepth: 256, isFirst: true }),
+          );
+        }),
+        { numRuns: 1000 },
+      );
+      expect(decoded).toBeGreaterThan(100);
     });
 
     test("a line with a usual message is decoded as any line is", () => {
