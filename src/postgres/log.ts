@@ -147,9 +147,10 @@ export class PostgresLog implements SessionLog {
     if (row === undefined) throw this.#row.gone();
     if (row.lengths === null) return undefined;
     const batch = this.#batchOf(row);
-    const start = Number(row.start);
-    const count = this.#row.headOf(batch.next) - start;
-    return start - Number(row.base) < (leastShare - 1) * count ? undefined : { ...batch, skipped: true };
+    const skipped = Number(row.start) - Number(row.base);
+    if (skipped === 0) return batch;
+    const count = this.#row.headOf(batch.next) - Number(row.start);
+    return skipped < (leastShare - 1) * count ? undefined : { ...batch, skipped: true };
   }
 
   async *readBackwards(

@@ -88,7 +88,10 @@ export class LogReader extends DatabaseLog {
     const found = await database.query(this.operation("read"), sql.readBefore, values);
     const [first] = found;
     if (first === undefined) throw this.gone();
-    if (first.at === null || Number(first.head) - Number(first.base) < leastShare * bytes) return undefined;
+    const [base, head] = [Number(first.base), Number(first.head)];
+    if (first.at === null) return undefined;
+    if (Number(first.at) === base) return this.#batchOf(found, new LineJoiner(maxLineBytes));
+    if (head - base < leastShare * bytes) return undefined;
     // The first rows may be the rest of a line.
     const ended = found.findIndex(({ line }) => endsLine(bytesOf(line)));
     const whole = ended < 0 ? [] : found.slice(ended + 1);

@@ -82,7 +82,7 @@ describe("docs/guide", () => {
       const asked = reply(session, early.signal);
       early.abort();
       await asked;
-      console.log((await session.turnState()).state, session.tree.size);
+      console.log((await session.turnState()).state, (await session.tree()).size);
 
       const call = (id) => ({ type: "toolCall", id, name: "read_file", arguments: { path: "notes.txt" } });
       await session.appendMessage(assistantMessage({ provider: "anthropic", model }, call("first"), call("second")));

@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { assistantMessage, userMessage } from "sessile";
-import { type Session, type SessionBackend, type SessionLog, sessionStore } from "sessile/session";
+import {
+  memorySessionStore,
+  type Session,
+  type SessionBackend,
+  type SessionLog,
+  sessionStore,
+} from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { rounds } from "../support/rounds.js";
 
@@ -139,7 +144,7 @@ describe("a session that is opened by the end of its log", () => {
         fc.integer({ min: 200, max: 4_000 }),
         fc.array(fc.tuple(fc.nat(60), damaged), { maxLength: 3 }),
         async ({ entries }, bytes, lines) => {
-          const backend = memoryBackend(Date.now);
+          const backend = memorySessionStore().backend;
           await written(backend, entries);
           if (lines.length > 0) await damage(backend, lines);
           const of = async (most: number, mode: "read" | "write") =>
@@ -183,7 +188,7 @@ describe("a session that is opened by the end of its log", () => {
 
   test("reads no more for a context and an append if the log is longer", async () => {
     for (const turns of [170, 690]) {
-      const backend = memoryBackend(Date.now);
+      const backend = memorySessionStore().backend;
       await compacted(backend, turns);
       const reads = { whole: 0, last: 0 };
       const session = await sessionStore(readingLast(backend, 40_000, reads)).open("s", { mode: "write" });
