@@ -29,16 +29,17 @@ export function keptAnnotation(
   return { firstKept, ...(all.length === 0 ? {} : { retain: all }) };
 }
 
-/** An empty reply is written, and no message of an import. */
+/** Empty messages, and stopped replies of reasoning alone, are written, and no messages of an import. */
 function isKept(entry: SessionEntry): boolean {
   if (entry.type === "message" && entry.message.role === "user" && entry.message.content.length === 0)
     return false;
   if (entry.type !== "message" || entry.message.role !== "assistant") return entry.type !== "compaction";
-  return entry.message.content.some(
+  const { content, stopReason } = entry.message;
+  return content.some(
     (block) =>
       block.type === "toolCall" ||
       (block.type === "text" && block.text !== "") ||
-      (block.type === "thinking" && block.thinking !== ""),
+      (block.type === "thinking" && block.thinking !== "" && stopReason !== "aborted"),
   );
 }
 

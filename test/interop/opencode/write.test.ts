@@ -263,6 +263,20 @@ describe("opencode", () => {
     }
   });
 
+  it("keeps what follows a stopped reply of reasoning alone, which is no message of an import", async () => {
+    const message = (id: string, of: object) => ({ type: "message", id, message: { timestamp: 5, ...of } });
+    const stopped = reply([{ type: "thinking", thinking: "hm" }], { stopReason: "aborted" });
+    const { files } = await written([
+      message("stopped", stopped),
+      message("later", say("later")),
+      { type: "compaction", summary: "sum", firstKeptEntryId: "stopped", tokensBefore: 1 },
+    ]);
+    const { imported } = await adopted(files);
+    expect(imported.entries.find(({ type }) => type === "compaction")).toMatchObject({
+      firstKeptEntryId: "later",
+    });
+  });
+
   it("writes children as files of their own, named by their calls", async () => {
     const child = await written([say("say hi")]);
     const childSource = await writeSource(child.session, child.blobs);
