@@ -74,7 +74,7 @@ const fixtures: Readonly<Record<string, () => BlobConformanceFixture>> = {
   "a flat store in files": () => fileFixture({ layout: "flat" }),
 };
 
-describe.each(subjects(3, fixtures))("%s", (_, fixture) => {
+describe.each(subjects(2, fixtures))("%s", (_, fixture) => {
   for (const { name, run } of blobStoreConformance) {
     // @covers R2 › bytes of any size come back to another handle
     // @covers R61 › the same bytes are stored once

@@ -9,7 +9,7 @@ import { falseLosses, goesOn, silentlyAbsent, written } from "../support/project
 import { rounds } from "../support/rounds.js";
 
 /** Sessions of each target, of which so many are tried. */
-const numRuns = rounds(4, 24);
+const numRuns = rounds(2, 24);
 
 async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
