@@ -286,7 +286,7 @@ function ascii(text: string): Uint8Array {
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Milliseconds of `YYYY-MM-DDTHH:mm:ss.sssZ`; NaN for any text that `toISOString` does not print. */
-export function parseIsoTime(b: Uint8Array, at: number): number {
+function parseIsoTime(b: Uint8Array, at: number): number {
   if (b[at + 4] !== 0x2d || b[at + 7] !== 0x2d || b[at + 10] !== 0x54 || b[at + 13] !== 0x3a)
     return Number.NaN;
   if (b[at + 16] !== 0x3a || b[at + 19] !== 0x2e || b[at + 23] !== 0x5a) return Number.NaN;

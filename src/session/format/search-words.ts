@@ -48,8 +48,7 @@ function classOf(codePoint: number): number {
 
 /**
  * UTF-16 units that are normalized at once: a character may become 18, and a text may have 60 million. Where a
- * window ends, its text has the words and the normal form that it has in the whole; only within a longer word
- * it may not.
+ * window ends, its text has the normal form that it has in the whole; only within a long run of marks it may not.
  */
 const windowLength = 1 << 16;
 /** Units in which the end of a window is sought. */
@@ -80,11 +79,7 @@ function windowEnd(text: string, limit: number): number {
     if (isLow(text, at) || mark.test(text.slice(at, at + 2))) continue;
     const around = text.slice(at - 8, at + 8);
     const [before, after] = [normalizedText(around.slice(0, 8)), normalizedText(around.slice(8))];
-    const last = isLow(before, before.length - 1) ? before.length - 2 : before.length - 1;
-    const isInside = [before.codePointAt(last), after.codePointAt(0)].every(
-      (codePoint) => codePoint !== undefined && classOf(codePoint) === inWord,
-    );
-    if (!isInside && normalizedText(around) === before + after) return at;
+    if (normalizedText(around) === before + after) return at;
   }
   return isLow(text, limit) ? limit - 1 : limit;
 }
@@ -139,10 +134,21 @@ export function* wordsOf(text: string): Generator<Word, void, undefined> {
     return;
   }
   let before = 0;
+  let read = 0;
+  /** The word that a window ended in. */
+  let open = "";
   for (const window of windowsOf(text)) {
-    const normalized = normalizedText(window);
-    yield* wordsOfWindow(normalized, before);
-    before += normalized.length;
+    read += window.length;
+    const normalized = open + normalizedText(window);
+    const end = before + normalized.length;
+    open = "";
+    for (const word of wordsOfWindow(normalized, before)) {
+      const mayGoOn = word.end === end && read < text.length && !word.isUnit;
+      // A longer word is divided: most are no text.
+      if (mayGoOn && end - word.start < windowLength) open = normalized.slice(word.start - before);
+      else yield word;
+    }
+    before = end - open.length;
   }
 }
 
