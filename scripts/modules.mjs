@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 32, "134.5 kB", "content, session, blobs and `project`", "index");
+export const rootSubpath = subpath("", 32, "137.5 kB", "content, session, blobs and `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -47,11 +47,11 @@ export const modules = [
     subpath("content", 11, "4.9 kB", "messages, blocks, resources, contexts: plain data"),
   ]),
   module("session", 5, "entries, the file, the tree, the context, stores", "providers, the place of blobs", [
-    subpath("session", 13, "94.5 kB", "the tree, the context, sessions on any backend"),
-    subpath("session/node", 5, "102 kB", "sessions in files"),
-    subpath("session/repair", 2, "28.5 kB", "diagnosing a file; a clean copy", "session/node/repair/index"),
+    subpath("session", 13, "97.5 kB", "the tree, the context, sessions on any backend"),
+    subpath("session/node", 5, "105 kB", "sessions in files"),
+    subpath("session/repair", 2, "29.5 kB", "diagnosing a file; a clean copy", "session/node/repair/index"),
     subpath("session/schema", 2, "32.5 kB", "zod schemas of entries and headers", "session/schema"),
-    subpath("session/conformance", 1, "34 kB", "tests for your session store", "session/conformance"),
+    subpath("session/conformance", 1, "34.5 kB", "tests for your session store", "session/conformance"),
   ]),
   module(
     "attachments",
@@ -117,10 +117,10 @@ export const modules = [
     subpath("tether/schema", 6, "31 kB", "zod schemas of frames", "tether/schema"),
   ]),
   module("postgres", 8, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
-    subpath("postgres", 4, "94.5 kB", "sessions in PostgreSQL or PGlite"),
+    subpath("postgres", 4, "97.5 kB", "sessions in PostgreSQL or PGlite"),
   ]),
   module("sqlite", 8, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
-    subpath("sqlite", 4, "31.5 kB", "sessions in any SQLite, Durable Objects too"),
+    subpath("sqlite", 4, "32 kB", "sessions in any SQLite, Durable Objects too"),
   ]),
   module("r2", 8, "blobs as objects", "signing", [subpath("r2", 1, "10 kB", "blobs in an R2 bucket")]),
   module("s3", 8, "blobs as objects", "signing", [subpath("s3", 2, "23 kB", "blobs on S3 and its like")]),
@@ -129,7 +129,7 @@ export const modules = [
     6,
     "copies of stores, unions of logs, merges of files",
     "stores, entries but for labels, names, leaves",
-    [subpath("sync", 3, "37 kB", "copies, syncs and merges of sessions")],
+    [subpath("sync", 3, "37.5 kB", "copies, syncs and merges of sessions")],
   ),
   module(
     "adapters",
