@@ -50,7 +50,7 @@ const hexDigits = Int8Array.from({ length: 256 }, (_, byte) => hexDigit(byte));
 /**
  * Reads prefixes into its own fields, so that a line needs no object. Caches the id and the minute of the last
  * line, because the next line mostly repeats them. Opening 100,000 entries takes two thirds of the time that
- * it takes byte by byte (Node 24, fresh process).
+ * it takes byte by byte (Node 20).
  */
 export class EntryPrefix implements EntryHead {
   type = "";

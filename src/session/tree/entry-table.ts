@@ -11,8 +11,9 @@ import {
 import type { LineRange } from "../format/joined-lines.js";
 
 /**
- * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent and
- * the place of its line. Lists of children are made when they are first asked for. All algorithms are iterative.
+ * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent
+ * and the place of its line. Lists of children are made when they are first asked for. All algorithms are
+ * iterative.
  */
 export class EntryTable {
   readonly #rows = new Map<EntryKey, number>();
@@ -214,7 +215,7 @@ export class EntryTable {
     link(lists, row, parent);
   }
 
-  /** Adds a row for the entry of a line. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
+  /** Adds the row of an entry. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
   add({ id, parentId, type, role, time }: EntryHead, at = -1, length = 0): number {
     const row = this.#keys.length;
     const seeded = typeof id === "number" ? id ^ this.#seed : id;
@@ -347,7 +348,7 @@ export class EntryTable {
 
 const startRows = 64;
 
-/** Lists of children. The first and last child of a row are at the row plus one, those of noRow are the roots. */
+/** Lists of children. The first and last child of a row are at the row plus one; those of noRow are roots. */
 interface Children {
   readonly first: Int32Array;
   readonly last: Int32Array;

@@ -160,9 +160,9 @@ export class LogReader {
   }
 
   /**
-   * Parses the usual lines of these bytes, whose bodies the first context needs anyway. In a new process code that
-   * compares bytes runs interpreted: 5 of 16 ms of the prefixes and bodies of 1,000 entries (Node 24). A line that
-   * is not usual is read as in other logs.
+   * Parses the usual lines of these bytes, whose bodies the first context needs anyway. In a new process code
+   * that compares bytes runs interpreted: a plain reader of 1,000 prefixes and bodies takes 11 ms, of whole lines
+   * 7 (Node 24). A line that is not usual is read as in other logs.
    */
   parseUsualLines(log: SmallLog): void {
     if (this.#readsPrefixes) this.#small = log;
