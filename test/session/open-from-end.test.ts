@@ -204,3 +204,84 @@ describe("a session that is opened by the end of its log", () => {
     }
   });
 });
+
+describe("a session of which the end alone was read", () => {
+  const filler = "x".repeat(500);
+
+  /** A session of 90 turns and a compaction, and an entry after it. */
+  async function longSession(): Promise<SessionBackend> {
+    const { backend } = memorySessionStore();
+    const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
+    await session.append([
+      { ...say("begin"), id: "begin" },
+      { type: "session_info", title: "Title" },
+    ]);
+    for (let turn = 1; turn <= 90; turn++) {
+      await session.append([
+        { ...say(filler), id: `u${turn}` },
+        { ...reply(filler), id: `a${turn}` },
+      ]);
+    }
+    await session.append([{ ...compaction("u87"), id: "C" }]);
+    await session.append([{ ...say("after"), id: "after" }]);
+    await session.close();
+    return backend;
+  }
+
+  const compaction = (firstKeptEntryId: string) =>
+    ({ type: "compaction", summary: "S", firstKeptEntryId, tokensBefore: 1 }) as const;
+
+  const wholeOf = (backend: SessionBackend, mode: "read" | "write" = "read") =>
+    sessionStore(backend).open("s", { mode });
+
+  async function lastOf(backend: SessionBackend, mode: "read" | "write" = "read"): Promise<Session> {
+    const reads = { whole: 0, last: 0 };
+    const session = await sessionStore(readingLast(backend, 12_000, reads)).open("s", { mode });
+    expect(reads).toEqual({ whole: 0, last: 1 });
+    return session;
+  }
+
+  test("shows the whole context of an entry before the compaction", async () => {
+    const backend = await longSession();
+    const [last, whole] = [await lastOf(backend, "write"), await wholeOf(backend)];
+    expect(await last.context("u89")).toEqual(await whole.context("u89"));
+    const moved = await lastOf(backend, "write");
+    await moved.branch("u89");
+    expect(await moved.context()).toEqual(await whole.context("u89"));
+  });
+
+  test("shows the state before a compaction that is the first line of the end", async () => {
+    const backend = await longSession();
+    const session = await wholeOf(backend, "write");
+    await session.append([say("question")]);
+    await session.append([{ ...compaction("D"), id: "D" }]);
+    await session.append([{ type: "session_info", title: "T2" }]);
+    await session.append([{ type: "custom", customType: "x", data: filler }]);
+    const whole = await wholeOf(backend);
+    for (let bytes = 600; bytes < 1_600; bytes += 100) {
+      const last = await sessionStore(readingLast(backend, bytes, { whole: 0, last: 0 })).open("s");
+      expect(await last.turnState()).toEqual(await whole.turnState());
+    }
+  });
+
+  test("a compaction has a whole line after another writer's metadata", async () => {
+    const backend = await longSession();
+    const [session, other] = [await wholeOf(backend, "write"), await wholeOf(backend, "write")];
+    await other.updateInfo({ title: "Other" });
+    const [entry] = await session.append([compaction("after")]);
+    const again = await wholeOf(backend);
+    expect(await again.entry(entry?.id as string)).toEqual(entry);
+    expect(entry).toHaveProperty("inForce");
+    expect((await again.diagnose()).length).toBe(0);
+  });
+
+  test("a compaction that follows another writer has nothing of its first place in force", async () => {
+    const backend = await longSession();
+    const [session, other] = [await wholeOf(backend, "write"), await wholeOf(backend, "write")];
+    await other.append([{ type: "context_pin", targetId: "u90", pinned: true }]);
+    const [entry] = await session.append([compaction("u88")], { conflict: "follow" });
+    expect(entry).not.toHaveProperty("inForce");
+    const last = await sessionStore(readingLast(backend, 12_000, { whole: 0, last: 0 })).open("s");
+    expect((await last.context()).pins).toEqual(["u90"]);
+  });
+});

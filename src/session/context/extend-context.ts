@@ -70,7 +70,8 @@ function tailAfter(table: EntryTable, from: number, to: number, most: number): r
   let hasThinking = false;
   let count = 0;
   for (let row = to; row !== from; row = table.parent(row)) {
-    if (row === noRow || count++ === most) return undefined;
+    // Before a row whose parent was not read, there may be more.
+    if (row === noRow || count++ === most || table.isCut(row)) return undefined;
     const role = roles[table.kindAt(row)];
     if (role === undefined) continue;
     if (role === "special") return undefined;

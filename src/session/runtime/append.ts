@@ -10,7 +10,13 @@ import { copyJsonObject } from "../../internal/json.js";
 import { reported } from "../../internal/operations.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LogPosition } from "../api/backend.js";
-import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
+import type {
+  CompactionState,
+  EntryDraft,
+  SessionEntry,
+  SessionInfoFields,
+  SessionInfoPatch,
+} from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
 import { compactionState, NeedsWholeLog } from "../context/build-context.js";
 import { encodePlaced, printPlaced } from "../format/encode.js";
@@ -590,8 +596,12 @@ export class AppendQueue {
   async #recordState({ drafts, chain }: AppendRequest, move: Move | undefined): Promise<void> {
     const state = this.#state;
     const checked = drafts.find(isNewCompaction);
+    if (checked === undefined) return;
+    // What an earlier attempt recorded may be of another path.
+    if (checked.entry?.type === "compaction" && checked.entry.inForce !== undefined)
+      setState(checked, undefined);
     const at = drafts.findIndex(({ draft }) => changesState(draft));
-    if (checked === undefined || move !== undefined || (at >= 0 && at < drafts.indexOf(checked))) return;
+    if (move !== undefined || (at >= 0 && at < drafts.indexOf(checked))) return;
     const steps = () => {
       const leafId = this.#leafOf(chain);
       const rows = entryTableOf(state.reader.tree);
@@ -602,9 +612,7 @@ export class AppendQueue {
       await state.completeNow();
       return steps();
     });
-    const entry = { ...checked.entry, inForce } as SessionEntry;
-    checked.entry = entry;
-    checked.body = bodyOf(entry);
+    setState(checked, inForce);
   }
 
   /**
@@ -685,6 +693,19 @@ function countBytes(
 
 function isNewCompaction({ entry, isStored }: CheckedDraft): boolean {
   return entry?.type === "compaction" && !isStored;
+}
+
+/** Sets what a compaction records. Its id stays that of an earlier attempt, which may be in the log. */
+function setState(checked: CheckedDraft, inForce: CompactionState | undefined): void {
+  const { inForce: _before, ...entry } = withPrior(
+    checked.entry as SessionEntry & { readonly type: "compaction" },
+    undefined,
+  );
+  const { id } = entry;
+  const revised = { ...entry, ...unplaced, ...(inForce === undefined ? {} : { inForce }) };
+  // The text of the fields is that of an entry without a place.
+  checked.body = bodyOf(revised);
+  checked.entry = { ...revised, id };
 }
 
 /** Whether a draft changes what a compaction records. */

@@ -169,8 +169,10 @@ function beforeCompactions(rows: EntryTable, leaf: number): number {
   const roles = ["user", "assistant", "toolResult"] as const;
   const messages = new Set(roles.map((role) => rows.kindCode(`message/${role}`)));
   let before = leaf;
-  for (let row = leaf; row !== noRow && !messages.has(rows.kindAt(row)); row = rows.parent(row))
+  for (let row = leaf; row !== noRow && !messages.has(rows.kindAt(row)); row = rows.parent(row)) {
+    if (rows.isCut(row)) throw new NeedsWholeLog();
     if (rows.kindAt(row) === compaction) before = rows.parent(row);
+  }
   return before;
 }
 
