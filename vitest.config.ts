@@ -46,7 +46,7 @@ const properties = [
   "test/postgres/quotas.test.ts",
   "test/projections/*/*stream.test.ts",
   "test/projections/{every-stream,every-target,malformed-replies,recovery}.test.ts",
-  "test/session/{adopt,conformance,properties,tree/tree}.test.ts",
+  "test/session/{adopt,conformance,open-from-end,properties,tree/tree}.test.ts",
   "test/session/node/{file-store,line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",
 ];

@@ -165,9 +165,9 @@ describe("a session that is opened by the end of its log", () => {
           expect((await again.tree()).size).toBe((await whole.tree()).size + 1);
         },
       ),
-      { numRuns: rounds(150, 3_000) },
+      { numRuns: rounds(50, 2_000) },
     );
-    expect(partial).toBeGreaterThan(5);
+    expect(partial).toBeGreaterThan(0);
   });
 
   /** A session of turns, compacted after each few of them. */
