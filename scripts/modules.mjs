@@ -138,19 +138,19 @@ export const modules = [
     "frameworks but as arguments; each other",
     [
       subpath("adapters/ai-sdk", 6, "47.5 kB", "chats of `useChat` in sessions"),
-      subpath("adapters/langgraph", 1, "21 kB", "a checkpointer for LangGraph"),
+      subpath("adapters/langgraph", 1, "21.5 kB", "a checkpointer for LangGraph"),
       subpath("adapters/openai-agents", 1, "19.5 kB", "a session of the OpenAI Agents SDK"),
       subpath("adapters/claude-agent", 1, "18 kB", "a store for the Claude Agent SDK"),
       subpath("adapters/acp", 2, "11 kB", "sessions for ACP editors"),
     ],
   ),
   module("interop", 8, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 6, "79 kB", "other agents' sessions, in and out; redaction"),
+    subpath("interop", 6, "80 kB", "other agents' sessions, in and out; redaction"),
     subpath("interop/claude-code", 1, "29.5 kB", "Claude Code's"),
     subpath("interop/codex", 1, "36 kB", "Codex's"),
     subpath("interop/gemini", 1, "23 kB", "Gemini CLI's"),
     subpath("interop/opencode", 1, "20 kB", "opencode's"),
-    subpath("interop/atif", 1, "83 kB", "ATIF, out"),
+    subpath("interop/atif", 1, "84 kB", "ATIF, out"),
     subpath("interop/node", 3, "7.5 kB", "finding them on a machine"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [

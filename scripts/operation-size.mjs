@@ -21,7 +21,7 @@ const sizes = {
   "open and context": { functions: { limit: 161, goal: 120 }, files: { limit: 37, goal: 16 } },
   import: { functions: { limit: 246, goal: 150 }, files: { limit: 52, goal: 25 } },
   project: { functions: { limit: 136 }, files: { limit: 25 } },
-  compact: { functions: { limit: 314 }, files: { limit: 62 } },
+  compact: { functions: { limit: 316 }, files: { limit: 62 } },
 };
 /** A limit may be this many times the count. */
 const slack = 1.05;

@@ -129,6 +129,7 @@ export class FileLock {
   /** Checks the lock file before the next use: another program wrote although this lock is held. */
   recheck(): void {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
+    this.#enteredAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Releases the lock. If the lock file cannot be unlinked, keeps the lock and retries. Never throws. */
