@@ -1,12 +1,17 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { assistantMessage, userMessage } from "sessile";
 import {
+  eraseEntries,
   memorySessionStore,
   type Session,
   type SessionBackend,
   type SessionLog,
   sessionStore,
 } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { conversation } from "../arbitraries/conversations.js";
 import { rounds } from "../support/rounds.js";
@@ -209,8 +214,7 @@ describe("a session of which the end alone was read", () => {
   const filler = "x".repeat(500);
 
   /** A session of 90 turns and a compaction, and an entry after it. */
-  async function longSession(): Promise<SessionBackend> {
-    const { backend } = memorySessionStore();
+  async function longSession({ backend } = memorySessionStore()): Promise<SessionBackend> {
     const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
     await session.append([
       { ...say("begin"), id: "begin" },
@@ -283,5 +287,90 @@ describe("a session of which the end alone was read", () => {
     expect(entry).not.toHaveProperty("inForce");
     const last = await sessionStore(readingLast(backend, 12_000, { whole: 0, last: 0 })).open("s");
     expect((await last.context()).pins).toEqual(["u90"]);
+  });
+
+  test("appends and moves keep the order of their calls if one waits for entries", async () => {
+    const backend = await longSession();
+    const session = await lastOf(backend, "write");
+    const appending = session.append([{ ...say("1"), id: "one" }]);
+    expect(() => session.stage([say("no")])).toThrow("await the append first");
+    const moving = session.branch("u89");
+    const second = session.append([say("2")]);
+    const summarizing = session.branchWithSummary("u3", "S");
+    const third = session.append([say("3")]);
+    await moving;
+    const entries = [...(await appending), ...(await second), await summarizing, ...(await third)];
+    const parents = entries.map(({ parentId }) => parentId);
+    expect(parents).toEqual(["after", "u89", "u3", entries[2]?.id]);
+  });
+
+  test("a move to an entry that was not read comes before the next append", async () => {
+    const session = await lastOf(await longSession(), "write");
+    const moving = session.branch("u3");
+    const [entry] = await session.append([say("more")]);
+    await moving;
+    expect(entry?.parentId).toBe("u3");
+  });
+
+  test("an append that cannot wait fails those that follow it alone", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "sessile-end-"));
+    const session = await lastOf(await longSession(fileSessionStore({ dir })), "write");
+    const controller = new AbortController();
+    const first = session.append([{ ...say("1"), id: "one" }], controller);
+    controller.abort(new Error("stopped"));
+    const next = session.append([say("2")]);
+    const renaming = session.updateInfo({ title: "Renamed" });
+    const moving = session.branch("u89");
+    const last = session.append([say("3")]);
+    await expect(first).rejects.toThrow("stopped");
+    await expect(next).rejects.toThrow("stopped");
+    expect((await renaming).title).toBe("Renamed");
+    await moving;
+    expect((await last)[0]?.parentId).toBe("u89");
+    await session.close();
+    await rm(dir, { recursive: true });
+  });
+
+  test("a close waits for an append that waits for entries", async () => {
+    const backend = await longSession();
+    const session = await lastOf(backend, "write");
+    const appending = session.append([{ ...say("1"), id: "one" }]);
+    await session.close();
+    expect((await appending)[0]?.id).toBe("one");
+    expect((await wholeOf(backend)).leafId).toBe("one");
+  });
+
+  test("shows the leaf that another writer moved to an entry that was not read", async () => {
+    const backend = await longSession();
+    const [refreshed, followed] = [await lastOf(backend), await lastOf(backend)];
+    const other = await wholeOf(backend, "write");
+    await other.branch("u3");
+    await other.flush();
+    expect((await refreshed.refresh()).map(({ parentId }) => parentId)).toEqual(["u3"]);
+    expect(refreshed.leafId).toBe("u3");
+    const { signal } = new AbortController();
+    for await (const { type } of followed.follow({ signal, pollMs: 1 })) if (type === "leaf") break;
+    expect(followed.leafId).toBe("u3");
+  });
+
+  test("shows all entries of a log that was replaced since", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "sessile-end-"));
+    const backend = await longSession(fileSessionStore({ dir }));
+    const last = await lastOf(backend);
+    await eraseEntries(sessionStore(backend), "s", ["u5"], { reason: "a request" });
+    const whole = await wholeOf(backend);
+    expect(await last.path()).toEqual(await whole.path());
+    expect(await last.context()).toEqual(await whole.context());
+    expect(last.leafId).toBe(whole.leafId);
+    for (const session of [last, whole]) await session.close();
+    await rm(dir, { recursive: true });
+  });
+
+  test("keeps the problems of its appends when all entries are read", async () => {
+    const session = await lastOf(await longSession(), "write");
+    const data: unknown = JSON.parse('{"__proto__":1}');
+    await session.append([{ type: "custom", customType: "x", data }]);
+    await session.tree();
+    expect(session.diagnostics.map(({ code }) => code)).toEqual(["UNSAFE_KEY"]);
   });
 });

@@ -167,17 +167,16 @@ export class AppendQueue {
     return reported(onOperation, "append", start, appended, () => request?.bytes);
   }
 
-  /** Whether drafts name an entry, or have an id, that is not among the entries that were read. */
-  namesUnread(drafts: readonly EntryDraft[]): boolean {
+  /** Whether an append names an entry, or has an id, that is not among the entries that were read. */
+  namesUnread(drafts: readonly EntryDraft[], after?: string | null): boolean {
     const { tree } = this.#state.reader;
     const isUnread = (id: unknown) => typeof id === "string" && !tree.has(id) && !this.#pendingIds.has(id);
     // What is no draft is refused later.
     const isDraft = (draft: unknown) => isRecord(draft) && isEntryType(draft.type as string);
+    const names = (draft: EntryDraft) =>
+      isUnread(draft.id) || references(draft).some(([, id]) => isUnread(id));
     return (
-      Array.isArray(drafts) &&
-      drafts.some(
-        (draft) => isDraft(draft) && (isUnread(draft.id) || references(draft).some(([, id]) => isUnread(id))),
-      )
+      isUnread(after) || (Array.isArray(drafts) && drafts.some((draft) => isDraft(draft) && names(draft)))
     );
   }
 
@@ -187,11 +186,11 @@ export class AppendQueue {
     assertFollows(after, this.#leafNow(), this.#state.reader.tree);
   }
 
-  /** Adds entries to the tree without writing them. */
-  stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
+  /** Adds entries to the tree without writing them. @param isWaiting whether an append is not queued yet */
+  stage(drafts: readonly EntryDraft[], isWaiting: boolean): readonly SessionEntry[] {
     const state = this.#state;
     state.assertWritable();
-    if (this.#pending > 0) {
+    if (this.#pending > 0 || isWaiting) {
       const { id } = state.header;
       const message = "entries cannot be staged while an append waits: await the append first";
       throw new SessileError("SESSION_BUSY", message, { details: { id } });

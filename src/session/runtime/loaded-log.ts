@@ -11,7 +11,7 @@ import { hasContext } from "../context/build-context.js";
 import { decodeBody, isNewer, LineDecoder } from "../format/decode.js";
 import { defaultLimits, type LineSink } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
-import { noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";
@@ -144,12 +144,16 @@ export class LoadedLog {
     this.#use(loading);
   }
 
-  /** Reads the lines before those that were read, up to the last one. */
-  protected async readRest(signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Reads the lines before those that were read, up to the last one. Returns false, and changes nothing, if that is
+   * not where it was: the log was replaced, or a replica lags.
+   */
+  protected async readRest(signal: AbortSignal | undefined): Promise<boolean> {
     const { lastAt } = this.reader;
+    const before = entryTableOf(this.reader.tree);
     const known = new Set(this.diagnostics.map(keyOf));
     const loading = this.#newLoading((diagnostic) => !known.has(keyOf(diagnostic)));
-    const { reader } = loading;
+    const { reader, diagnostics } = loading;
     const upToLast: LineSink = {
       line: (bytes, at, start, end) => (at <= lastAt ? reader.line(bytes, at, start, end) : undefined),
       tooLong: (at, length) => (at <= lastAt ? reader.tooLong(at, length) : undefined),
@@ -158,8 +162,12 @@ export class LoadedLog {
       const { tail, ...lines } = batch;
       this.#applyTo(loading, upToLast, tail !== undefined && tail.at <= lastAt ? batch : lines);
     }
+    if (!hasEnds(entryTableOf(reader.tree), before)) return false;
     await this.#finish(loading);
+    const found = new Set(diagnostics.all.map(keyOf));
+    for (const each of this.diagnostics) if (!found.has(keyOf(each))) diagnostics.add(each);
     this.#use(loading);
+    return true;
   }
 
   /** Reads the log from its start again. */
@@ -334,6 +342,21 @@ export class LoadedLog {
       onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
     });
   }
+}
+
+/** Whether a table has the first and the last stored row of another, where they are or before the first. */
+function hasEnds(table: EntryTable, last: EntryTable): boolean {
+  let [from, to] = [0, last.size - 1];
+  while (from <= to && last.lineAt(from) < 0) from++;
+  while (to >= from && last.lineAt(to) < 0) to--;
+  return [from, to].every((row) => {
+    if (from > to) return true;
+    const found = table.row(last.id(row));
+    // An entry with the id may stand before those that were read.
+    return (
+      found !== noRow && (table.lineAt(found) === last.lineAt(row) || table.lineAt(found) < last.lineAt(from))
+    );
+  });
 }
 
 function keyOf({ code, offset, entryId }: Diagnostic): string {

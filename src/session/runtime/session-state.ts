@@ -12,7 +12,7 @@ import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";
-import { LoadedLog, type SessionSettings } from "./loaded-log.js";
+import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
 import { headerLine } from "./log-lines.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
 
@@ -48,6 +48,10 @@ export function sessionState(
 ): SessionState {
   return new State(log, settings, mode, created);
 }
+
+/** How often a log that lacks the entries of its end is read again before its end counts as lost, and the first pause. */
+const maxRestReads = 5;
+const lagMs = 20;
 
 class State extends LoadedLog {
   readonly mode: "read" | "write";
@@ -143,7 +147,12 @@ class State extends LoadedLog {
     if (!this.isPartial) return;
     if (this.closed) throw this.closedError();
     const before = entryTableOf(this.reader.tree);
-    await this.readRest(signal);
+    for (let attempt = 0; !(await this.readRest(signal)); attempt++) {
+      await this.readRemoteChanges(this.position, false);
+      if (!this.isPartial) return;
+      if (attempt === maxRestReads) return this.reload();
+      await new Promise((resolve) => setTimeout(resolve, lagMs << attempt));
+    }
     this.#restage();
     const rows = entryTableOf(this.reader.tree);
     const rowNow = (row: number) => rows.row(before.id(row));
@@ -151,10 +160,21 @@ class State extends LoadedLog {
     if (this.others !== undefined) this.others = { ...this.others, row: rowNow(this.others.row) };
   }
 
-  /** Reads the lines after the last position. Requires the mutex. */
-  async readRemoteChanges(from = this.position): Promise<RemoteChanges> {
+  /**
+   * Reads the lines after the last position. Requires the mutex.
+   * @param completes whether to read all entries if new ones follow those that were not read
+   */
+  async readRemoteChanges(from = this.position, completes = true): Promise<RemoteChanges> {
     const before = entryTableOf(this.reader.tree);
-    const { fresh, restarted } = await this.readAfter(from);
+    const read = await this.readAfter(from);
+    const { restarted } = read;
+    let { fresh } = read;
+    const isCut = ({ row }: ReadEntry) => entryTableOf(this.reader.tree).isCut(row);
+    if (completes && this.isPartial && (fresh.some(isCut) || !this.reader.isLeafKnown)) {
+      await this.completeNow();
+      const rows = entryTableOf(this.reader.tree);
+      fresh = fresh.map(({ entry }) => ({ entry, row: rows.row(entry.id) }));
+    }
     const { reader } = this;
     if (reader.header !== undefined) {
       this.#setHeader(reader.header);
@@ -179,12 +199,6 @@ class State extends LoadedLog {
     const leaf = restarted ? undefined : leafOf(added, rows);
     if (restarted || leaf !== undefined) this.others = leaf;
     return { rows: added, restarted };
-  }
-
-  /** Whether another writer added an entry whose parent was not read. */
-  hasCutChanges(): boolean {
-    const rows = entryTableOf(this.reader.tree);
-    return this.#unreported.some((row) => rows.isCut(row));
   }
 
   /** Returns the rows that other writers added since the last call, and resets them. */

@@ -62,6 +62,11 @@ export async function readSlice(session: Session, ids: readonly string[], from: 
   return { entries: [await session.entry(ids[from] as string)], end: from + 1 };
 }
 
+/** Why an append could not be queued: those that follow it fail with it. */
+interface Failure {
+  readonly error: unknown;
+}
+
 // As a method, `[Symbol.asyncDispose]` would be in a declaration that ES2022 libraries do not compile.
 export interface LiveSession extends IfAsyncDisposable {}
 
@@ -72,8 +77,8 @@ export class LiveSession implements Session {
   readonly #queue: AppendQueue;
   readonly #extract: Extract;
   #closing: Promise<void> | undefined;
-  /** The last append that waits until entries are read that it names; later ones wait for it. */
-  #indexing: Promise<void> | undefined;
+  /** The last call that waits until entries are read that it names; later appends and moves wait for it. */
+  #indexing: Promise<Failure | undefined> | undefined;
 
   constructor(state: SessionState, extract: Extract) {
     this.#state = state;
@@ -130,18 +135,24 @@ export class LiveSession implements Session {
 
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
     this.#assertOpen();
-    return this.#queue.stage(drafts);
+    return this.#queue.stage(drafts, this.#indexing !== undefined);
   }
 
   async flush(): Promise<void> {
+    await this.#queued();
     await this.#queue.flush();
     await this.#writeLeaf();
   }
 
   async branch(id: string | null): Promise<void> {
     this.#assertOpen();
-    if (!this.#knows(id)) await this.#state.complete();
-    this.#moveTo(id);
+    if (this.#indexing === undefined && this.#knows(id)) return this.#moveTo(id);
+    return this.#inOrder(
+      "moves",
+      () => !this.#knows(id),
+      undefined,
+      () => this.#moveTo(id),
+    );
   }
 
   #moveTo(id: string | null): void {
@@ -158,20 +169,24 @@ export class LiveSession implements Session {
     this.#assertOpen();
     if (conflict === "follow")
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
-    if (!this.#knows(id)) await this.#state.complete(signal);
-    if (after !== undefined) this.#queue.assertLeaf(after);
-    const left = this.#state.leafId;
-    this.#moveTo(id);
-    const { chain } = this.#state;
-    try {
-      const fromId = (after === undefined ? left : after) ?? "root";
-      const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
-      const [entry] = await this.append([draft], { conflict, ...(signal === undefined ? {} : { signal }) });
-      return entry as SessionEntry & { readonly type: "branch_summary" };
-    } catch (error) {
-      if (chain === this.#state.chain) this.#moveTo(left);
-      throw error;
-    }
+    const append = async () => {
+      if (after !== undefined) this.#queue.assertLeaf(after);
+      const left = this.#state.leafId;
+      this.#moveTo(id);
+      const { chain } = this.#state;
+      try {
+        const fromId = (after === undefined ? left : after) ?? "root";
+        const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
+        const reading = signal === undefined ? {} : { signal };
+        const [entry] = await this.#queue.append([draft], { conflict, ...reading });
+        return entry as SessionEntry & { readonly type: "branch_summary" };
+      } catch (error) {
+        if (chain === this.#state.chain) this.#moveTo(left);
+        throw error;
+      }
+    };
+    if (this.#indexing === undefined && this.#knows(id)) return append();
+    return this.#inOrder("moves", () => !this.#knows(id), signal, append);
   }
 
   async extract(
@@ -285,7 +300,6 @@ export class LiveSession implements Session {
       state.mutex.run(async () => {
         if (!state.exists) return [];
         await state.readRemoteChanges();
-        if (state.hasCutChanges()) await state.completeNow();
         const tree = entryTableOf(state.reader.tree);
         return state.takeUnreported().map((row) => this.#tree.node(tree.id(row)) as EntryNode);
       });
@@ -350,6 +364,7 @@ export class LiveSession implements Session {
 
   async #close(): Promise<void> {
     const state = this.#state;
+    await this.#queued();
     await this.#queue.idle();
     try {
       if (state.wrote && state.staged.length === 0 && needsInfoRewrite(state.reader)) {
@@ -387,20 +402,49 @@ export class LiveSession implements Session {
     options?: AppendOptions,
     revise?: Revise,
   ): Promise<readonly SessionEntry[]> {
-    const state = this.#state;
-    if (this.#indexing === undefined && !(state.isPartial && this.#queue.namesUnread(drafts)))
-      return this.#queue.append(drafts, options, revise);
-    return new Promise((resolve, reject) => {
-      const indexing = (this.#indexing ?? state.complete(options?.signal)).then(() => {
-        if (this.#indexing === indexing) this.#indexing = undefined;
-        this.#queue.append(drafts, options, revise).then(resolve, reject);
-      });
-      this.#indexing = indexing;
-      indexing.catch((error: unknown) => {
-        if (this.#indexing === indexing) this.#indexing = undefined;
-        reject(error);
-      });
+    const needsAll = () => this.#state.isPartial && this.#queue.namesUnread(drafts, options?.after);
+    const append = () => this.#queue.append(drafts, options, revise);
+    // An aborted append is refused at the call, alone.
+    const isAborted = options?.signal?.aborted === true;
+    if (isAborted || (this.#indexing === undefined && !needsAll())) return append();
+    const kind = options?.conflict === "rebase" ? "rebases" : "follows";
+    return this.#inOrder(kind, needsAll, options?.signal, append);
+  }
+
+  /**
+   * Acts after the calls that wait until entries are read, and after a read if this one needs it. A failed append
+   * fails those that follow it, up to a move of the leaf, as in the queue.
+   */
+  #inOrder<T>(
+    kind: "follows" | "rebases" | "moves",
+    needsAll: () => boolean,
+    signal: AbortSignal | undefined,
+    act: () => T | Promise<T>,
+  ): Promise<T> {
+    const before = this.#indexing;
+    return new Promise<T>((resolve, reject) => {
+      const turn = async (): Promise<Failure | undefined> => {
+        const failed = await before;
+        try {
+          if (failed !== undefined && kind === "follows") throw failed.error;
+          if (needsAll()) await this.#state.complete(signal);
+        } catch (error) {
+          reject(error);
+          return kind === "rebases" ? failed : { error };
+        } finally {
+          if (this.#indexing === waiting) this.#indexing = undefined;
+        }
+        resolve(new Promise<T>((done) => done(act())));
+        return kind === "moves" ? undefined : failed;
+      };
+      const waiting = turn();
+      this.#indexing = waiting;
     });
+  }
+
+  /** Resolves when no call waits for entries to be read. */
+  async #queued(): Promise<void> {
+    while (this.#indexing !== undefined) await this.#indexing;
   }
 
   /** Runs a computation over the entries that were read; if it needs others, over all. */

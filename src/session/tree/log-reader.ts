@@ -306,7 +306,8 @@ export class LogReader {
     if (kind === "blank" || (kind === "bad" && !atRest)) return false;
     const isKnown = ({ start, decoded }: LinePart) =>
       decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, start, bytes.length);
-    this.#lastAt = at;
+    // A torn tail may become a line, which is new then.
+    if (kind !== "bad") this.#lastAt = at;
     if (!atRest && found.every(isKnown)) return true;
     this.#lines++;
     // A torn tail is no line yet.
