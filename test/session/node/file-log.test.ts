@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { userMessage } from "sessile/content";
 import type { LogBatch, LogPosition } from "sessile/session";
 import { sessionStoreConformance } from "sessile/session/conformance";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
@@ -132,6 +132,9 @@ describe("append and read", () => {
   });
 
   test("a writer that lost the lock and met another's lines waits for that one from then on", async () => {
+    // All in one millisecond, in which a run of appends looks at the lock once.
+    vi.spyOn(Date, "now").mockReturnValue(Date.now());
+    onTestFinished(() => void vi.restoreAllMocks());
     const { disk, log, position } = await created();
     disk.unlink(`${path}.lock`);
     const other = logOn(disk);
