@@ -288,7 +288,10 @@ function succeeds(errno: string, act: () => void): boolean {
 
 const orUndefined = { throwIfNoEntry: false } as const;
 
-function statUnlessAbsent(read: fs.StatSyncFn, path: string): FileStat | undefined {
+function statUnlessAbsent(
+  read: (path: string, options: typeof orUndefined) => fs.Stats | undefined,
+  path: string,
+): FileStat | undefined {
   try {
     const stats = read(path, orUndefined);
     return stats && statOf(stats);

@@ -133,8 +133,8 @@ describe("append and read", () => {
 
   test("a writer that lost the lock and met another's lines waits for that one from then on", async () => {
     // All in one millisecond, in which a run of appends looks at the lock once.
-    vi.spyOn(Date, "now").mockReturnValue(Date.now());
-    onTestFinished(() => void vi.restoreAllMocks());
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now());
+    onTestFinished(() => clock.mockRestore());
     const { disk, log, position } = await created();
     disk.unlink(`${path}.lock`);
     const other = logOn(disk);
@@ -142,7 +142,9 @@ describe("append and read", () => {
     const { position: next } = await other.append([utf8("{}\n")], position);
     await expect(log.append([utf8("{}\n")], position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     const before = disk.bytes(`${path}.lock`);
-    await log.append([utf8("[]\n")], next);
+    const appended = log.append([utf8("[]\n")], next);
+    clock.mockRestore();
+    await appended;
     expect(disk.bytes(`${path}.lock`)).not.toEqual(before);
     expect(text(disk)).toBe(`${header}{}\n[]\n`);
     await other.close();
