@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -372,5 +372,40 @@ describe("a session of which the end alone was read", () => {
     await session.append([{ type: "custom", customType: "x", data }]);
     await session.tree();
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["UNSAFE_KEY"]);
+  });
+
+  test("stages no entry with an id that may be that of an entry that was not read", async () => {
+    const session = await lastOf(await longSession(), "write");
+    const label = { type: "label", targetId: "u3", label: "l" } as const;
+    for (const draft of [label, { ...say("again"), id: "u3" }])
+      expect(() => session.stage([draft])).toThrow("await session.tree() first");
+    await session.tree();
+    expect(session.stage([label])).toHaveLength(1);
+  });
+
+  test("an append with ids of the caller takes none of an entry that was not read", async () => {
+    const backend = await longSession();
+    let count = 0;
+    const newEntryId = () => `u${++count}`;
+    const store = sessionStore(readingLast(backend, 12_000, { whole: 0, last: 0 }), { newEntryId });
+    const session = await store.open("s", { mode: "write" });
+    const [entry] = await session.append([say("more")]);
+    expect(entry?.id).toBe("u91");
+    expect(await (await wholeOf(backend)).entry("u91")).toEqual(entry);
+  });
+
+  test("a torn line that becomes whole is new", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "sessile-end-"));
+    const backend = await longSession(fileSessionStore({ dir }));
+    const { location } = await wholeOf(backend);
+    const rest = '"parentId":"after","timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}\n';
+    await appendFile(location as string, '{"type":"custom","id":"late",');
+    const last = await lastOf(backend);
+    await appendFile(location as string, rest);
+    await last.tree();
+    expect((await last.refresh()).map(({ id }) => id)).toEqual(["late"]);
+    expect(last.leafId).toBe("late");
+    await last.close();
+    await rm(dir, { recursive: true });
   });
 });

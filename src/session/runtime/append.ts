@@ -195,6 +195,12 @@ export class AppendQueue {
       const message = "entries cannot be staged while an append waits: await the append first";
       throw new SessileError("SESSION_BUSY", message, { details: { id } });
     }
+    if (state.isPartial && this.namesUnread(drafts)) {
+      const { id } = state.header;
+      const message =
+        "entries cannot be staged that name, or have the id of, one that was not read: await session.tree() first";
+      throw new SessileError("SESSION_BUSY", message, { details: { id } });
+    }
     const checked = this.#check(drafts, true);
     const request = { drafts: checked, chain: state.chain, revise: undefined, bytes: 0 };
     const { entries, leaf } = this.#place([request], state.timestamp(), undefined, undefined);
@@ -336,6 +342,8 @@ export class AppendQueue {
     const state = this.#state;
     state.assertWritable();
     if (state.migrate !== undefined) await state.migrate();
+    // Only random digits are new among entries that were not read.
+    if (state.isPartial && state.settings.newEntryId !== randomHex8) await state.completeNow();
     const { conflict } = first;
     if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
       const error = this.#unreportedConflict;
@@ -521,10 +529,12 @@ export class AppendQueue {
   /** An id that no entry has, and none of these. */
   #newId(others: ReadonlySet<string>): string {
     const { reader, settings, isPartial } = this.#state;
+    const isRandom = settings.newEntryId === randomHex8;
+    // A staged entry has its id at once, and the caller's ids may be those of entries that were not read.
+    if (isPartial && !isRandom) return crypto.randomUUID();
     for (let attempt = 0; attempt < 100; attempt++) {
       // Eight digits may be those of an entry that was not read.
-      const id =
-        isPartial && settings.newEntryId === randomHex8 ? randomHex8() + randomHex8() : settings.newEntryId();
+      const id = isPartial ? randomHex8() + randomHex8() : settings.newEntryId();
       if (!others.has(id) && !reader.tree.has(id) && !this.#pendingIds.has(id)) return id;
     }
     return crypto.randomUUID();

@@ -38,7 +38,7 @@ export interface SessionStoreOptions extends RecordingOptions {
   /** Returns a new session id for a time. @default a UUID of version 7 */
   readonly newSessionId?: (now: number) => string;
   /**
-   * Returns a new entry id; called again if the id exists among the entries that were read.
+   * Returns a new entry id; called again if the id exists. To know that, an append reads all entries first.
    * @default eight random hexadecimal digits; sixteen, if not all entries were read
    */
   readonly newEntryId?: () => string;
