@@ -408,4 +408,27 @@ describe("a session of which the end alone was read", () => {
     await last.close();
     await rm(dir, { recursive: true });
   });
+
+  test("takes no damaged session_info for the last one", async () => {
+    const backend = await longSession();
+    const session = await wholeOf(backend, "write");
+    await session.append([{ ...compaction("D"), id: "D" }]);
+    const log = (await backend.open("s", { partition: "", mode: "write" })) as SessionLog;
+    let end: Parameters<SessionLog["append"]>[1] | undefined;
+    for await (const { next } of log.read(undefined)) end = next;
+    const place = '"parentId":"D","timestamp":"2026-01-01T00:00:00.000Z"';
+    const lines = [
+      `{"type":"session_info","id":"damaged1",${place},"title":7}\n`,
+      `{"type":"custom","id":"custom01",${place},"customType":"x","data":"${filler}"}\n`,
+    ];
+    await log.append(
+      lines.map((line) => Buffer.from(line)),
+      end as Parameters<SessionLog["append"]>[1],
+    );
+    const whole = await wholeOf(backend);
+    for (let bytes = 600; bytes < 1_500; bytes += 100) {
+      const last = await sessionStore(readingLast(backend, bytes, { whole: 0, last: 0 })).open("s");
+      expect(last.info).toEqual(whole.info);
+    }
+  });
 });

@@ -214,7 +214,7 @@ export class LoadedLog {
     await this.#finish(loading);
     const table = entryTableOf(reader.tree);
     if (!table.isPartial) return loading;
-    if (loading.isLeafDamaged || !reader.isLeafKnown || table.kindCode("session_info") < 0) return undefined;
+    if (loading.isLeafDamaged || !reader.isLeafKnown || !reader.hasInfo) return undefined;
     const { leafId } = reader;
     const steps = hasContext(table, leafId === null ? noRow : table.row(leafId));
     let step = steps.next();

@@ -89,6 +89,7 @@ export class LogReader {
   readonly tree = new SessionTree();
   #header: SessionHeader | undefined;
   #info: SessionInfoFields = {};
+  #hasInfo = false;
   #lines = 0;
   #headerPlace: EntryPlace | undefined;
   /** The number of entries before the header. */
@@ -143,6 +144,11 @@ export class LogReader {
   /** The latest session_info. */
   get info(): SessionInfoFields {
     return this.#info;
+  }
+
+  /** Whether a session_info was read in whole. */
+  get hasInfo(): boolean {
+    return this.#hasInfo;
   }
 
   /** The number of lines so far, including blank ones. */
@@ -499,6 +505,7 @@ export class LogReader {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
       this.#info = infoFieldsOf(entry);
+      this.#hasInfo = true;
     }
   }
 
