@@ -63,16 +63,6 @@ export interface SessionInfoFields {
   readonly stats?: SessionStats;
 }
 
-/** What a path has in force before a compaction; see {@link EntryMap}. */
-export interface CompactionState {
-  readonly model: { readonly provider: string; readonly modelId: string } | null;
-  readonly thinkingLevel: string;
-  /** Ids of pinned entries, in path order. */
-  readonly pins: readonly string[];
-  /** Whether the path has observations of resources. */
-  readonly isObserved: boolean;
-}
-
 /**
  * The fields of every entry type beside `type`, `id`, `parentId` and `timestamp`. See
  * docs/reference/format.md.
@@ -100,7 +90,14 @@ export interface EntryMap {
     /** The model that wrote the summary, if it is another one. */
     readonly model?: { readonly provider: string; readonly modelId: string };
     /** Written by an append: what the path before the entry has in force, so that no reader needs that path. */
-    readonly inForce?: CompactionState;
+    readonly inForce?: {
+      readonly model: { readonly provider: string; readonly modelId: string } | null;
+      readonly thinkingLevel: string;
+      /** Ids of pinned entries, in path order. */
+      readonly pins: readonly string[];
+      /** Whether the path has observations of resources. */
+      readonly isObserved: boolean;
+    };
   };
   branch_summary: {
     /** The abandoned leaf, or `root`. */

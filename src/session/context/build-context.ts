@@ -1,7 +1,7 @@
 /** Builds the context for a model from the path to a leaf. */
 
 import type { Context, ContextItem } from "../../content/index.js";
-import type { CompactionState, SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
@@ -32,6 +32,9 @@ export type EntryRequests<T> = Generator<
 export class NeedsWholeLog extends Error {
   override readonly name = "NeedsWholeLog";
 }
+
+/** What a path has in force before a compaction. */
+type CompactionState = NonNullable<EntryMap["compaction"]["inForce"]>;
 
 /** What a path has in force where its first row is, if the rows before are not read; undefined for a whole path. */
 function stateBefore(
