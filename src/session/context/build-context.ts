@@ -34,7 +34,7 @@ export class NeedsWholeLog extends Error {
 }
 
 /** What a path has in force before a compaction. */
-type CompactionState = NonNullable<EntryMap["compaction"]["inForce"]>;
+export type CompactionState = NonNullable<EntryMap["compaction"]["inForce"]>;
 
 /** What a path has in force where its first row is, if the rows before are not read; undefined for a whole path. */
 function stateBefore(

@@ -10,15 +10,9 @@ import { copyJsonObject } from "../../internal/json.js";
 import { reported } from "../../internal/operations.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LogPosition } from "../api/backend.js";
-import type {
-  CompactionState,
-  EntryDraft,
-  SessionEntry,
-  SessionInfoFields,
-  SessionInfoPatch,
-} from "../api/entries.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
-import { compactionState, NeedsWholeLog } from "../context/build-context.js";
+import { type CompactionState, compactionState, NeedsWholeLog } from "../context/build-context.js";
 import { encodePlaced, printPlaced } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { unsafeKeyMessage } from "../format/line-json.js";
