@@ -150,13 +150,16 @@ export class FileLog implements SessionLog, DescriptorHolder {
       let isCurrent = this.#descriptor.is(handle, stat);
       if (isCurrent) this.#descriptor.adopt(handle);
       let last: LogBatch | undefined;
+      let start: number | undefined;
       const wanted = { maxLineBytes, signal, chunkBytes: batchBytes, lastBytes };
       for (const batch of readLines(handle, stat, from, wanted)) {
         if (batch.restarted) this.#switchTo(handle);
         isCurrent ||= batch.restarted === true;
         if (isCurrent) this.#descriptor.reached(batch.next);
+        if (last === undefined) start = startOf(batch);
         last = batch;
-        const kept = from === undefined ? this.#keptBytes(batch, stat) : undefined;
+        const isFirst = from === undefined && start !== undefined && startOf(batch) === start;
+        const kept = isFirst ? this.#keptBytes(batch, start as number, stat) : undefined;
         yield kept === undefined ? batch : { ...batch, kept };
       }
       if (last !== undefined && last.tail === undefined) this.#writer.sawEnd(last.next, stat);
@@ -189,11 +192,9 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  /** The bytes of a batch, if it was read with all others in one piece. */
-  #keptBytes({ lines, at: [first = 0] }: LogBatch, stat: FileStat): KeptBytes | undefined {
-    if (!("bytes" in lines)) return undefined;
-    const at = first - (lines.bounds[0] ?? 0);
-    if (at + lines.bytes.length < stat.size) return undefined;
+  /** The bytes of the first piece of a file that is read, from `at` on; undefined if it is not the only one. */
+  #keptBytes({ lines }: LogBatch, at: number, stat: FileStat): KeptBytes | undefined {
+    if (!("bytes" in lines) || at + lines.bytes.length < stat.size) return undefined;
     this.#appended = false;
     // The methods behind toString: 0.6 ms in place of 0.8 for the first 1,000 lines (Node 24).
     const bytes = lines.bytes as Buffer &
@@ -396,4 +397,9 @@ function joinBatch(lines: readonly Uint8Array[]): Uint8Array {
   }
   // The lines of a batch are mostly encoded into one array.
   return isJoined ? new Uint8Array(first.buffer, first.byteOffset, bytes) : concatBytes(lines, bytes);
+}
+
+/** The place of the first byte of the piece that a batch was read from; undefined without a line. */
+function startOf({ lines, at: [first] }: LogBatch): number | undefined {
+  return first === undefined || !("bounds" in lines) ? undefined : first - (lines.bounds[0] as number);
 }

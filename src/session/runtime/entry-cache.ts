@@ -146,7 +146,11 @@ export class EntryCache {
     const lines = this.#openedLines;
     if (this.#opened !== undefined || lines !== undefined) {
       // Lines of later appends are not among those.
-      const isOpened = (row: number) => lines?.has(this.#table.lineAt(row)) !== false;
+      const from = this.#opened?.at ?? 0;
+      const isOpened = (row: number) => {
+        const at = this.#table.lineAt(row);
+        return lines === undefined ? at < 0 || at >= from : lines.has(at);
+      };
       const opened = missing.filter(isOpened);
       this.#parseOpened(opened, kept);
       await this.#readRepeats(opened, kept);

@@ -151,6 +151,22 @@ describe("append and read", () => {
     await log.close();
   });
 
+  test("a batch has the bytes of the log if one read had all of them", async () => {
+    const { log } = await created(`{"one":1}\n`.repeat(100));
+    const keptOf = async (options: Parameters<typeof log.read>[1]) => {
+      const kept: (number | undefined)[] = [];
+      for await (const batch of log.read(undefined, options)) kept.push(batch.kept?.at);
+      return kept;
+    };
+    expect(await keptOf({})).toEqual([0]);
+    const pieces = await keptOf({ batchBytes: 256 });
+    expect(pieces.length).toBeGreaterThan(2);
+    expect(new Set(pieces)).toEqual(new Set([undefined]));
+    const [last] = await keptOf({ lastBytes: 100 });
+    expect(last).toBeGreaterThan(900);
+    await log.close();
+  });
+
   test("places mean the file that was read, also after another has its name", async () => {
     const { disk, log } = await created('{"one":1}\n');
     await read(log);
