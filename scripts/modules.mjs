@@ -48,7 +48,7 @@ export const modules = [
   ]),
   module("session", 5, "entries, the file, the tree, the context, stores", "providers, the place of blobs", [
     subpath("session", 13, "98 kB", "the tree, the context, sessions on any backend"),
-    subpath("session/node", 5, "105.5 kB", "sessions in files"),
+    subpath("session/node", 5, "106 kB", "sessions in files"),
     subpath("session/repair", 2, "29.5 kB", "diagnosing a file; a clean copy", "session/node/repair/index"),
     subpath("session/schema", 2, "32.5 kB", "zod schemas of entries and headers", "session/schema"),
     subpath("session/conformance", 1, "34.5 kB", "tests for your session store", "session/conformance"),
