@@ -409,6 +409,22 @@ describe("a session of which the end alone was read", () => {
     await rm(dir, { recursive: true });
   });
 
+  test("a compaction behind an orphan records nothing in force: a merge may bring the parent", async () => {
+    const { backend } = memorySessionStore();
+    const session = await sessionStore(backend).create({ id: "s", cwd: "/w" });
+    await session.append([say("first")]);
+    await session.close();
+    await damage(backend, [
+      [1, '{"type":"custom","id":"orphan01","parentId":"nowhere1","timestamp":"","customType":"x"}'],
+    ]);
+    const again = await sessionStore(backend).open("s", { mode: "write" });
+    await again.branch("orphan01");
+    const [, entry] = await again.append([say("kept"), { ...compaction("S"), firstKeptEntryId: "orphan01" }]);
+    expect(entry).toMatchObject({ type: "compaction" });
+    expect(entry).not.toHaveProperty("inForce");
+    await again.close();
+  });
+
   test("takes no damaged session_info for the last one", async () => {
     const backend = await longSession();
     const session = await wholeOf(backend, "write");

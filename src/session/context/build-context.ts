@@ -49,9 +49,14 @@ function stateBefore(
   return inForce;
 }
 
-/** What the path to a row has in force, for a compaction that follows it. */
-export function* compactionState(table: EntryTable, leaf: number): EntryRequests<CompactionState> {
+/** What the path to a row has in force, for a compaction that follows it; undefined if an entry of it is an orphan. */
+export function* compactionState(
+  table: EntryTable,
+  leaf: number,
+): EntryRequests<CompactionState | undefined> {
   const path = leaf === noRow ? new Int32Array() : table.path(leaf);
+  // A merge may bring the parent that is missing now, and what it has in force.
+  if (path.some((row) => table.ownParent(row) !== table.parent(row))) return undefined;
   const { compaction, compactionAt } = yield* latestCompaction(table, path);
   const state = stateBefore(table, path, compaction);
   const { pin, observation } = kindCodes(table);
