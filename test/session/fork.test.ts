@@ -10,7 +10,7 @@ import { memorySessionStore, type Session, type SessionEntry, type SessionStore 
 import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { FreshResources } from "../../src/session/store/fork.js";
+import { FreshResources } from "../../src/session/store/copy.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";

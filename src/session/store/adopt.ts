@@ -8,24 +8,23 @@ import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionHeader } from "../api/entries.js";
 import type { AdoptableSession, AdoptOptions } from "../api/store.js";
 import { assertValidEntry, encodeLine } from "../format/encode.js";
-import { headerLine } from "../runtime/log-lines.js";
 import { assertInline, hasInline } from "../runtime/recording.js";
 import type { LiveSession } from "../runtime/session.js";
 import type { SessionState } from "../runtime/session-state.js";
 import type { SessionTree } from "../tree/session-tree.js";
 import { cwdArgument } from "./arguments.js";
+import { freshId } from "./copy.js";
 
 /** The parts of a store that an adoption uses. */
 export interface AdoptionStore {
-  create(header: AdoptedHeader): Promise<Target>;
+  create(header: AdoptedHeader, lines: (target: Target) => Promise<readonly Uint8Array[]>): Promise<void>;
   /** Opens the session for writing. */
   open(id: string): Promise<LiveSession>;
-  created(id: string): void;
 }
 
 /** The members of a header that an adoption gives. */
 type AdoptedHeader = Pick<SessionHeader, "id" | "timestamp" | "cwd" | "parentSession">;
-type Target = Pick<SessionState, "log" | "position" | "settings" | "reader" | "leafId" | "header">;
+type Target = Pick<SessionState, "log" | "settings" | "reader" | "leafId">;
 
 const maxAttempts = 16;
 
@@ -40,17 +39,8 @@ export async function adoptSession(
   for (let attempt = 1; ; attempt++) {
     try {
       const opened = existing === "append" ? await openExisting(header.id, store) : undefined;
-      if (opened !== undefined) {
-        await adoptInto(session, opened).finally(() => opened.close());
-      } else {
-        const state = await store.create(header);
-        const write = async () => {
-          const lines = await adoptedLines(session, state);
-          await state.log.append([headerLine(state.header, state), ...lines], state.position as LogPosition);
-        };
-        await write().finally(() => state.log.close());
-        store.created(header.id);
-      }
+      if (opened === undefined) await store.create(header, (target) => adoptedLines(session, target));
+      else await adoptInto(session, opened).finally(() => opened.close());
       return await store.open(header.id);
     } catch (error) {
       // Another program wrote in between.
@@ -125,7 +115,7 @@ const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
  */
 async function adoptedLines(
   { entries, leafId }: AdoptableSession,
-  { settings, reader: { tree }, log, leafId: leaf }: Pick<Target, "settings" | "reader" | "log" | "leafId">,
+  { settings, reader: { tree }, log, leafId: leaf }: Target,
 ): Promise<readonly Uint8Array[]> {
   const ids = checkedIds(entries, tree);
   if (leafId !== null && !ids.has(leafId)) throw missing("leafId", leafId);
@@ -141,15 +131,13 @@ async function adoptedLines(
   }
   // A continuation that was appended here keeps the leaf.
   const next = leaf === null || !isContinued(leaf, ids, { entries, tree }) ? leafId : leaf;
-  if (last !== next) lines.push(leafLine(next));
-  return lines;
-
-  function leafLine(targetId: string | null): Uint8Array {
-    let id = settings.newEntryId();
-    while (ids.has(id) || tree.has(id)) id = crypto.randomUUID();
+  if (last !== next) {
+    const id = freshId(settings, (each) => ids.has(each) || tree.has(each));
     const timestamp = new Date(settings.now()).toISOString();
-    return encodeLine({ type: "leaf", id, parentId: targetId, timestamp, targetId }, settings, log.crc32);
+    const leafEntry = { type: "leaf", id, parentId: next, timestamp, targetId: next } as const;
+    lines.push(encodeLine(leafEntry, settings, log.crc32));
   }
+  return lines;
 }
 
 /**

@@ -4,7 +4,7 @@ import { SessileError } from "../../errors/index.js";
 import { canonicalPath } from "../../internal/directories.js";
 import { nameArgument, uuidv7 } from "../../internal/ids.js";
 import { observed, observedItems } from "../../internal/operations.js";
-import type { SessionBackend, SessionLog } from "../api/backend.js";
+import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import { formatVersion, type SessionInfoFields } from "../api/entries.js";
 import { Events } from "../api/events.js";
@@ -23,6 +23,7 @@ import type {
 } from "../api/store.js";
 import { headerVersion } from "../format/migrate.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
+import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
@@ -38,8 +39,7 @@ import {
   partitionOf,
   refArgument,
 } from "./arguments.js";
-import { linesOfLabels, pathLines } from "./extract.js";
-import { checkForkOptions, copySession, migrate, planFork } from "./fork.js";
+import { checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
 import { clockErrorMs, listSessions } from "./list.js";
 import { recentOfLog } from "./recent.js";
 import { searchSessions } from "./search.js";
@@ -69,6 +69,15 @@ export async function openLog(
 
 /** The number of sessions whose titles a fork does not repeat, newest first: a fork must not read a whole store. */
 const maxTitles = 256;
+
+/** The lines of a new session after its header. */
+type NewLines = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** A new session that is not open. */
+interface Created {
+  readonly state: SessionState;
+  readonly partition: string;
+}
 
 class BackedStore implements SessionStore {
   readonly backend: SessionBackend;
@@ -260,9 +269,8 @@ class BackedStore implements SessionStore {
       // The parts of an adoption are no operations of their own.
       const settings: Mutable<SessionSettings> = { ...this.#settingsFor(options), onOperation: undefined };
       const opened = await adoptSession(session, options, {
-        create: async (header) => (await this.#createState({ ...writing, ...header })).state,
+        create: async (header, lines) => void (await this.#write({ ...writing, ...header }, lines)),
         open: (id) => this.#openSession(id, writing, settings),
-        created: (id) => this.#events.emit("created", { id }),
       });
       settings.onOperation = this.#settings.onOperation;
       return opened;
@@ -316,9 +324,7 @@ class BackedStore implements SessionStore {
     return observed(this.#settings.onOperation, name, act);
   }
 
-  async #createState(
-    options: CreateOptions,
-  ): Promise<{ readonly state: SessionState; readonly partition: string }> {
+  async #createState(options: CreateOptions): Promise<Created> {
     const now = this.#settings.now();
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
     const partition = partitionOf(options.partition);
@@ -370,25 +376,56 @@ class BackedStore implements SessionStore {
     options: { readonly cwd?: string; readonly id?: string },
     partition: string,
   ): Promise<Session> {
-    const { lines, labels, leafId: last } = await pathLines(source, leafId);
-    const labelLines = linesOfLabels(labels, last, (await source.tree()).path(leafId), this.#settings);
+    const lines = await pathLines(source, leafId, this.#settings);
     const { recording } = source.source.settings;
-    return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
+    return this.#copy(source, lines, { ...options, ...recording, partition });
   }
 
-  /** Creates a session with these lines; see {@link copySession}. */
-  #copy(
+  /** Creates a session with these lines, copied as bytes if possible. */
+  async #copy(
     source: LiveSession,
-    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    lines: NewLines,
     options: Partial<CreateOptions>,
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
-    return copySession(source, lines, options, info, inBytes, {
-      create: (created) => this.#createState(created),
-      directory: (cwd) => this.#directory(cwd),
-      created: (id) => this.#events.emit("created", { id }),
-      open: (copy, partition, settings) => this.#openSession(copy, { mode: "write", partition }, settings),
-    });
+    const { cwd, id } = options;
+    const created = {
+      // The directory of the source, which another program wrote, may be invalid.
+      cwd: cwd === undefined ? source.header.cwd : await this.#directory(cwd),
+      id,
+      partition: options.partition,
+      parentSession: source.location ?? source.id,
+      ...checkRecordingOptions(options),
+    };
+    const { state, partition } = await this.#write(created, () => lines, inBytes);
+    // Its title is a part of the copy, and no operation of its own.
+    const settings: Mutable<SessionSettings> = { ...state.settings, onOperation: undefined };
+    const copy = { id: state.header.id, location: state.log.location };
+    const session = await this.#openSession(copy, { mode: "write", partition }, settings);
+    if (info !== undefined) await session.updateInfo(info);
+    settings.onOperation = state.settings.onOperation;
+    return session;
+  }
+
+  /** Creates a session and writes its first lines. It is opened from the store, so that it shows what is written. */
+  async #write(
+    options: CreateOptions,
+    linesOf: (state: SessionState) => NewLines | Promise<NewLines>,
+    inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
+  ): Promise<Created> {
+    const created = await this.#createState(options);
+    const { log, header, position } = created.state;
+    try {
+      const batch = [headerLine(header, created.state)] as [Uint8Array, ...Uint8Array[]];
+      if (!(await inBytes?.(log, batch[0]))) {
+        for await (const line of await linesOf(created.state)) batch.push(line);
+        await log.append(batch, position as LogPosition);
+      }
+    } finally {
+      await log.close();
+    }
+    this.#events.emit("created", { id: header.id });
+    return created;
   }
 }

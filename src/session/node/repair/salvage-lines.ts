@@ -3,15 +3,15 @@
 import { SessileError } from "../../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../../internal/bytes.js";
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
-import { isRecord } from "../../../internal/shape.js";
 import type { SessionLog } from "../../api/backend.js";
 import { formatVersion, type SessionHeader } from "../../api/entries.js";
 import { cleanLine } from "../../format/decode.js";
 import { encodeValidLine } from "../../format/encode.js";
-import { appendChecksum, removeChecksum } from "../../format/line-json.js";
+import { appendChecksum } from "../../format/line-json.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion, idToOrdinal, migrateLine } from "../../format/migrate.js";
 import { headerLine } from "../../runtime/log-lines.js";
+import { withParent } from "../../store/copy.js";
 import { noRow, parseKind } from "../../tree/entry-table.js";
 import { readRanges } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
@@ -145,7 +145,8 @@ export class SalvagedLines {
     if (reason === undefined) {
       out.push(current, lineFeed);
     } else {
-      out.push(encodeUtf8(`${withParent(current, parentId)}\n`));
+      // The rest of the line is not verified: it gets no checksum.
+      out.push(encodeUtf8(`${withParent(new TextDecoder().decode(current).trimEnd(), parentId)}\n`));
       this.#onPlace({ reason, entryId, parentId, offset: at });
     }
   }
@@ -184,23 +185,6 @@ function placeholderLine(
 ): Uint8Array {
   const place = { id, parentId, timestamp };
   return encodeValidLine({ type: "custom", ...place, customType: "sessile.lost", data }, true);
-}
-
-/**
- * A line with another parent, and without a checksum, because the rest of the line is not verified. A
- * canonical line keeps its other bytes.
- */
-function withParent(line: Uint8Array, parentId: string | null): string {
-  const body = removeChecksum(new TextDecoder().decode(line).trimEnd());
-  const canonical =
-    /^(\{"type":"[^"\\]{0,1000}","id":"[^"\\]{0,1000}","parentId":)(?:null|"[^"\\]{0,1000}")(,"timestamp":)/;
-  if (canonical.test(body)) {
-    return body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail);
-  }
-  const value: unknown = JSON.parse(body);
-  if (!isRecord(value)) return body;
-  const { type, id, parentId: _parentId, timestamp, crc: _crc, ...rest } = value;
-  return JSON.stringify({ type, id, parentId, timestamp, ...rest });
 }
 
 /** The parent of a missing parent: `chain` the entry before its first child, `root` no entry. */

@@ -1,4 +1,4 @@
-/** Forks and migrations: the lines of a session in another log. */
+/** Copies of a session: the lines of a fork, a migration or an extraction, in the order of the new log. */
 
 import { withNewIds } from "../../content/internal.js";
 import { SessileError } from "../../errors/index.js";
@@ -9,21 +9,27 @@ import { spaced } from "../../internal/text.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/store.js";
-import { cleanLine, type DecodedLine, LineDecoder, stripBom } from "../format/decode.js";
-import { assertValidEntry, printHeader, spliceJson } from "../format/encode.js";
+import {
+  cleanLine,
+  type DecodedLine,
+  decodeHeads,
+  entryKeyOfPart,
+  LineDecoder,
+  stripBom,
+} from "../format/decode.js";
+import { assertValidEntry, encodeValidEntry, printHeader, spliceJson } from "../format/encode.js";
 import { entryIdOf } from "../format/entry-prefix.js";
-import { appendChecksum } from "../format/line-json.js";
+import { entryTypesWith } from "../format/entry-types.js";
+import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { headerVersion, migrateLine } from "../format/migrate.js";
+import { headerVersion, idToOrdinal, migrateLine } from "../format/migrate.js";
 import type { SessionSettings } from "../runtime/loaded-log.js";
-import { headerLine, lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
-import { checkRecordingOptions } from "../runtime/recording.js";
+import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
-import type { CreateOptions, Mutable } from "./arguments.js";
 import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
@@ -290,59 +296,153 @@ function isSigned({ thinkingSignature, textSignature }: Readonly<Record<string, 
   return typeof thinkingSignature === "string" || typeof textSignature === "string";
 }
 
-/** The parts of a store that {@link copySession} uses. */
-export interface CopyTarget {
-  readonly create: (
-    options: CreateOptions,
-  ) => Promise<{ readonly state: SessionState; readonly partition: string }>;
-  /** The path of a directory that the caller named, checked. */
-  readonly directory: (cwd: string) => Promise<string>;
-  readonly created: (id: string) => void;
-  /** Opens the copy for writing. */
-  readonly open: (
-    copy: { readonly id: string; readonly location?: string | undefined },
-    partition: string,
-    settings: SessionSettings,
-  ) => Promise<LiveSession>;
+const dropped = entryTypesWith("droppedOnExtract");
+
+/**
+ * The lines of the path to a leaf without labels and leaf entries, chained in order, then the labels that are
+ * set on it. A line whose parent stays is copied; in any other only the parent's id and the checksum change.
+ */
+export async function pathLines(
+  session: LiveSession,
+  leafId: string,
+  settings: Pick<SessionSettings, "newEntryId" | "checksum">,
+): Promise<readonly Uint8Array[]> {
+  await session.readOn();
+  const tree = await session.tree();
+  if (!tree.has(leafId)) throw gone(session, leafId);
+  const path = tree.path(leafId);
+  const stated = headerVersion(session.header);
+  const rows = entryTableOf(tree);
+  const { firstAt, damagedRows } = session.source.reader;
+  // Half a line before a whole one would be no entry on a line of its own.
+  const isTorn = (row: number) => damagedRows.has(row) && rows.part(row) !== undefined;
+  const kept = path.filter(({ id, type }) => !dropped.has(type) && !isTorn(rows.row(id)));
+  const ids = new Set(kept.map(({ id }) => id));
+  const standIn = replacements(path, ids);
+  const stored = await session.rawLines([...ids]);
+  const lines: Uint8Array[] = [];
+  let parentId: string | null = null;
+  for (const [index, { id }] of kept.entries()) {
+    lines.push(withLineFeed(await lineAfter(id, stored[index], parentId)));
+    parentId = id;
+  }
+  const used = new Set(path.map(({ id }) => id));
+  for (const { targetId, label, timestamp } of tree.labels()) {
+    if (!ids.has(targetId)) continue;
+    const id = freshId(settings, (each) => used.has(each));
+    used.add(id);
+    const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
+    lines.push(encodeUtf8(`${encodeValidEntry(entry, settings.checksum)}\n`));
+    parentId = id;
+  }
+  return lines;
+
+  async function lineAfter(
+    id: string,
+    found: Uint8Array | undefined,
+    parentId: string | null,
+  ): Promise<Uint8Array> {
+    const at = rows.line(rows.row(id))?.at;
+    // A staged entry has no line yet.
+    if (found === undefined && at !== undefined) throw gone(session, id);
+    const raw = found && cleanLine(at === firstAt ? stripBom(found) : found);
+    // Lines of version 1 have no id, except before the header: those are read as the current version.
+    const version = stated === 1 && raw !== undefined && idOfLine(raw) === id ? formatVersion : stated;
+    const isCurrent = raw !== undefined && version >= formatVersion;
+    if (isCurrent && idOfLine(raw) !== id) throw gone(session, id);
+    if (raw !== undefined && !parseLine(raw, maxDepth).ok) return spliced(raw, parentId) ?? raw;
+    const line = isCurrent
+      ? new TextDecoder().decode(raw).trimEnd()
+      : ((raw && migrateLine(raw, version, idToOrdinal(id), maxDepth)) ??
+        encodeValidEntry((await session.entry(id)) as SessionEntry, true));
+    const changed = rechained(line, parentId, standIn);
+    return changed === line && isCurrent ? raw : encodeUtf8(changed);
+  }
+}
+
+/** An id for a new entry that no other one has. */
+export function freshId(
+  settings: Pick<SessionSettings, "newEntryId">,
+  isUsed: (id: string) => boolean,
+): string {
+  let id = settings.newEntryId();
+  while (isUsed(id)) id = crypto.randomUUID();
+  return id;
+}
+
+/** The id in a line: another program may have moved lines since they were read. */
+function idOfLine(raw: Uint8Array): string | undefined {
+  const [part] = decodeHeads(raw, { version: formatVersion, ordinal: 0, maxDepth });
+  const key = part && entryKeyOfPart(part);
+  return key === undefined ? undefined : entryIdOf(key);
+}
+
+function gone({ id }: LiveSession, entryId: string): SessileError {
+  return new SessileError("LOG_CHANGED", `the line of entry ${entryId} is gone from the log`, {
+    details: { id },
+  });
+}
+
+/** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
+function replacements(
+  path: readonly { readonly id: string }[],
+  kept: ReadonlySet<string>,
+): ReadonlyMap<string, string | null> {
+  const standIn = new Map<string, string | null>();
+  let next: string | null = null;
+  for (const { id } of path.toReversed()) {
+    if (kept.has(id)) next = id;
+    else standIn.set(id, next);
+  }
+  return standIn;
 }
 
 /**
- * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
- * shows the written lines.
+ * The line with another parent, and a compaction's first kept entry corrected; the same text if neither
+ * changes.
  */
-export async function copySession(
-  source: LiveSession,
-  lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  options: Partial<CreateOptions>,
-  info: SessionInfoFields | undefined,
-  inBytes: ((log: SessionLog, first: Uint8Array) => Promise<boolean>) | undefined,
-  target: CopyTarget,
-): Promise<LiveSession> {
-  const { state, partition } = await target.create({
-    // The directory of the source, which another program wrote, may be invalid.
-    cwd: options.cwd === undefined ? source.header.cwd : await target.directory(options.cwd),
-    id: options.id,
-    partition: options.partition,
-    parentSession: source.location ?? source.id,
-    ...checkRecordingOptions(options),
-  });
-  const { log } = state;
-  try {
-    const first = headerLine(state.header, state);
-    if (!(await inBytes?.(log, first))) {
-      const batch = [first];
-      for await (const line of lines) batch.push(line);
-      await log.append(batch, state.position as LogPosition);
-    }
-  } finally {
-    await log.close();
-  }
-  target.created(state.header.id);
-  const copy = { id: state.header.id, location: log.location };
-  // Its title is a part of the copy, and no operation of its own.
-  const settings: Mutable<SessionSettings> = { ...state.settings, onOperation: undefined };
-  const session = await target.open(copy, partition, settings);
-  if (info !== undefined) await session.updateInfo(info);
-  settings.onOperation = state.settings.onOperation;
-  return session;
+function rechained(
+  line: string,
+  parentId: string | null,
+  standIn: ReadonlyMap<string, string | null>,
+): string {
+  const value: unknown = JSON.parse(line);
+  if (!isRecord(value)) return line;
+  const first = value.type === "compaction" ? standIn.get(value.firstKeptEntryId as string) : undefined;
+  if (value.parentId === parentId && first === undefined) return line;
+  const fields = first === undefined ? undefined : { firstKeptEntryId: first ?? value.id };
+  return appendChecksum(withParent(line, parentId, fields));
+}
+
+/**
+ * A line with another parent, and without a checksum. A canonical line keeps its other bytes, and its numbers
+ * their digits.
+ * @param fields other members that change
+ */
+export function withParent(
+  line: string,
+  parentId: string | null,
+  fields?: Readonly<Record<string, unknown>>,
+): string {
+  const body = removeChecksum(line);
+  if (fields === undefined && canonical.test(body))
+    return body.replace(canonical, (_, head: string) => head + JSON.stringify(parentId));
+  const value: unknown = JSON.parse(body);
+  if (!isRecord(value)) return body;
+  const { type, id, parentId: _parentId, timestamp, crc: _crc, ...rest } = value;
+  return JSON.stringify({ type, id, parentId, timestamp, ...rest, ...fields });
+}
+
+const canonical =
+  /^(\{"type":"[^"\\]{0,1000}","id":"[^"\\]{0,4096}","parentId":)(?:null|"[^"\\]{0,4096}")(?=,"timestamp":)/;
+
+/** A damaged line with another parent; undefined if its beginning, all that is known, is not canonical. */
+function spliced(raw: Uint8Array, parentId: string | null): Uint8Array | undefined {
+  const [found, head] = canonical.exec(new TextDecoder("latin1").decode(raw.subarray(0, 1 << 14))) ?? [];
+  if (found === undefined || head === undefined) return undefined;
+  return concatBytes([
+    raw.subarray(0, head.length),
+    encodeUtf8(JSON.stringify(parentId)),
+    raw.subarray(found.length),
+  ]);
 }
