@@ -1,17 +1,20 @@
 /** Erases entries: their bodies leave the log, its copies, its forks, and blobs without other references. */
 
 import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
+import type { BlobRef } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
-import type { LogPosition, SessionBackend } from "../api/backend.js";
-import type { DerivedEntry, Erasure, SessionHeader } from "../api/entries.js";
+import { isName } from "../../internal/ids.js";
+import { isRecord } from "../../internal/shape.js";
+import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js";
+import { type DerivedEntry, type Erasure, erasureOf } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
 import type { LiveSession } from "../runtime/session.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
-import { eraseNamed, type NamedRefs } from "./erase-named-blobs.js";
-import { originalsOf } from "./erase-originals.js";
+import { partitionBlobRoots } from "./blob-roots.js";
+import { append } from "./erase-links.js";
 import { type ErasurePlan, planErasure } from "./erase-plan.js";
 import { everySession } from "./list.js";
 import { openLog, sessionStore } from "./store.js";
@@ -106,18 +109,15 @@ export async function eraseEntries(
   const requested = new Map(ids.map((id) => [id, erasure]));
   const notes = new Set<string>();
   const done: ErasedSession[] = [];
-  const refs: NamedRefs[] = [];
+  const refs: ErasedRefs[] = [];
   const times = new Map<string, string>();
-  const eraseIn = async (
-    target: Target,
-    choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
-  ): Promise<SessionHeader> => {
+  const eraseIn = async (target: Target, choose: ChooseEntries): Promise<Listed> => {
     signal?.throwIfAborted();
-    const { session, plan, removed, remaining } = await eraseInSession(store.backend, target, choose);
+    const { plan, removed, remaining, ...erased } = await eraseInSession(store.backend, target, choose);
     refs.push({ partition: target.partition, refs: plan.refs });
     for (const note of remaining) notes.add(note);
     if (plan.unread > 0)
-      notes.add(`${plan.unread} damaged lines of session ${session.id}, which salvage leaves out`);
+      notes.add(`${plan.unread} damaged lines of session ${erased.id}, which salvage leaves out`);
     if (plan.derived.length > 0) notes.add("the entries in `derived`");
     for (const id of plan.sessions) notes.add(`session ${id}, which an erased call started`);
     if (plan.isShared) notes.add("the sources of memory blocks that sessions share");
@@ -125,46 +125,50 @@ export async function eraseEntries(
       notes.add(
         "blobs of entries that were erased before, until two collections, and damaged ones in quarantine",
       );
-    const { location } = session;
+    const { id, location } = erased;
     done.push({
       partition: target.partition,
-      id: session.id,
+      id,
       ...(location === undefined ? {} : { location }),
       erased: plan.erased,
       derived: plan.derived,
       removed,
     });
-    return session.header;
+    return erased;
   };
-  /** Of the files of a whole import only the entry that names them can be erased. */
-  const eraseOriginals = async (partition: string, child: SessionHeader): Promise<void> => {
-    const missing = () => notes.add("original files of an import, if the parent session keeps them");
-    const found = await originalsOf(current.backend, partition, child, missing);
-    if (found === undefined) return;
-    const { id, entryIds } = found;
-    await eraseIn({ partition, id }, () => new Map(entryIds.map((entryId) => [entryId, erasure])));
-    notes.add("results of subagents in their parent sessions");
-  };
-  const header = await eraseIn({ ...ref, partition }, (rows) => {
+  const source = await eraseIn({ ...ref, partition }, (rows) => {
     for (const id of ids) times.set(id, timestampOf(rows, id));
     return requested;
   });
+  const { parentSession } = source;
   if (options.forks === true) {
-    const [{ id, location }] = done as [ErasedSession];
-    const source = { partition, id, location, parentSession: header.parentSession };
     const { forks, orphans } = await forksOf(current, source, notes);
-    const choose = (rows: EntryTable) => withTimes(rows, requested, times);
+    // An entry of a fork's own may have the id of a later one by chance.
+    const choose = (rows: EntryTable) =>
+      new Map(ids.flatMap((id) => (timeOf(rows, id) === times.get(id) ? [[id, erasure]] : [])));
     for (const fork of forks) await eraseIn(fork, choose);
-    for (const fork of orphans)
-      if (await hasAny(current.backend, fork, notes, choose)) await eraseIn(fork, choose);
+    for (const fork of orphans) {
+      const hasAny = await readSession(
+        current.backend,
+        fork,
+        async (read) => choose(entryTableOf(await read.tree())).size > 0,
+        () => notes.add(`${fork.location ?? fork.id}, which cannot be read`),
+      );
+      if (hasAny === true) await eraseIn(fork, choose);
+    }
   } else {
     notes.add("forks of the session (see `forks`)");
-    if (header.parentSession !== undefined)
-      notes.add(
-        `session ${header.parentSession}, if this one is its fork, and its other forks (see \`forks\`)`,
-      );
+    if (parentSession !== undefined)
+      notes.add(`session ${parentSession}, if this one is its fork, and its other forks (see \`forks\`)`);
   }
-  await eraseOriginals(partition, header);
+  const originals = await originalsOf(current.backend, source, () =>
+    notes.add("original files of an import, if the parent session keeps them"),
+  );
+  if (originals !== undefined) {
+    // Of the files of a whole import only the entry that names them can be erased.
+    await eraseIn(originals, () => new Map(originals.entryIds.map((id) => [id, erasure])));
+    notes.add("results of subagents in their parent sessions");
+  }
   const { blobs, note } = await eraseNamed(current, refs, partition, options);
   if (note !== undefined) notes.add(note);
   notes.add("copies of the session in other stores and files, and replies and names that repeat the content");
@@ -180,10 +184,31 @@ interface Target {
   readonly location?: string | undefined;
 }
 
+/** A session with the one that its header names. */
+interface Listed extends Target {
+  readonly parentSession?: string | undefined;
+}
+
+/** Chooses the entries that are erased in a session, each with its erasure. */
+type ChooseEntries = (rows: EntryTable) => ReadonlyMap<string, Erasure>;
+
 function idsArgument(entryIds: Iterable<string>): readonly string[] {
   const isList = typeof entryIds === "object" && entryIds !== null && Symbol.iterator in entryIds;
   if (!isList) throw new TypeError(`entryIds: expected a list of ids, got ${describe(entryIds)}`);
   return Array.from(new Set(entryIds), (id) => stringArgument("entryIds", id));
+}
+
+function timeOf(rows: EntryTable, id: string): string | undefined {
+  const row = rows.row(id);
+  return row === noRow ? undefined : rows.timestamp(row);
+}
+
+function timestampOf(rows: EntryTable, id: string): string {
+  const time = timeOf(rows, id);
+  if (time !== undefined) return time;
+  throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${SessileError.printable(id)}`, {
+    details: { entryId: id },
+  });
 }
 
 const maxAttempts = 16;
@@ -192,29 +217,33 @@ const maxAttempts = 16;
 async function eraseInSession(
   backend: SessionBackend,
   { id, partition, location }: Target,
-  choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
-): Promise<{
-  readonly session: Pick<LiveSession, "id" | "location" | "header">;
-  readonly plan: ErasurePlan;
-  readonly removed: readonly string[];
-  readonly remaining: readonly string[];
-}> {
+  choose: ChooseEntries,
+): Promise<Listed & Omit<LogErasure, "position"> & { readonly plan: ErasurePlan }> {
   for (let attempt = 1; ; attempt++) {
     const log = await backend.open(id, { partition, mode: "write", location });
     if (log === undefined) throw notFoundError(id, location);
     const session = await openLog(backend, log, { mode: "write" });
     try {
-      session.source.assertWritable();
+      const { source, header } = session;
+      source.assertWritable();
       if (log.erase === undefined) throw new TypeError("erase: this backend cannot erase entries");
-      await session.source.migrate?.();
+      await source.migrate?.();
       const rows = entryTableOf(await session.tree());
-      const requested = new Map(
-        Array.from(choose(rows), ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const),
+      const requested = Array.from(
+        choose(rows),
+        ([entryId, erasure]) => [entryId, { erasure, part: "body" }] as const,
       );
-      const plan = await planErasure(rows, log, requested);
-      const { removed, remaining } = await log.erase(plan.changes, session.source.position as LogPosition);
-      const { header } = session;
-      return { session: { id: session.id, location: session.location, header }, plan, removed, remaining };
+      const plan = await planErasure(rows, log, new Map(requested));
+      const { removed, remaining } = await log.erase(plan.changes, source.position as LogPosition);
+      return {
+        partition,
+        id: session.id,
+        location: session.location,
+        parentSession: header.parentSession,
+        plan,
+        removed,
+        remaining,
+      };
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt === maxAttempts) throw error;
     } finally {
@@ -223,52 +252,23 @@ async function eraseInSession(
   }
 }
 
-function timestampOf(rows: EntryTable, id: string): string {
-  const row = rows.row(id);
-  if (row !== noRow) return rows.timestamp(row);
-  throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${SessileError.printable(id)}`, {
-    details: { entryId: id },
-  });
-}
-
-/** The requested entries that a fork has. An entry of its own may have the id of a later one by chance. */
-function withTimes(
-  rows: EntryTable,
-  requested: ReadonlyMap<string, Erasure>,
-  times: ReadonlyMap<string, string>,
-): ReadonlyMap<string, Erasure> {
-  return new Map(
-    [...requested].filter(([id]) => {
-      const row = rows.row(id);
-      return row !== noRow && rows.timestamp(row) === times.get(id);
-    }),
-  );
-}
-
-/** Whether a session has requested entries. Reads it, and takes no lock. */
-async function hasAny(
+/** Reads a session without a lock; undefined if there is none or, after a call of `failed`, it cannot be read. */
+async function readSession<T>(
   backend: SessionBackend,
   { id, partition, location }: Target,
-  notes: Set<string>,
-  choose: (rows: EntryTable) => ReadonlyMap<string, Erasure>,
-): Promise<boolean> {
+  read: (session: LiveSession) => Promise<T>,
+  failed?: () => void,
+): Promise<T | undefined> {
   try {
     const log = await backend.open(id, { partition, mode: "read", location });
-    if (log === undefined) return false;
+    if (log === undefined) return undefined;
     const session = await openLog(backend, log, { mode: "read" });
-    try {
-      return choose(entryTableOf(await session.tree())).size > 0;
-    } finally {
-      await session.close();
-    }
+    return await read(session).finally(() => session.close());
   } catch (error) {
     if (!(error instanceof SessileError)) throw error;
-    notes.add(`${location ?? id}, which cannot be read`);
-    return false;
+    return void failed?.();
   }
 }
-
-type Fork = Target & { readonly parentSession: string };
 
 /**
  * The forks of a session, and their forks, each once; apart from them the sessions that it may be a fork of and
@@ -277,87 +277,162 @@ type Fork = Target & { readonly parentSession: string };
  */
 async function forksOf(
   store: SessionStore,
-  source: Target & { readonly parentSession: string | undefined },
+  source: Listed,
   notes: Set<string>,
 ): Promise<{ readonly forks: readonly Target[]; readonly orphans: readonly Target[] }> {
   const stop = store.on("skipped", ({ location }) => notes.add(`${location}, which cannot be listed`));
-  const all: Fork[] = [];
-  const roots: Target[] = [];
-  const copies: Target[] = [];
-  const names = new Set([source.id]);
+  const all: Listed[] = [];
+  const copies: Listed[] = [];
   if (store.backend.partitions === undefined)
     notes.add("forks in other partitions, which this backend does not list");
+  const isSource = ({ id, partition }: Target) => id === source.id && partition === source.partition;
   try {
-    const partitions = store.backend.partitions?.() ?? [source.partition];
-    for await (const partition of partitions)
+    for await (const partition of store.backend.partitions?.() ?? [source.partition])
       for await (const { id, location, parentSession } of everySession(store, partition)) {
-        names.add(id);
-        if (id === source.id && partition === source.partition && location !== source.location)
-          copies.push({ partition, id, location });
-        else if (parentSession !== undefined) all.push({ partition, id, location, parentSession });
-        else roots.push({ partition, id, location });
+        const listed = { partition, id, location, parentSession };
+        (isSource(listed) && location !== source.location ? copies : all).push(listed);
       }
   } finally {
     stop();
   }
   /** By each name that a header may mean: the time stays linear in the sessions. */
-  const byParent = new Map<string, Fork[]>();
-  for (const fork of all)
-    for (const name of new Set(namesIn(fork.parentSession))) {
-      const named = byParent.get(name);
-      if (named === undefined) byParent.set(name, [fork]);
-      else named.push(fork);
-    }
-  const childrenOf = (parent: Target): readonly Fork[] =>
-    [parent.id, parent.location ?? parent.id]
-      .flatMap((name) => byParent.get(name) ?? [])
-      .filter((fork) => isParent(parent, fork.parentSession));
-  const found = new Set<Target>();
-  const follow = (parents: Iterable<Target>): readonly Target[] => {
-    const added: Target[] = [];
-    const add = (fork: Fork) => {
-      if (found.has(fork)) return;
-      found.add(fork);
-      added.push(fork);
+  const byParent = new Map<string, Listed[]>();
+  for (const each of all) for (const name of namesOfParent(each)) append(byParent, name, each);
+  const found = new Set<Listed>();
+  const follow = (parents: readonly Listed[]): readonly Listed[] => {
+    const added: Listed[] = [];
+    const addForks = (parent: Listed) => {
+      for (const name of [parent.id, parent.location ?? parent.id])
+        for (const fork of byParent.get(name) ?? [])
+          if (isParent(parent, fork.parentSession) && !found.has(fork) && found.add(fork)) added.push(fork);
     };
-    for (const parent of parents) for (const fork of childrenOf(parent)) add(fork);
-    for (let at = 0; at < added.length; at++) for (const fork of childrenOf(added[at] as Target)) add(fork);
+    parents.forEach(addForks);
+    // The list grows while it is read.
+    for (const fork of added) addForks(fork);
     return added;
   };
   const forks = follow([source]);
-  const ancestors: Target[] = [];
+  const ancestors: Listed[] = [];
   for (let name = source.parentSession; name !== undefined; ) {
     const known: string = name;
-    const parents: readonly (Target | Fork)[] = [...all, ...roots].filter((each) => isParent(each, known));
-    const found = parents.filter((each) => !ancestors.includes(each));
+    const parents = all.filter((each) => isParent(each, known));
     if (parents.length === 0)
       notes.add(`session ${known}, of which it is a fork and which this store does not list`);
-    for (const each of found) ancestors.push(each);
-    name = found.flatMap((each) => ("parentSession" in each ? each.parentSession : []))[0];
+    const added = parents.filter((each) => !ancestors.includes(each));
+    ancestors.push(...added);
+    name = added.find(({ parentSession }) => parentSession !== undefined)?.parentSession;
   }
   const relatives = follow(ancestors);
-  const lost = all.filter(
-    (fork) => !found.has(fork) && !namesIn(fork.parentSession).some((id) => names.has(id)),
-  );
+  const ids = new Set([source, ...copies, ...all].map(({ id }) => id));
+  const isLost = (each: Listed) =>
+    each.parentSession !== undefined && !found.has(each) && !namesOfParent(each).some((id) => ids.has(id));
+  const lost = all.filter(isLost);
   for (const fork of lost) found.add(fork);
-  const isSource = ({ id, partition, location }: Target) =>
-    id === source.id && partition === source.partition && location === source.location;
-  const others = [...ancestors, ...relatives, ...copies, ...lost, ...follow(lost)];
-  const seen = new Set<Target>(forks);
-  const orphans = others.filter((each) => !isSource(each) && !seen.has(each) && seen.add(each));
+  const others = new Set([...ancestors, ...relatives, ...copies, ...lost, ...follow(lost)]);
+  const known = new Set(forks);
+  const orphans = [...others].filter(
+    (each) => !known.has(each) && !(isSource(each) && each.location === source.location),
+  );
   return { forks, orphans };
 }
 
 /** The ids that a header may mean by its parent, as {@link isParent} compares them. */
-function namesIn(parentSession: string): readonly string[] {
+function namesOfParent({ parentSession }: Listed): readonly string[] {
+  if (parentSession === undefined) return [];
   const name = (parentSession.split(/[\\/]/).at(-1) ?? "").replace(/\.jsonl$/, "");
   const endings = Array.from(name.matchAll(/_/g), ({ index }) => name.slice(index + 1));
-  return [parentSession, name, ...endings];
+  return [...new Set([parentSession, name, ...endings])];
 }
 
 /** Whether a header names a session as its parent: by its id, its location, or a path that has moved. */
-function isParent({ id, location }: Target, parentSession: string): boolean {
+function isParent({ id, location }: Target, parentSession: string | undefined): boolean {
+  if (parentSession === undefined) return false;
   if (parentSession === id || parentSession === location) return true;
   const name = parentSession.split(/[\\/]/).at(-1) ?? "";
   return name === `${id}.jsonl` || name.endsWith(`_${id}.jsonl`);
+}
+
+/**
+ * The entries that name the original files of a subagent's session, in a session above it: these files have the
+ * texts of subagents, whose sessions name their parents.
+ *
+ * @param missing called if a session above is not there or cannot be read
+ */
+async function originalsOf(
+  backend: SessionBackend,
+  { id: child, partition, parentSession }: Listed,
+  missing: () => void,
+): Promise<(Target & { readonly entryIds: readonly string[] }) | undefined> {
+  const seen = new Set([child]);
+  // A fork may name its parent by a path. An import never does.
+  for (let id = parentSession; isName(id) && !seen.has(id); ) {
+    seen.add(id);
+    const found = await readSession(backend, { partition, id }, async (session) => {
+      const entryIds: string[] = [];
+      let isErased = false;
+      for (const node of (await session.tree()).children(null)) {
+        const entry = node.type === "custom" ? await session.entry(node.id) : undefined;
+        if (entry?.type !== "custom" || entry.customType !== "sessile.foreign") continue;
+        if (erasureOf(entry) !== undefined) isErased = true;
+        const children = isRecord(entry.data) ? entry.data.children : undefined;
+        if (Array.isArray(children) && children.includes(child)) entryIds.push(node.id);
+      }
+      return { entryIds, isErased, above: session.header.parentSession };
+    });
+    if (found === undefined) return void missing();
+    if (found.entryIds.length > 0) return { partition, id, entryIds: found.entryIds };
+    if (found.isErased) return undefined;
+    id = found.above;
+  }
+  return undefined;
+}
+
+/** The blobs that the erased lines of a session named. */
+interface ErasedRefs {
+  readonly partition: string;
+  readonly refs: ReadonlySet<BlobRef>;
+}
+
+/**
+ * Deletes the blobs of a partition that erased lines named and no session names any more. In a store of no
+ * partition others may name them too: the sessions of every partition count then.
+ */
+async function eraseNamed(
+  store: SessionStore,
+  found: readonly ErasedRefs[],
+  partition: string,
+  { blobs, marks, signal }: EraseOptions,
+): Promise<{ readonly blobs?: BlobErasure; readonly note?: string }> {
+  const all = new Set(found.flatMap(({ refs }) => [...refs]));
+  if (blobs === undefined)
+    return all.size === 0 ? {} : { note: `${all.size} blobs (see \`blobs\`), until a collection` };
+  if (all.size === 0) return { blobs: { deleted: [], kept: [] } };
+  // Loaded now: sessions need no code of blobs.
+  const { eraseBlobs, isOfPartition } = await import("../../blobs/internal.js");
+  const isOwn = isOfPartition(blobs.backend);
+  const own = found.filter((each) => each.partition === partition);
+  const refs = isOwn ? new Set(own.flatMap((each) => [...each.refs])) : all;
+  if (marks === undefined && !isOwn && store.backend.partitions === undefined) {
+    const note = "blobs: this backend does not list its partitions, any of which may name them: pass `marks`";
+    return { blobs: { deleted: [], kept: [...refs] }, note };
+  }
+  try {
+    const given = marks ?? rootsOf(store, partition, isOwn);
+    const erased = await eraseBlobs(blobs, refs, { marks: given, ...(signal && { signal }) });
+    return {
+      blobs: erased,
+      note: "versions, replicas and backups of deleted blobs, if the storage keeps them",
+    };
+  } catch (error) {
+    if (!SessileError.is(error, "COLLECTION_REFUSED")) throw error;
+    return { blobs: { deleted: [], kept: [...refs] }, note: `blobs: ${error.message}` };
+  }
+}
+
+/** The blob references of all sessions of a partition, or of every partition. */
+async function* rootsOf(store: SessionStore, partition: string, isOwn: boolean): AsyncGenerator<BlobMark> {
+  yield* partitionBlobRoots(store, partition);
+  if (isOwn) return;
+  for await (const each of store.backend.partitions?.() ?? [])
+    if (each !== partition) yield* partitionBlobRoots(store, each);
 }
