@@ -163,7 +163,8 @@ function* searchedTexts(line: string): Generator<string> {
   }
 }
 
-function closingQuote(line: string, start: number): number {
+/** The index of the quote that ends the string at `start`; -1 without one. */
+export function closingQuote(line: string, start: number): number {
   for (let at = start + 1; at < line.length; at++) {
     const code = line.charCodeAt(at);
     if (code === 0x22) return at;
