@@ -11,7 +11,7 @@ export { parseLine } from "./format/line-json.js";
 export { defaultLimits, LineSplitter } from "./format/line-splitter.js";
 export { headerVersion } from "./format/migrate.js";
 export type { OwnCustomType } from "./format/ownership.js";
-export { hidesLetters, isWordAt, rarestPart } from "./format/search-bytes.js";
+export { hidesLetters, isWordAt, rarestPart } from "./format/search-scan.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
 export { foldCase, parseQuery, queryProblem } from "./format/search-words.js";
 export { erasureOfLine } from "./format/tombstone.js";

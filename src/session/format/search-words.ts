@@ -84,7 +84,8 @@ function windowEnd(text: string, limit: number): number {
   return isLow(text, limit) ? limit - 1 : limit;
 }
 
-function isLow(text: string, at: number): boolean {
+/** Whether the second half of a pair of surrogates is here. */
+export function isLow(text: string, at: number): boolean {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 }
 

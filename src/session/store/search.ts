@@ -1,10 +1,11 @@
 /**
  * The search of a store. An index, or else a scan of all lines, gives the lines that may match; what is found
- * is decided in one way for both.
+ * is decided in one way for both: candidates are read, and compared as the edits of their branch have them.
  */
 
 import { SessileError } from "../../errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
+import { spaced } from "../../internal/text.js";
 import type {
   LogPosition,
   SearchCandidates,
@@ -12,14 +13,27 @@ import type {
   SessionLog,
   StoredSessionQuery,
 } from "../api/backend.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
+import { type BranchVersion, BranchVersions, callsOf } from "../context/branch-versions.js";
+import type { EntryRequests } from "../context/build-context.js";
+import { entryTypesWith } from "../format/entry-types.js";
 import { type LineTest, lineTest } from "../format/search-scan.js";
-import { candidateTerms } from "../format/search-terms.js";
-import { parseQuery, queryProblem } from "../format/search-words.js";
+import { candidateTerms, searchTexts, searchTextsOfMessage } from "../format/search-terms.js";
+import {
+  isLow,
+  matchTexts,
+  parseQuery,
+  queryProblem,
+  type SearchPhrase,
+  type TextMatch,
+} from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
+import { type EntryTable, noRow, parseKind } from "../tree/entry-table.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
+import { append } from "./erase-links.js";
 import { cwdTest } from "./list.js";
-import { type EntryQuery, searchSession, type TimedHit } from "./search-session.js";
 
 /** The parts of a store that {@link searchSessions} uses. */
 export interface SearchSource {
@@ -196,4 +210,275 @@ async function scan(
 /** Merges hits that are sorted by time. */
 function merge(a: readonly TimedHit[], b: readonly TimedHit[]): readonly TimedHit[] {
   return a.length === 0 ? b : [...a, ...b].sort((one, other) => other.time - one.time);
+}
+
+type Entry = SessionEntry | UnknownEntry;
+
+/** The parts of a query that concern entries. */
+interface EntryQuery {
+  readonly phrases: readonly SearchPhrase[];
+  readonly branch: "path" | "all";
+  readonly role: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A hit with its time as a number. */
+interface TimedHit {
+  readonly time: number;
+  readonly hit: SearchHit;
+}
+
+/** At most this number of bytes of lines is in memory, and at least one line. */
+const pageBytes = 1 << 20;
+
+/**
+ * Finds the entries in force of a session that match, newest first.
+ * @param at the numbers of the lines that may match
+ * @param limit the number of hits at most
+ */
+async function searchSession(
+  session: LiveSession,
+  at: ReadonlySet<number>,
+  query: EntryQuery,
+  limit: number,
+): Promise<readonly TimedHit[]> {
+  const search = new SessionSearch(
+    session,
+    await session.tree(query.signal === undefined ? {} : { signal: query.signal }),
+    query,
+  );
+  await search.readEdits();
+  const rows = await search.candidates(at);
+  return search.hits(rows, limit);
+}
+
+const editTypes = entryTypesWith("edits");
+
+class SessionSearch {
+  readonly #session: LiveSession;
+  readonly #query: EntryQuery;
+  readonly #tree: SessionTree;
+  readonly #table: EntryTable;
+  /** The bodies of all edits by their rows. */
+  readonly #edits = new Map<number, Entry>();
+  /** The leaves of the branches that are searched. */
+  readonly #leaves: readonly number[];
+  readonly #lastInfo: number;
+  #versions: BranchVersions | undefined;
+  /** The rows of edited messages by the calls that they have, or had. */
+  #editedCallers: ReadonlyMap<string, readonly number[]> | undefined;
+
+  constructor(session: LiveSession, tree: SessionTree, query: EntryQuery) {
+    this.#session = session;
+    this.#query = query;
+    this.#tree = tree;
+    const table = entryTableOf(tree);
+    this.#table = table;
+    const own = session.leafId === null ? noRow : table.row(session.leafId);
+    const leaves = own === noRow ? [] : [own];
+    let lastInfo = noRow;
+    const info = table.kindCode("session_info");
+    for (let row = table.size - 1; row >= 0; row--) {
+      if (lastInfo === noRow && table.kindAt(row) === info) lastInfo = row;
+      if (query.branch === "all" && row !== own && table.firstChild(row) === noRow) leaves.push(row);
+    }
+    this.#leaves = leaves;
+    this.#lastInfo = lastInfo;
+  }
+
+  async readEdits(): Promise<void> {
+    const rows: number[] = [];
+    for (let row = 0; row < this.#table.size; row++) if (editTypes.has(this.#table.kind(row))) rows.push(row);
+    for await (const [row, entry] of this.#read(rows))
+      if ("targetId" in entry && entry.targetId !== null) this.#edits.set(row, entry);
+  }
+
+  /** The rows of these lines, newest first: the target of an edit for the edit. */
+  async candidates(at: ReadonlySet<number>): Promise<readonly number[]> {
+    const table = this.#table;
+    const { role, since, until } = this.#query;
+    const rows = new Set<number>();
+    for (let row = 0; row < table.size; row++) {
+      const place = table.line(row);
+      if (place === undefined || !at.has(place.at)) continue;
+      const edit = this.#edits.get(row) as { readonly targetId: string } | undefined;
+      const target = edit === undefined ? row : table.row(edit.targetId);
+      if (target === noRow || editTypes.has(table.kind(target))) continue;
+      const time = table.time(target);
+      if (time < since || time >= until || (role !== undefined && roleOf(table.kind(target)) !== role))
+        continue;
+      rows.add(target);
+    }
+    return [...rows].sort((a, b) => table.time(b) - table.time(a) || b - a);
+  }
+
+  async hits(rows: readonly number[], limit: number): Promise<readonly TimedHit[]> {
+    const hits: TimedHit[] = [];
+    for await (const [row, entry] of this.#read(rows)) {
+      const match = await this.#match(row, entry);
+      if (match !== undefined) hits.push(this.#hitOf(row, entry, match));
+      if (hits.length >= limit) break;
+    }
+    return hits;
+  }
+
+  /** Reads bodies in pages; damaged ones are left out. */
+  async *#read(rows: readonly number[]): AsyncGenerator<readonly [row: number, entry: Entry], void> {
+    for (let from = 0; from < rows.length; ) {
+      this.#query.signal?.throwIfAborted();
+      const page: number[] = [];
+      for (let bytes = 0; from < rows.length && bytes < pageBytes; from++) {
+        const row = rows[from] as number;
+        page.push(row);
+        bytes += this.#table.lineLength(row);
+      }
+      const bodyOf = await this.#session.run(bodies(page));
+      for (const row of page) {
+        const entry = bodyOf(row);
+        if (entry !== undefined) yield [row, entry];
+      }
+    }
+  }
+
+  async #match(row: number, entry: Entry): Promise<TextMatch | undefined> {
+    if (!shownTypes.has(entry.type))
+      return this.#isInForce(row, entry) ? this.#find(searchTexts(entry)) : undefined;
+    for (const version of this.#branches.versions(row, await this.#idsOfVersions(row, entry))) {
+      const message = version.messageOf(entry);
+      const match = message && this.#find(searchTextsOfMessage(message));
+      if (match === undefined) continue;
+      const callId = message?.role === "toolResult" ? message.toolCallId : undefined;
+      if (callId === undefined || !(await this.#hasLostCall(row, callId, version))) return match;
+    }
+    return undefined;
+  }
+
+  get #branches(): BranchVersions {
+    this.#versions ??= new BranchVersions(this.#table, this.#edits, this.#leaves);
+    return this.#versions;
+  }
+
+  /** The entries whose edits decide on this one: itself, and messages that may have the call of a result. */
+  async #idsOfVersions(row: number, entry: Entry): Promise<readonly string[]> {
+    const messages = [entry, ...this.#branches.editsOf(entry.id)].map((each) =>
+      each.type === "message" || each.type === "message_update" ? each.message : undefined,
+    );
+    const ids = new Set([entry.id]);
+    for (const message of messages) {
+      if (message?.role !== "toolResult") continue;
+      for (const caller of await this.#callersAbove(row, message.toolCallId)) ids.add(this.#table.id(caller));
+    }
+    return [...ids];
+  }
+
+  /** Whether a result lost its call by an edit: contexts omit it then. */
+  async #hasLostCall(row: number, callId: string, version: BranchVersion): Promise<boolean> {
+    for (const caller of await this.#callersAbove(row, callId)) {
+      const entry = await this.#body(caller);
+      if (entry === undefined) continue;
+      if (callsOf(version.messageOf(entry)).includes(callId)) return false;
+      if (version.callsBeforeEdit(entry).includes(callId))
+        return !(await this.#isCalledBetween(caller, row, callId));
+    }
+    return false;
+  }
+
+  /** Whether a later message, which no edit concerns, has a call with the same id. */
+  async #isCalledBetween(from: number, row: number, callId: string): Promise<boolean> {
+    const assistant = this.#table.kindCode("message/assistant");
+    for (let at = this.#table.parent(row); at !== from; at = this.#table.parent(at)) {
+      if (this.#table.kindAt(at) !== assistant || this.#branches.isEdited(this.#table.id(at))) continue;
+      const entry = await this.#body(at);
+      if (entry?.type === "message" && callsOf(entry.message).includes(callId)) return true;
+    }
+    return false;
+  }
+
+  /** The edited messages above a row that have a call, or had it, the nearest first. */
+  async #callersAbove(row: number, callId: string): Promise<readonly number[]> {
+    this.#editedCallers ??= await this.#readCallers();
+    const callers = this.#editedCallers.get(callId) ?? [];
+    const above = callers.filter((caller) => this.#branches.isAbove(caller, row));
+    return above.sort((a, b) => (this.#branches.isAbove(a, b) ? 1 : -1));
+  }
+
+  async #readCallers(): Promise<ReadonlyMap<string, readonly number[]>> {
+    const assistant = this.#table.kindCode("message/assistant");
+    const rows = this.#branches.editedRows().filter((row) => this.#table.kindAt(row) === assistant);
+    const callers = new Map<string, number[]>();
+    for await (const [row, entry] of this.#read(rows)) {
+      const ids = new Set([entry, ...this.#branches.editsOf(entry.id)].flatMap(callsIn));
+      for (const id of ids) append(callers, id, row);
+    }
+    return callers;
+  }
+
+  async #body(row: number): Promise<Entry | undefined> {
+    return (await this.#session.run(bodies([row])))(row);
+  }
+
+  /** Whether an entry outside of contexts is in force: the latest name, the present label of an entry. */
+  #isInForce(row: number, entry: Entry): boolean {
+    if (entry.type === "session_info") return row === this.#lastInfo;
+    if (entry.type === "label" && this.#tree.label(entry.targetId) !== entry.label) return false;
+    const place = entry.type === "label" ? this.#table.row(entry.targetId) : row;
+    return this.#query.branch === "all" || this.#branches.isOnBranch(place);
+  }
+
+  #find(texts: readonly string[]): TextMatch | undefined {
+    return matchTexts(texts, this.#query.phrases);
+  }
+
+  #hitOf(row: number, entry: Entry, match: TextMatch): TimedHit {
+    const { id, location } = this.#session;
+    const hit = {
+      sessionId: id,
+      ...(location === undefined ? {} : { location }),
+      entryId: entry.type === "label" ? entry.targetId : entry.id,
+      role: roleOf(this.#table.kind(row)),
+      snippet: snippetOf(match),
+      at: entry.timestamp,
+    };
+    return { time: this.#table.time(row), hit };
+  }
+}
+
+/** The calls in a message, in an update of one, or in the content of an edit. */
+function callsIn(entry: Entry): readonly string[] {
+  if (entry.type === "message" || entry.type === "message_update") return callsOf(entry.message);
+  const blocks =
+    entry.type === "part_update"
+      ? [entry.part]
+      : entry.type === "context_edit" && Array.isArray(entry.replacement?.content)
+        ? entry.replacement.content
+        : [];
+  return (blocks as readonly { readonly type: string; readonly id?: string }[]).flatMap(({ type, id }) =>
+    type === "toolCall" && id !== undefined ? [id] : [],
+  );
+}
+
+function* bodies(rows: readonly number[]): EntryRequests<(row: number) => Entry | undefined> {
+  return yield rows;
+}
+
+const shownTypes: ReadonlySet<string> = new Set([...entryTypesWith("inContext"), "compaction"]);
+
+function roleOf(kind: string): string {
+  const [type, role = type] = parseKind(kind);
+  return role;
+}
+
+const before = 60;
+const snippetLength = 200;
+
+/** The text around a match, in one line. */
+function snippetOf({ text, start }: TextMatch): string {
+  const from = Math.max(0, start - before);
+  const to = Math.min(text.length, from + snippetLength);
+  // A slice may cut a pair of surrogates.
+  const shown = text.slice(isLow(text, from) ? from + 1 : from, isLow(text, to) ? to - 1 : to);
+  return `${from > 0 ? "…" : ""}${spaced(shown)}${to < text.length ? "…" : ""}`;
 }
