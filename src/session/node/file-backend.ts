@@ -226,7 +226,7 @@ export class FileBackend implements SessionBackend {
     return new FileLog({
       fs,
       path,
-      lock: this.#lockOf(path),
+      lock: () => this.#lockOf(path),
       durability,
       maxLineBytes,
       id,

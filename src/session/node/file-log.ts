@@ -35,7 +35,8 @@ import { LogWatch } from "./watch.js";
 
 /** Options of a log file. */
 export interface FileLogOptions extends LogWriterOptions {
-  readonly lock: FileLock;
+  /** Makes the lock, which only a write needs. */
+  readonly lock: () => FileLock;
   /** Milliseconds since 1970, for the name of the file before a migration. */
   readonly now: () => number;
   /** Throws SESSION_EXISTS if another file has the session's id. */
@@ -53,14 +54,14 @@ export class FileLog implements SessionLog, DescriptorHolder {
   readonly #writer: LogWriter;
   readonly #descriptor: ReadDescriptor;
   readonly #pool: DescriptorPool;
-  readonly #watch: LogWatch;
+  #watch: LogWatch | undefined;
+  #lock: FileLock | undefined;
   /** Whether this handle appended since the last whole read: then the file's times tell no other change. */
   #appended = false;
 
   constructor(options: FileLogOptions) {
     this.#options = options;
     this.#writer = new LogWriter(options);
-    this.#watch = new LogWatch(options.fs, options.path);
     this.#descriptor = new ReadDescriptor(options.fs, options.path);
     this.#pool = descriptorPoolOf(options.fs);
   }
@@ -70,7 +71,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const { lock } = this.#options;
+    const lock = this.#lockOf();
     this.#pool.acquire(this);
     let isEntered = false;
     try {
@@ -108,10 +109,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   async prepare(): Promise<void> {
-    const { path, lock } = this.#options;
+    const { path } = this.#options;
     this.#pool.acquire(this);
     try {
-      if (!this.#writer.hasWholeTail()) await lock.with(() => this.#writer.repairTornTail(), 0);
+      if (!this.#writer.hasWholeTail()) await this.#lockOf().with(() => this.#writer.repairTornTail(), 0);
     } catch (error) {
       // Another writer is active: its next write, or ours, repairs the torn tail.
       if (SessileError.is(error, "SESSION_LOCKED")) return;
@@ -251,10 +252,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     expected: LogPosition,
   ): Promise<LogPosition> {
-    const { fs, path, lock, now } = this.#options;
+    const { fs, path, now } = this.#options;
     this.#pool.acquire(this);
     try {
-      return await lock.with(async () => {
+      return await this.#lockOf().with(async () => {
         await replaceLog(fs, path, lines, new Date(now()), () => this.#writer.assertEndsAt(expected));
         this.#switchTo(undefined);
         return this.#descriptor.reached(this.#writer.position());
@@ -267,10 +268,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
-    const { fs, path, lock } = this.#options;
+    const { fs, path } = this.#options;
     this.#pool.acquire(this);
     try {
-      return await lock.with(async () => {
+      return await this.#lockOf().with(async () => {
         const check = () => this.#writer.assertEndsAt(expected);
         if (changes.length === 0) await check();
         else await replaceLog(fs, path, withReplacedLines(fs, path, changes), undefined, check);
@@ -289,7 +290,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
     if (!(from instanceof FileLog)) return false;
-    const { fs, path, lock } = this.#options;
+    const { fs, path } = this.#options;
     from.#pool.acquire(from);
     try {
       const file = from.#descriptor.open();
@@ -299,7 +300,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       const source = { file, path: from.location, end };
       const temporary = `${path}.tmp-${crypto.randomUUID()}`;
       this.#writer.mkdir();
-      return await lock.with(() =>
+      return await this.#lockOf().with(() =>
         this.#createAlone(async () => {
           try {
             const isCopied = await copyLog(fs, source, temporary, first);
@@ -318,12 +319,14 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   changed(signal: AbortSignal): Promise<void> {
+    const { fs, path } = this.#options;
+    this.#watch ??= new LogWatch(fs, path);
     return this.#watch.changed(signal);
   }
 
   async close(): Promise<void> {
-    this.#watch.close();
-    this.#options.lock.release();
+    this.#watch?.close();
+    this.#lock?.release();
     this.#writer.close();
     this.#descriptor.close();
     this.#pool.remove(this);
@@ -332,6 +335,11 @@ export class FileLog implements SessionLog, DescriptorHolder {
   releaseDescriptors(): void {
     this.#writer.releaseDescriptor();
     this.#descriptor.close();
+  }
+
+  #lockOf(): FileLock {
+    this.#lock ??= this.#options.lock();
+    return this.#lock;
   }
 
   /**
@@ -355,7 +363,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
 
   /** Line ranges refer to another file from now on. */
   #switchTo(handle: OpenFile | undefined): void {
-    if (this.#descriptor.switchTo(handle)) this.#watch.renew();
+    if (this.#descriptor.switchTo(handle)) this.#watch?.renew();
   }
 
   /** Maps a missing directory to a missing file, except for a file that is to be created. */

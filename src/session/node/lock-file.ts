@@ -5,6 +5,7 @@
 
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { uniqueHex8 } from "../../internal/ids.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/process-identity.js";
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
@@ -40,7 +41,7 @@ export function createLockFile(fs: FileSystem, path: string): string | undefined
   const self = ownIdentity();
   const file = fs.open(path, "create");
   if (file === undefined) return undefined;
-  const nonce = crypto.randomUUID();
+  const nonce = uniqueHex8() + uniqueHex8() + uniqueHex8() + uniqueHex8();
   try {
     const holder: LockHolder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));

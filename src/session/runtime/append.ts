@@ -5,7 +5,7 @@
  */
 
 import { SessileError } from "../../errors/index.js";
-import { randomHex8 } from "../../internal/ids.js";
+import { uniqueHex8 } from "../../internal/ids.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { reported } from "../../internal/operations.js";
 import { isRecord } from "../../internal/shape.js";
@@ -337,7 +337,7 @@ export class AppendQueue {
     state.assertWritable();
     if (state.migrate !== undefined) await state.migrate();
     // Only random digits are new among entries that were not read.
-    if (state.isPartial && state.settings.newEntryId !== randomHex8) await state.completeNow();
+    if (state.isPartial && state.settings.newEntryId !== uniqueHex8) await state.completeNow();
     const { conflict } = first;
     if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
       const error = this.#unreportedConflict;
@@ -523,12 +523,12 @@ export class AppendQueue {
   /** An id that no entry has, and none of these. */
   #newId(others: ReadonlySet<string>): string {
     const { reader, settings, isPartial } = this.#state;
-    const isRandom = settings.newEntryId === randomHex8;
+    const isRandom = settings.newEntryId === uniqueHex8;
     // A staged entry has its id at once, and the caller's ids may be those of entries that were not read.
     if (isPartial && !isRandom) return crypto.randomUUID();
     for (let attempt = 0; attempt < 100; attempt++) {
       // Eight digits may be those of an entry that was not read.
-      const id = isPartial ? randomHex8() + randomHex8() : settings.newEntryId();
+      const id = isPartial ? uniqueHex8() + uniqueHex8() : settings.newEntryId();
       if (!others.has(id) && !reader.tree.has(id) && !this.#pendingIds.has(id)) return id;
     }
     return crypto.randomUUID();

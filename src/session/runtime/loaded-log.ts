@@ -1,7 +1,7 @@
 /** A log that is read from its end or its start, and later from the last position, into a tree. */
 
 import { integerOption } from "../../internal/arguments.js";
-import { randomHex8 } from "../../internal/ids.js";
+import { uniqueHex8 } from "../../internal/ids.js";
 import type { OnOperation, StoreOperation } from "../../internal/operations.js";
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
@@ -60,7 +60,7 @@ export interface SessionStoreOptions extends RecordingOptions {
 export function settingsFrom(options: SessionStoreOptions): SessionSettings {
   return {
     now: options.now ?? Date.now,
-    newEntryId: options.newEntryId ?? randomHex8,
+    newEntryId: options.newEntryId ?? uniqueHex8,
     maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
     maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
     checksum: options.checksum ?? true,

@@ -144,13 +144,11 @@ class BackedStore implements SessionStore {
     const path = log.location ?? "";
     const { header, lines } = state.reader;
     if (header === undefined) throw missingHeaderError(path, lines);
-    if (state.writable) {
+    if (state.writable && state.endsOpen) {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
-      if (state.endsOpen) {
-        state = sessionState(log, settings, mode);
-        await state.load(whole);
-      }
+      state = sessionState(log, settings, mode);
+      await state.load(whole);
     }
     const session = this.#live(state, partition);
     if (state.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {

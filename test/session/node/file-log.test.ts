@@ -31,7 +31,7 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
   return new FileLog({
     fs: disk,
     path,
-    lock: lockOn(disk),
+    lock: () => lockOn(disk),
     durability: "disk",
     maxLineBytes: 1 << 20,
     id: "a",
