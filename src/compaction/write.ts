@@ -1,7 +1,7 @@
 /** Writes a compaction as one batch of entries, or nothing. */
 import type { Context, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { randomHex8 } from "../internal/ids.js";
+import { uniqueHex8 } from "../internal/ids.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
 import { ledgerDetails } from "./file-ledger/details.js";
 import { initialContext } from "./initial-context.js";
@@ -114,11 +114,11 @@ export function compactionDrafts(
   size: RecordedSize,
 ): readonly EntryDraft[] {
   if (summary === undefined) return plan.edits;
-  const id = randomHex8();
+  const id = uniqueHex8();
   const retain = [...plan.retain];
   const drafts: EntryDraft[] = [];
   if (plan.initialContext !== undefined) {
-    const injected = { ...initialContext(plan.initialContext.content), id: randomHex8() };
+    const injected = { ...initialContext(plan.initialContext.content), id: uniqueHex8() };
     retain.splice(plan.initialContext.at, 0, injected.id);
     drafts.push(injected);
   }

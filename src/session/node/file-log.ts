@@ -71,7 +71,8 @@ export class FileLog implements SessionLog, DescriptorHolder {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const lock = this.#lockOf();
+    this.#lock ??= this.#options.lock();
+    const lock = this.#lock;
     this.#pool.acquire(this);
     let isEntered = false;
     try {
