@@ -13,7 +13,7 @@ const frameworks = "test/adapters/frameworks/*.test.ts";
 /** Tests of the package itself: its documents, layers, exports and examples. */
 const packaged = "test/package/*.test.ts";
 /** Other agents' programs, which are installed on demand: npm run interop. */
-const interop = "test/interop/agents/*.test.ts";
+const interop = "test/agents/agents/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
 const harnesses = [
   "test/examples/!(templates).test.ts",
@@ -31,8 +31,8 @@ const system = [
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",
-  "test/projections/claude-agent/node/**",
-  "test/interop/node/**",
+  "test/providers/claude-agent/node/**",
+  "test/agents/node/**",
   "test/adapters/shared",
   "test/adapters/shared/node",
 ].map((directory) => `${directory}/*.test.ts`);
@@ -41,11 +41,11 @@ const properties = [
   "test/blobs/{conformance,shared-quotas}.test.ts",
   "test/compaction/{overhead,sequences}.test.ts",
   "test/databases/{conformance,search-property}.test.ts",
-  "test/interop/{growth,import-own,pairs,soup}.test.ts",
+  "test/agents/{growth,import-own,pairs,soup}.test.ts",
   "test/memory/{path-state,prompt}.test.ts",
   "test/postgres/quotas.test.ts",
-  "test/projections/*/*stream.test.ts",
-  "test/projections/{every-stream,every-target,malformed-replies,recovery}.test.ts",
+  "test/providers/*/*stream.test.ts",
+  "test/providers/{every-stream,every-target,malformed-replies,recovery}.test.ts",
   "test/session/{adopt,conformance,open-from-end,properties,tree/tree}.test.ts",
   "test/session/node/{file-store,line-agreement,repair}.test.ts",
   "test/sync/{causality,copy,merge,properties}.test.ts",

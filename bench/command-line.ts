@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Message } from "sessile/content";
+import type { Message } from "sessile";
 import { type Claim, fasterThan, type Row, timesTable } from "./support/claim.js";
 import type { Runner } from "./support/runner.js";
 import { messageAt, type SessionShape, writeSession } from "./support/sessions.js";

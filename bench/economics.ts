@@ -1,5 +1,13 @@
+import {
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type ReplayPolicy,
+  type Session,
+  type Usage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { replayAlways, replayCurrentTurn, replayWithin } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
 import {
   type CompactionStrategy,
   compact,
@@ -7,16 +15,12 @@ import {
   planPrune,
   rollingSummary,
 } from "sessile/compaction";
-import type { ReplayPolicy, Usage } from "sessile/content";
 import { costOf, sessionCost } from "sessile/cost";
 import { estimateImageTokens, estimateResourceTokens, type ImageFamily } from "sessile/estimate";
+import { geminiContents } from "sessile/gemini";
 import { sessionMemory } from "sessile/memory";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { geminiContents } from "sessile/projections/gemini";
-import { openaiResponses } from "sessile/projections/openai";
-import { memorySessionStore, type Session } from "sessile/session";
-import { textEstimators } from "../src/estimate/text.js";
+import { openaiResponses } from "sessile/openai";
+import { textEstimators } from "../src/content/estimate/text.js";
 import { type Claim, printTarget, type Target } from "./support/claim.js";
 import { codingSession, pdfPages, pictureSize, prose, type Round } from "./support/coding-session.js";
 import { type CachingRules, PromptCache, type Unit } from "./support/prompt-cache.js";

@@ -1,4 +1,4 @@
-import { userMessage } from "sessile/content";
+import { userMessage } from "sessile";
 import { postgresSessionStore } from "sessile/postgres";
 import { withoutPostgres } from "../test/support/postgres.js";
 import { addEntries, addSessions, explaining } from "../test/support/postgres-rows.js";

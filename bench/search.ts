@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
+import { type SessionEntry, userMessage } from "sessile";
 import { postgresSessionStore } from "sessile/postgres";
-import type { SessionEntry } from "sessile/session";
 import { type Claim, type Row, type Table, type Target, timesTable } from "./support/claim.js";
 import { prose } from "./support/coding-session.js";
 import { withServer } from "./support/postgres.js";

@@ -11,24 +11,26 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { ingest, runViewTool, viewTool, viewToolName } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { fileBlobStore } from "sessile/blobs/node";
-import { compact, contextTokens, type Generate, rollingSummary, summarizeBranch } from "sessile/compaction";
 import {
   type AssistantMessage,
   type Context,
+  cacheConversation,
   messageText,
+  project,
+  type SessionEntry,
+  type ToolCallState,
   type ToolResultMessage,
   toolCalls,
   toolResult,
+  toolStarted,
+  type UnknownEntry,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { ingest, runViewTool, viewTool, viewToolName } from "sessile/attachments";
+import { compact, contextTokens, type Generate, rollingSummary, summarizeBranch } from "sessile/compaction";
 import { SessileError } from "sessile/errors";
-import { cacheConversation, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { type SessionEntry, type ToolCallState, toolStarted, type UnknownEntry } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 import { runTool } from "./support/workspace-tools.js";
 
@@ -51,7 +53,7 @@ const client = claudeClient(script);
 const target = anthropicMessages({ model });
 const strategy = rollingSummary();
 
-// DIR/.sessile/sessions has a JSON Lines file for each session, DIR/.sessile/blobs the bytes of attachments, each once.
+// DIR/.sessile/sessions has a JSON Lines file for each session, DIR/.sessile the bytes of attachments, each once.
 const blobs = fileBlobStore({ dir: join(dir, ".sessile") });
 const sessions = fileSessionStore({ dir: join(dir, ".sessile", "sessions"), blobs });
 const latest = await sessions.latest({ cwd: dir });

@@ -8,6 +8,19 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import {
+  type AttachmentReport,
+  collectGarbage,
+  isResource,
+  type MessagePart,
+  messageText,
+  project,
+  type Resource,
+  sessionBlobRoots,
+  toolCalls,
+  userMessage,
+} from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import {
   grantResources,
   ingest,
   type LeakageBoundary,
@@ -16,23 +29,9 @@ import {
   runViewTool,
   viewTool,
 } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import {
-  isResource,
-  type MessagePart,
-  messageText,
-  type Resource,
-  toolCalls,
-  userMessage,
-} from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
-import { type AttachmentReport, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { sessionBlobRoots } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 
 const ownFiles = process.argv.slice(2);

@@ -8,9 +8,7 @@ import { statSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
-import { readLocalFile } from "sessile/attachments/node";
-import { fileBlobStore } from "sessile/blobs/node";
-import { messageText, userMessage } from "sessile/content";
+import { messageText, userMessage } from "sessile";
 import {
   type ClipboardEntry,
   type ComposeStep,
@@ -27,7 +25,7 @@ import {
 } from "sessile/context-tokens";
 import { SessileError } from "sessile/errors";
 import { mediaTypeOfName } from "sessile/media";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
 
 /** An entry of a clipboard or a drop; an image has its bytes, or the path of its file. */
 type Pasted = ClipboardEntry & { readonly bytes?: Uint8Array; readonly file?: string };

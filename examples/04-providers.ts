@@ -10,29 +10,32 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
-import { ingest } from "sessile/attachments";
-import { fileBlobStore } from "sessile/blobs/node";
 import {
   type AssistantMessage,
   assistantMessage,
+  type Loss,
   messageText,
+  type Projection,
+  project,
+  type Session,
+  type Target,
   type ToolCall,
+  toBody,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { acpPrompt } from "sessile/acp";
+import { aiSdkMessages } from "sessile/ai-sdk";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { ingest } from "sessile/attachments";
+import { bedrockConverse } from "sessile/bedrock";
+import { claudeAgentMessages } from "sessile/claude-agent";
+import { codexExec } from "sessile/codex";
 import { SessileError } from "sessile/errors";
-import { type Loss, type Projection, project, type Target, toBody } from "sessile/projections";
-import { acpPrompt } from "sessile/projections/acp";
-import { aiSdkMessages } from "sessile/projections/ai-sdk";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { bedrockConverse } from "sessile/projections/bedrock";
-import { claudeAgentMessages } from "sessile/projections/claude-agent";
-import { codexExec } from "sessile/projections/codex";
-import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
-import { mcpContent } from "sessile/projections/mcp";
-import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/projections/openai";
-import type { Session } from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { geminiContents, readGeminiReply } from "sessile/gemini";
+import { mcpContent } from "sessile/mcp";
+import { fileBlobStore, fileSessionStore, openSessionFile } from "sessile/node";
+import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { claudeClient } from "./support/offline-claude.js";
 
 const claude = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";

@@ -6,7 +6,16 @@
 import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryBlobStore } from "sessile/blobs";
+import {
+  type AssistantMessage,
+  type Context,
+  cacheConversation,
+  memoryBlobStore,
+  messageText,
+  project,
+  userMessage,
+} from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import {
   type CompactionTrigger,
   compact,
@@ -23,11 +32,8 @@ import {
   summarizeBranch,
   truncateToolResult,
 } from "sessile/compaction";
-import { type AssistantMessage, type Context, messageText, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { cacheConversation, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
 import { runTool } from "./support/workspace-tools.js";
 

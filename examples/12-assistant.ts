@@ -10,13 +10,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { fileBlobStore } from "sessile/blobs/node";
-import { messageText, userMessage } from "sessile/content";
+import { cacheConversation, eraseEntries, messageText, project, userMessage } from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { type DocumentSource, sessionMemory } from "sessile/memory";
-import { cacheConversation, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { eraseEntries } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { scratchDirectory, script } from "./support/assistant-script.js";
 import { claudeClient } from "./support/offline-claude.js";
 

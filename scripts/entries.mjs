@@ -8,8 +8,8 @@ import { modules, rootSubpath } from "./modules.mjs";
  *
  * @typedef {object} Entry
  * @property {string} subpath as in package.json: "." or "./session/node"
- * @property {string} specifier as a user imports it: "sessile" or "sessile/session/node"
- * @property {string} source relative to the root: "src/session/node/index.ts"
+ * @property {string} specifier as a user imports it: "sessile" or "sessile/node"
+ * @property {string} source relative to the root: "src/storage/files/index.ts"
  * @property {string} output relative to the root: "dist/session/node/index.js"
  * @property {string} name of the output below dist, without extension: "session/node/index"
  * @property {number} values how many values it exports

@@ -132,7 +132,7 @@ async function sixMessages() {
 
 /** A session of Claude Code 2.1.330 with a few turns and calls, as it wrote it. */
 function transcript() {
-  const path = join(root, "test/interop/claude-code/files/2.1.330.json");
+  const path = join(root, "test/agents/claude-code/files/2.1.330.json");
   /** @type {{ files: readonly { path: string, text: string }[] }} */
   const { files } = JSON.parse(readFileSync(path, "utf8"));
   return files.map(({ path: name, text }) => ({ path: name, bytes: new TextEncoder().encode(text) }));

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { expect, test } from "vitest";
 import { ourView, piView, type View } from "./compare.js";
 import { inDirectory, type PiEntry, SessionManager } from "./pi.js";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
+import { buildSessionContext, type Context, parseSession } from "sessile";
 import type { FileLedger, FileRecord } from "sessile/compaction";
-import type { Context } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
-import { buildSessionContext, parseSession } from "sessile/session";
 import { type PiEntry, plain, SessionManager } from "./pi.js";
 import type { Step } from "./scripts.js";
 import { carryOut, piHand } from "./writers.js";

@@ -5,9 +5,8 @@ import {
   compact as piCompact,
   findCutPoint as piCutPoint,
 } from "@mariozechner/pi-coding-agent";
+import { type ContextMessage, type Message, memorySessionStore } from "sessile";
 import { compact, contextTokens, findCutPoint, planCompaction, rollingSummary } from "sessile/compaction";
-import type { ContextMessage, Message } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
 import { type Branch, branchAt, estimateAsPi, fileLists } from "./branches.js";
 import { type CompactionDifferenceName, compactionDifferences } from "./compaction-differences.js";

@@ -8,6 +8,7 @@ import {
   shouldCompact as piShouldCompact,
 } from "@mariozechner/pi-coding-agent";
 import fc from "fast-check";
+import { type ContextItem, type ContextMessage, contextOf, parseSession } from "sessile";
 import {
   contextTokens,
   findCutPoint,
@@ -16,8 +17,6 @@ import {
   rollingSummary,
   shouldCompact,
 } from "sessile/compaction";
-import { type ContextItem, type ContextMessage, contextOf } from "sessile/content";
-import { parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import {

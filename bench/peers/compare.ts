@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { ContextMessage } from "sessile/content";
-import { buildSessionContext as ourContext, parseSession, type Session } from "sessile/session";
+import { type ContextMessage, buildSessionContext as ourContext, parseSession, type Session } from "sessile";
 import { expect } from "vitest";
 import { buildSessionContext, type PiEntry, plain, type SessionManager, withoutChecksum } from "./pi.js";
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { expect, test } from "vitest";
 import { contextView, ourView, piView, type View, withNumbers } from "./compare.js";
 import { inDirectory, type PiEntry, plain, SessionManager } from "./pi.js";

@@ -1,9 +1,8 @@
 import { appendFileSync, copyFileSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { convertToLlm } from "@mariozechner/pi-coding-agent";
-import type { Message } from "sessile/content";
-import type { Session } from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import type { Message, Session } from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { expect, test } from "vitest";
 import { type DifferenceName, differences } from "./differences.js";
 import { buildSessionContext, inDirectory, type PiEntry, SessionManager } from "./pi.js";

@@ -1,6 +1,6 @@
 import { estimateTokens } from "@mariozechner/pi-coding-agent";
 import fc from "fast-check";
-import type { Message } from "sessile/content";
+import type { Message } from "sessile";
 import { estimateMessageTokens } from "sessile/estimate";
 import { expect, test } from "vitest";
 import { message } from "../../test/arbitraries/messages.js";

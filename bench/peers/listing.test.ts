@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import fc from "fast-check";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { expect, test } from "vitest";
 import { inDirectory, SessionManager } from "./pi.js";
 import { type Step, scriptWithAssistant } from "./scripts.js";

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
-import { openSessionFile } from "sessile/session/node";
+import { openSessionFile } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { type ContextView, ourView, piView, type View, withNumbers } from "./compare.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { planCompaction, rollingSummary } from "sessile/compaction";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { messagesByRole } from "../../test/arbitraries/messages.js";
 import { pis } from "../support/runner.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { openSessionFile } from "sessile/session/node";
+import { openSessionFile } from "sessile/node";
 import { expect, test } from "vitest";
 import { ourView, piView } from "./compare.js";
 import { inDirectory, SessionManager } from "./pi.js";

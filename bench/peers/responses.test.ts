@@ -4,9 +4,8 @@ import {
   streamOpenAIResponses,
 } from "@mariozechner/pi-ai";
 import OpenAI from "openai";
-import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
-import { project } from "sessile/projections";
-import { openaiResponses, readOpenaiResponsesReply } from "sessile/projections/openai";
+import { type AssistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { expect, test } from "vitest";
 import { responsesCallsReply, responsesReply } from "../../test/support/providers/openai/replies.js";
 import { startOpenai } from "../../test/support/providers/openai/server.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Message } from "sessile/content";
+import type { Message } from "sessile";
 
 /** Where a step goes: after the last one, at a new root, or at an earlier entry by its number. */
 export type Jump = "stay" | "root" | number;

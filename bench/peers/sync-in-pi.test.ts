@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { mergeSessions, syncSessions } from "sessile/sync";
 import { expect, test } from "vitest";
 import { contextView, ourView, piView, type View } from "./compare.js";

@@ -1,4 +1,4 @@
-import type { EntryDraft, Session } from "sessile/session";
+import type { EntryDraft, Session } from "sessile";
 import type { SessionManager } from "./pi.js";
 import type { Step } from "./scripts.js";
 

@@ -1,12 +1,12 @@
-import { ingest } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
 import {
   type AssistantMessage,
   assistantMessage,
+  type BlobStore,
   type Message,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { ingest } from "sessile/attachments";
 
 /** One request of a session: the messages that are new since the one before, and the answer that it gets. */
 export interface Round {

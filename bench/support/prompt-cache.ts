@@ -1,4 +1,4 @@
-import type { Usage } from "sessile/content";
+import type { Usage } from "sessile";
 
 /** A piece of a request between which a provider can divide: a message, or the system's text. */
 export interface Unit {

@@ -1,7 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Message } from "sessile/content";
-import { encodeEntry, type SessionEntry } from "sessile/session";
+import { encodeEntry, type Message, type SessionEntry } from "sessile";
 
 /** The shape of a session to be made. */
 export interface SessionShape {

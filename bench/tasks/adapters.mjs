@@ -3,17 +3,17 @@ import { addItems, checkpoints, converse } from "./adapter-work.mjs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @type {typeof import("sessile/adapters/langgraph")} */
+/** @type {typeof import("sessile/langgraph")} */
 const { langgraphCheckpointer } = await import(`${built}/adapters/langgraph/index.js`);
-/** @type {typeof import("sessile/adapters/openai-agents")} */
+/** @type {typeof import("sessile/openai-agents")} */
 const { openaiAgentsSession } = await import(`${built}/adapters/openai-agents/index.js`);
-/** @type {typeof import("sessile/session")} */
+/** @type {typeof import("sessile")} */
 const { memorySessionStore } = await import(`${built}/session/index.js`);
-/** @type {typeof import("sessile/blobs")} */
+/** @type {typeof import("sessile")} */
 const { memoryBlobStore } = await import(`${built}/blobs/index.js`);
-/** @type {typeof import("sessile/session/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileSessionStore } = await import(`${built}/session/node/index.js`);
-/** @type {typeof import("sessile/blobs/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
 
 /** Stores in memory, or in files without waiting for the disk. @param {string | undefined} dir */

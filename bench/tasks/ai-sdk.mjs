@@ -9,7 +9,7 @@ import { task } from "./task.mjs";
 /**
  * A message as the AI SDK keeps it.
  *
- * @param {import("sessile/content").Message} message
+ * @param {import("sessile").Message} message
  * @returns {import("ai").ModelMessage}
  */
 function asModelMessage(message) {
@@ -34,7 +34,7 @@ function asModelMessage(message) {
 }
 
 /**
- * @param {import("sessile/content").ToolCall} call
+ * @param {import("sessile").ToolCall} call
  * @returns {(import("ai").ToolCallPart | import("ai").TextPart)[]}
  */
 function callParts({ id, name, arguments: input }) {
@@ -94,7 +94,7 @@ const timing =
    * @param {<T>(act: () => T) => Promise<T>} timed
    */
   async ({ path, warm }, timed) => {
-    /** @type {readonly import("sessile/content").Message[]} */
+    /** @type {readonly import("sessile").Message[]} */
     const kept = JSON.parse(readFileSync(path, "utf8"));
     const messages = kept.map(asModelMessage);
     // What is compiled on the way counts for neither side.

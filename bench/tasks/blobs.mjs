@@ -4,7 +4,7 @@ import { randomBlobs } from "./random-blobs.mjs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @type {typeof import("sessile/blobs/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
 
 await task({

@@ -5,7 +5,7 @@ import { projectImages } from "./project-images.mjs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @type {typeof import("sessile/projections")} */
+/** @type {typeof import("sessile")} */
 const { toBody } = await import(`${built}/projections/index.js`);
 
 /** @param {readonly Uint8Array[]} images */

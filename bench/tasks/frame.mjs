@@ -6,13 +6,13 @@ import { imageFrame } from "./tether-frame.mjs";
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/tether")} */
 const { checkFrame, receiveMessage } = await import(`${built}/tether/index.js`);
-/** @type {typeof import("sessile/blobs/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
-/** @type {typeof import("sessile/content")} */
+/** @type {typeof import("sessile")} */
 const { contextOf } = await import(`${built}/content/index.js`);
-/** @type {typeof import("sessile/projections")} */
+/** @type {typeof import("sessile")} */
 const { project, toBody } = await import(`${built}/projections/index.js`);
-/** @type {typeof import("sessile/projections/anthropic")} */
+/** @type {typeof import("sessile/anthropic")} */
 const { anthropicMessages } = await import(`${built}/projections/anthropic/index.js`);
 
 const target = anthropicMessages({ model: "claude-opus-5-5" });

@@ -6,9 +6,9 @@ import { transcript } from "./transcript.mjs";
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/interop")} */
 const { importSession } = await import(`${built}/interop/index.js`);
-/** @type {typeof import("sessile/interop/claude-code")} */
+/** @type {typeof import("sessile/claude-code")} */
 const { claudeCode } = await import(`${built}/interop/claude-code/index.js`);
-/** @type {typeof import("sessile/blobs")} */
+/** @type {typeof import("sessile")} */
 const { memoryBlobStore } = await import(`${built}/blobs/index.js`);
 
 /** As the store in files has it. */

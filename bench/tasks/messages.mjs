@@ -4,16 +4,16 @@ import { countsOf } from "./request-counts.mjs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @type {typeof import("sessile/projections")} */
+/** @type {typeof import("sessile")} */
 const { project, toBody } = await import(`${built}/projections/index.js`);
-/** @type {typeof import("sessile/projections/anthropic")} */
+/** @type {typeof import("sessile/anthropic")} */
 const { anthropicMessages } = await import(`${built}/projections/anthropic/index.js`);
-/** @type {typeof import("sessile/content")} */
+/** @type {typeof import("sessile")} */
 const { contextOf } = await import(`${built}/content/index.js`);
 
 const model = "claude-opus-5-5";
 
-/** @param {readonly import("sessile/content").Message[]} messages */
+/** @param {readonly import("sessile").Message[]} messages */
 const requestOf = async (messages) => {
   const projection = await project(contextOf(messages), anthropicMessages({ model }));
   return Buffer.concat([...toBody(projection, { model, max_tokens: 4096 })]);
@@ -24,7 +24,7 @@ const requestOf = async (messages) => {
  * @param {<T>(act: () => T) => Promise<T>} timed
  */
 async function request({ path, warm }, timed) {
-  /** @type {readonly import("sessile/content").Message[]} */
+  /** @type {readonly import("sessile").Message[]} */
   const messages = JSON.parse(readFileSync(path, "utf8"));
   // What is compiled on the way counts for neither side.
   for (let i = 0; i < warm; i++) await requestOf(messages.slice(0, 401));

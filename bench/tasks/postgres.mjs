@@ -10,7 +10,7 @@ const pool = new pg.Pool({ connectionString: url, max: connections ?? 4 });
 const store = postgresSessionStore({ db: pool, prepare: prepare ?? true });
 
 await task({
-  /** @param {{ id: string, messages: readonly import("sessile/content").Message[], count: number, warm: number, writers: number }} input */
+  /** @param {{ id: string, messages: readonly import("sessile").Message[], count: number, warm: number, writers: number }} input */
   async append({ id, messages, count, warm, writers }, timed) {
     const sessions = await Promise.all(
       Array.from({ length: writers }, (_, writer) =>
@@ -33,7 +33,7 @@ await task({
     return sizes.reduce((sum, size) => sum + size, 0);
   },
 
-  /** To a session that is there, whose lines are read before. @param {{ id: string, messages: readonly import("sessile/content").Message[], count: number, warm: number }} input */
+  /** To a session that is there, whose lines are read before. @param {{ id: string, messages: readonly import("sessile").Message[], count: number, warm: number }} input */
   async appendTo({ id, messages, count, warm }, timed) {
     const session = await store.open(id, { mode: "write" });
     /** @param {number} most */

@@ -6,11 +6,11 @@
  * @param {readonly Uint8Array[]} images
  */
 export async function projectImages(built, images) {
-  /** @type {typeof import("sessile/projections")} */
+  /** @type {typeof import("sessile")} */
   const { project } = await import(`${built}/projections/index.js`);
-  /** @type {typeof import("sessile/projections/anthropic")} */
+  /** @type {typeof import("sessile/anthropic")} */
   const { anthropicMessages } = await import(`${built}/projections/anthropic/index.js`);
-  /** @type {typeof import("sessile/content")} */
+  /** @type {typeof import("sessile")} */
   const { contextOf, userMessage } = await import(`${built}/content/index.js`);
   /** @type {typeof import("sessile/limits")} */
   const { limitProfiles } = await import(`${built}/limits/index.js`);

@@ -5,14 +5,14 @@ import { task } from "./task.mjs";
 const { built, url, dir, search } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/postgres")} */
 const { postgresSessionStore } = await import(`${built}/postgres/index.js`);
-/** @type {typeof import("sessile/session/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileSessionStore } = await import(`${built}/session/node/index.js`);
 const pool = url === undefined ? undefined : new pg.Pool({ connectionString: url, max: 4 });
 const store =
   pool === undefined ? fileSessionStore({ dir }) : postgresSessionStore({ db: pool, prepare: true, search });
 
 await task({
-  /** @param {{ id: string, messages: readonly import("sessile/content").Message[], count: number, warm: number }} input */
+  /** @param {{ id: string, messages: readonly import("sessile").Message[], count: number, warm: number }} input */
   async append({ id, messages, count, warm }, timed) {
     const session = await store.create({ cwd: "/work/project", id });
     /** @param {number} most */

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @returns {Promise<typeof import("sessile/session/node")>} */
+/** @returns {Promise<typeof import("sessile/node")>} */
 const load = () => import(`${built}/session/node/index.js`);
 const { fileSessionStore, openSessionFile, readEntriesBackwards } =
   process.argv[2] === "load" ? /** @type {any} */ ({}) : await load();
@@ -35,7 +35,7 @@ await task({
     return entries.length;
   },
 
-  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, warm: number }} input */
+  /** @param {{ dir: string, messages: readonly import("sessile").Message[], count: number, warm: number }} input */
   async append({ dir, messages, count, warm }, timed) {
     const session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: "/work/project" });
     for (const message of messages) await session.appendMessage(message);
@@ -50,7 +50,7 @@ await task({
     return (await session.tree()).size;
   },
 
-  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, at: number, warm: number }} input */
+  /** @param {{ dir: string, messages: readonly import("sessile").Message[], count: number, at: number, warm: number }} input */
   async appendTogether({ dir, messages, count, at, warm }, timed) {
     const session = await fileSessionStore({ dir, durability: "disk" }).create({ cwd: "/work/project" });
     /** @param {number} most */
@@ -81,7 +81,7 @@ await task({
     });
   },
 
-  /** @param {{ path: string, messages: readonly import("sessile/content").Message[], count: number }} input */
+  /** @param {{ path: string, messages: readonly import("sessile").Message[], count: number }} input */
   async appendContext({ path, messages, count }, timed) {
     const session = await openSessionFile(path, { mode: "write", durability: "os" });
     let items = (await session.context()).items.length;
@@ -95,7 +95,7 @@ await task({
     return items;
   },
 
-  /** @param {{ path: string, messages: readonly import("sessile/content").Message[], warm: number }} input */
+  /** @param {{ path: string, messages: readonly import("sessile").Message[], warm: number }} input */
   async plan({ path, messages, warm }, timed) {
     /** @type {typeof import("sessile/compaction")} */
     const { planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);

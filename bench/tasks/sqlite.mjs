@@ -9,7 +9,7 @@ const { built, file, search, synchronous } = JSON.parse(process.argv[3] ?? "{}")
 const { sessionStore, userMessage } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/attachments")} */
 const { ingest } = await import(`${built}/attachments/index.js`);
-/** @type {typeof import("sessile/blobs/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
 /** @type {typeof import("sessile/sqlite")} */
 const { databaseDriver, sqliteSessionBackend } = await import(`${built}/sqlite/index.js`);

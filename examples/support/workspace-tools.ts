@@ -2,10 +2,9 @@ import { execFile } from "node:child_process";
 import { lstat, mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
+import { type BlobStore, type MessagePart, type ToolCall, type ToolResultMessage, toolResult } from "sessile";
 import { ingest } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import type { BlobStore } from "sessile/blobs";
-import { type MessagePart, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
+import { readLocalFile } from "sessile/node";
 
 /** A directory and the store of images that tools show. */
 export interface Workspace {

@@ -2,7 +2,7 @@
  * Applies a leakage boundary to items whose text is sent: descriptors of attachments, and notes of summaries.
  */
 import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
-import { filterNotes, notedIds } from "../internal/covered-resources.js";
+import { filterNotes, notedIds } from "../core/covered-resources.js";
 import { inlineAsResources } from "./inline-images.js";
 import { currentTurnStart, occurrencesIn } from "./occurrences.js";
 import { applyVerdict, type LeakageBoundary } from "./replay.js";

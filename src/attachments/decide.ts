@@ -1,6 +1,6 @@
 /** Decides for each attachment of a request whether its bytes, its descriptor or nothing is sent, and why. */
 import type { Context, ReplayDecision, ReplayPolicy, Resource, StoredResource } from "../content/index.js";
-import { stringArgument } from "../internal/arguments.js";
+import { stringArgument } from "../core/arguments.js";
 import { currentTurnStart, type Occurrence, occurrencesIn } from "./occurrences.js";
 import type { AttachmentReason } from "./placeholder-text.js";
 import { applyVerdict, type LeakageBoundary, replayCurrentTurn, type Transfer } from "./replay.js";

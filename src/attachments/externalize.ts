@@ -8,10 +8,10 @@ import {
   type StoredResource,
 } from "../content/index.js";
 import { opaqueMedia, withReferences } from "../content/internal.js";
-import { SessileError } from "../errors/index.js";
-import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
-import { encodeUtf8 } from "../internal/bytes.js";
-import { isRecord } from "../internal/shape.js";
+import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
 import type { IngestOptions } from "./ingest.js";
 import { checkSize } from "./read-source.js";
 import { declaredFrom } from "./sources.js";

@@ -1,9 +1,9 @@
 /** `ingest`: an attachment from outside is read, identified, checked against limits and stored. */
 import type { BlobStore } from "../blobs/index.js";
 import type { LinkResource, Resource, StoredResource } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe, integerOption, oneOfOption } from "../internal/arguments.js";
-import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
+import { checkLimits, type LimitProfile, type LimitSituation } from "../content/limits/index.js";
+import { describe, integerOption, oneOfOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import { type ReadFile, readLink, readSource } from "./read-source.js";
 import {
   type IngestSource,

@@ -10,8 +10,8 @@ import type {
   StoredResource,
 } from "../content/index.js";
 import { type OpaqueMedium, opaqueMedia, withReferences } from "../content/internal.js";
-import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
-import { essenceOf } from "../internal/media-types.js";
+import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
+import { essenceOf } from "../core/media-types.js";
 import { resourcesIn } from "./resources.js";
 import { identify, recordedFacts } from "./store-resource.js";
 

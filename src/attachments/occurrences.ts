@@ -1,6 +1,7 @@
 /** Occurrences of resources in a context, and the turn that each belongs to. */
+
+import { estimateResourceTokens } from "../content/estimate/index.js";
 import type { Context, ReplayAmount, ReplayPlace, Resource } from "../content/index.js";
-import { estimateResourceTokens } from "../estimate/index.js";
 import { isSendable, resourceBlocks } from "./resources.js";
 
 /** One occurrence of a resource in a context, with the facts that replay policies decide by. */

@@ -1,7 +1,7 @@
 /** The text that a model reads in place of an attachment: its descriptor, and why no bytes follow. */
 
 import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
-import { oneLine } from "../internal/text.js";
+import { oneLine } from "../core/text.js";
 import { isSendable } from "./resources.js";
 
 /**

@@ -1,9 +1,9 @@
 /** Reads a source of `ingest` to bytes in memory, or to a link. */
 import type { LinkResource, StoredResource } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
-import { base64Bytes, decodeBase64 } from "../internal/base64.js";
-import { encodeUtf8 } from "../internal/bytes.js";
+import { describe } from "../core/arguments.js";
+import { base64Bytes, decodeBase64 } from "../core/base64.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
 import {
   type BlockSource,
   type Claims,

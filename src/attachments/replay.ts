@@ -7,7 +7,7 @@ import type {
   Resource,
   StoredResource,
 } from "../content/index.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerOption } from "../core/arguments.js";
 
 /**
  * The default policy. Sends the bytes of the current turn's attachments in each request of the turn, and

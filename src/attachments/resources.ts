@@ -14,9 +14,9 @@ import {
   type TextBlock,
 } from "../content/index.js";
 import { opaqueMedia, resourcesOf } from "../content/internal.js";
-import { SessileError } from "../errors/index.js";
-import { integerOption } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
+import { integerOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
 import { unknownMediaType } from "./store-resource.js";
 
 /** The resource of a block. */

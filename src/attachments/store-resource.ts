@@ -2,11 +2,6 @@
 
 import { type BlobStore, digest } from "../blobs/index.js";
 import type { StoredResource } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
-import { encodeUtf8 } from "../internal/bytes.js";
-import { randomHex8 } from "../internal/ids.js";
-import { essenceOf, isSniffedImage } from "../internal/media-types.js";
 import {
   agreesWith,
   type ImageMedia,
@@ -14,7 +9,12 @@ import {
   mediaTypeOfName,
   type PdfMedia,
   sniff,
-} from "../media/index.js";
+} from "../content/media/index.js";
+import { describe } from "../core/arguments.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { randomHex8 } from "../core/ids.js";
+import { essenceOf, isSniffedImage } from "../core/media-types.js";
 import { checkSize, type SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */

@@ -1,8 +1,8 @@
 /** Garbage collection: mark by references, move other blobs to the trash, delete them after a grace. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe, integerOption } from "../internal/arguments.js";
+import { describe, integerOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import type { BlobBackend, BlobLeftovers } from "./backend.js";
 import { isBlobRef } from "./ref.js";
 import { RefSet } from "./ref-set.js";

@@ -3,8 +3,8 @@
 import { blake3 as nobleBlake3 } from "@noble/hashes/blake3.js";
 import { sha256 as nobleSha256 } from "@noble/hashes/sha2.js";
 import type { BlobRef } from "../content/index.js";
-import { describe } from "../internal/arguments.js";
-import { toHex } from "../internal/bytes.js";
+import { describe } from "../core/arguments.js";
+import { toHex } from "../core/bytes.js";
 import type { DigestAlgorithm } from "./ref.js";
 
 /** A digest that is being computed. Node's `createHash` gives one, and so do hashes of @noble/hashes. */

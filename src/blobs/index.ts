@@ -4,8 +4,8 @@
  *
  * @module blobs
  */
-export { blobRefsIn } from "../internal/ids.js";
-export type { StoreOperation } from "../internal/operations.js";
+export { blobRefsIn } from "../core/ids.js";
+export type { StoreOperation } from "../core/operations.js";
 export type {
   BlobBackend,
   BlobHints,

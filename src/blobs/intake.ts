@@ -1,8 +1,8 @@
 /** The intake of bytes: chunks of a source, hashed and checked against limits and declared facts. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe, integerOption } from "../internal/arguments.js";
+import { describe, integerOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import { type Hasher, type HashFunction, refFrom } from "./hash.js";
 import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
 import type { PutOptions } from "./types.js";

@@ -1,7 +1,7 @@
 /** The memory backend of blobs. */
 
 import type { BlobRef } from "../content/index.js";
-import { concatBytes } from "../internal/bytes.js";
+import { concatBytes } from "../core/bytes.js";
 import type { BlobBackend, BlobStat, BlobTrash, BlobWriter, TrashedBlob } from "./backend.js";
 import { type BlobStoreOptions, blobStore } from "./store.js";
 import type { BlobStore } from "./types.js";

@@ -4,9 +4,9 @@
  */
 
 import type { BlobRef } from "../content/index.js";
-import { describe } from "../internal/arguments.js";
-import { encodeUtf8 } from "../internal/bytes.js";
-import { randomHex8, uuidv7 } from "../internal/ids.js";
+import { describe } from "../core/arguments.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { randomHex8, uuidv7 } from "../core/ids.js";
 
 /** Room for the longest key of a store below the 1024 bytes of a bucket. */
 const maxPrefixBytes = 512;

@@ -1,10 +1,10 @@
 /** Puts: the bytes of a source into a backend, each blob once. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abort.js";
-import { describe } from "../internal/arguments.js";
-import { concatBytes } from "../internal/bytes.js";
+import { abortable } from "../core/abort.js";
+import { describe } from "../core/arguments.js";
+import { concatBytes } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
 import type { BlobBackend, BlobHints, BlobStat, BlobWriter } from "./backend.js";
 import type { HashFunction } from "./hash.js";
 import { chunkOf, conditionsOf, Intake } from "./intake.js";

@@ -1,8 +1,8 @@
 /** The quota of a store: its puts reserve their bytes before they store them. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { randomHex8 } from "../internal/ids.js";
+import { SessileError } from "../core/errors/index.js";
+import { randomHex8 } from "../core/ids.js";
 import type { BlobBackend } from "./backend.js";
 import { type BlobQuotas, type BlobReservation, type BlobRoom, ProcessQuotas } from "./quotas.js";
 

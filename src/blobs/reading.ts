@@ -1,8 +1,8 @@
 /** Verified reads: a corrupt blob is quarantined and never returned. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abort.js";
+import { abortable } from "../core/abort.js";
+import { SessileError } from "../core/errors/index.js";
 import type { BlobReading } from "./backend.js";
 import { type HashFunction, refFrom } from "./hash.js";
 import type { BlobTransferOptions } from "./types.js";

@@ -4,7 +4,7 @@
  */
 
 import type { BlobRef } from "../content/index.js";
-import { toHex } from "../internal/bytes.js";
+import { toHex } from "../core/bytes.js";
 
 /** A record: the digest, the algorithm, and whether the ref was found. */
 const recordBytes = 34;

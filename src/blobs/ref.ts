@@ -1,7 +1,7 @@
 /** Refs, which name a blob by its digest: `sha256:…`, `blake3:…`. */
 
 import type { BlobRef } from "../content/index.js";
-import { describe } from "../internal/arguments.js";
+import { describe } from "../core/arguments.js";
 
 /** The algorithm of a ref: SHA-256, or BLAKE3 of 256 bits. */
 export type DigestAlgorithm = "sha256" | "blake3";

@@ -1,13 +1,12 @@
 /** A blob store on a backend. */
 
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abort.js";
-import { integerOption } from "../internal/arguments.js";
-import { concatBytes } from "../internal/bytes.js";
-import { nameArgument } from "../internal/ids.js";
-import type { StoreOperation } from "../internal/operations.js";
-import { type OnOperation, observed, observedItems } from "../internal/operations.js";
+import { abortable } from "../core/abort.js";
+import { integerOption } from "../core/arguments.js";
+import { concatBytes } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { nameArgument } from "../core/ids.js";
+import { type OnOperation, observed, observedItems, type StoreOperation } from "../core/operations.js";
 import { accounted } from "./accounting.js";
 import { type BlobBackend, type BlobStat, rememberPartition } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";

@@ -3,7 +3,7 @@
  * derive.
  */
 
-import type { ForeignFormatName } from "../interop/index.js";
+import type { ForeignFormatName } from "../agents/index.js";
 import type { Output } from "./output.js";
 
 /** An option of a command. `value` names its value in the help; without it the option is a switch. */

@@ -1,7 +1,7 @@
 /** The context of a model, with the reason why a message of the branch is not in it. */
 
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { ContextItem } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
 import { entryTypesWith } from "../session/internal.js";
 import { headline, messageLines } from "./entry-text.js";

@@ -1,7 +1,7 @@
 /** Damage of the sessions that a command reads, always reported on standard error. */
 
-import { SessileError } from "../errors/index.js";
-import type { InteropReport } from "../interop/index.js";
+import type { InteropReport } from "../agents/index.js";
+import { SessileError } from "../core/errors/index.js";
 import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
 import { missingHeaderError } from "../session/internal.js";
 import type { CommandContext } from "./command.js";

@@ -2,11 +2,11 @@
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../agents/index.js";
+import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
-import { SessileError } from "../errors/index.js";
-import { directoryTest } from "../internal/directories.js";
-import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../interop/index.js";
-import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../interop/node/index.js";
+import { directoryTest } from "../core/directories.js";
+import { SessileError } from "../core/errors/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
 import { agentNames, type CommandContext, type Parsed, textOption } from "./command.js";
 import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
@@ -134,7 +134,7 @@ async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
   if (file === undefined) return undefined;
   try {
     const { bytesRead, buffer } = await file.read(new Uint8Array(headBytes), 0, headBytes, 0);
-    const { detectSession } = await import("../interop/index.js");
+    const { detectSession } = await import("../agents/index.js");
     return detectSession(buffer.subarray(0, bytesRead), path)?.format;
   } finally {
     await file.close();

@@ -2,7 +2,7 @@
 
 import { chmod, link, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
+import { concatBytes, encodeUtf8 } from "../core/bytes.js";
 import { UsageError } from "./command.js";
 
 /** The bytes of a new file. */

@@ -3,8 +3,8 @@
  * no error: the reader needs no more output.
  */
 
-import { SessileError } from "../errors/index.js";
-import { spaced } from "../internal/text.js";
+import { SessileError } from "../core/errors/index.js";
+import { spaced } from "../core/text.js";
 
 /** A stream such as `process.stdout`. */
 export interface TextStream {

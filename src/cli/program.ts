@@ -1,7 +1,7 @@
 /** The program: from the words of a call to an exit code. Errors become one line on standard error. */
 
 import { parseArgs } from "node:util";
-import { SessileError } from "../errors/index.js";
+import { SessileError } from "../core/errors/index.js";
 import {
   type Command,
   type CommandContext,

@@ -2,9 +2,9 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { SessileError } from "../errors/index.js";
-import { concatBytes } from "../internal/bytes.js";
-import { nodeFileSystem } from "../internal/node/node-file-system.js";
+import { concatBytes } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { nodeFileSystem } from "../core/node/node-file-system.js";
 
 const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants;
 const chunkBytes = 1024 * 1024;

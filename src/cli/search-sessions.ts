@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { memoryBlobStore } from "../blobs/index.js";
 import { memorySessionStore, type SearchHit, type SearchQuery, type SessionLog } from "../session/index.js";
 import { openLog, type SearchBackend, type Searched, searchSessions } from "../session/internal.js";
-import { fileSessionStore } from "../session/node/index.js";
+import { fileSessionStore } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
 import { damagedLines, noteDamage } from "./damage.js";
 import { type FilesTest, filesTest, textsOfImports } from "./search-bytes.js";

@@ -5,13 +5,13 @@
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { ImportedSession, InteropReport } from "../agents/index.js";
 import type { BlobStore } from "../blobs/index.js";
-import { fileBlobStore } from "../blobs/node/index.js";
-import { SessileError } from "../errors/index.js";
-import type { ImportedSession, InteropReport } from "../interop/index.js";
+import { SessileError } from "../core/errors/index.js";
 import type { Session } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
-import { fileSessionStore, openSessionFile } from "../session/node/index.js";
+import { fileBlobStore } from "../storage/files/blobs/index.js";
+import { fileSessionStore, openSessionFile } from "../storage/files/index.js";
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";

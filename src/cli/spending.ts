@@ -1,7 +1,7 @@
 /** The sums of `stats` over the calls of models that sessions record. */
 
-import type { Cost, CostOptions } from "../cost/index.js";
-import { type Call, costOfCall, priceOf, sessionCalls, usageTokens } from "../cost/internal.js";
+import type { Cost, CostOptions } from "../providers/cost/index.js";
+import { type Call, costOfCall, priceOf, sessionCalls, usageTokens } from "../providers/cost/internal.js";
 import type { Session } from "../session/index.js";
 
 /** The calls of a group, or all. */

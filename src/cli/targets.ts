@@ -1,12 +1,12 @@
 /** The targets of a request that the command line names. */
 
-import { type LimitProfile, limitProfiles } from "../limits/index.js";
-import { aiSdkMessages } from "../projections/ai-sdk/index.js";
-import { anthropicMessages } from "../projections/anthropic/index.js";
-import { bedrockConverse } from "../projections/bedrock/index.js";
-import { geminiContents } from "../projections/gemini/index.js";
-import type { Target } from "../projections/index.js";
-import { openaiChat, openaiResponses } from "../projections/openai/index.js";
+import { type LimitProfile, limitProfiles } from "../content/limits/index.js";
+import { aiSdkMessages } from "../frameworks/ai-sdk/index-projection.js";
+import { anthropicMessages } from "../providers/anthropic/index.js";
+import { bedrockConverse } from "../providers/bedrock/index.js";
+import { geminiContents } from "../providers/gemini/index.js";
+import type { Target } from "../providers/index.js";
+import { openaiChat, openaiResponses } from "../providers/openai/index.js";
 
 /** A target by name. `provider` is the one whose models need no `--model`. */
 interface NamedTarget {

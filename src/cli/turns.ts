@@ -1,7 +1,7 @@
 /** The turns of sessions in a list: messages of the user, counted in sessions that are quick to read. */
 
 import { memoryBlobStore } from "../blobs/index.js";
-import { openSessionFile } from "../session/node/index.js";
+import { openSessionFile } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
 import type { FoundSession } from "./sources.js";
 

@@ -3,10 +3,10 @@
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 import { type ParsedSession, parseSession, type SessionHeader } from "../session/index.js";
 import { type PathStep, recentBounds, takeRecent } from "../session/internal.js";
-import { fileSessionStore } from "../session/node/index.js";
+import { fileSessionStore } from "../storage/files/index.js";
 import type { ViewerSource } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";

@@ -3,9 +3,9 @@ import type { LeakageBoundary } from "../attachments/index.js";
 import { dropRefusedAttachments } from "../attachments/internal.js";
 import type { Context, ContextItem, StoredResource } from "../content/index.js";
 import { resourcesOf } from "../content/internal.js";
-import { untilAborted } from "../internal/abort.js";
-import { describe } from "../internal/arguments.js";
-import { filterNotes } from "../internal/covered-resources.js";
+import { untilAborted } from "../core/abort.js";
+import { describe } from "../core/arguments.js";
+import { filterNotes } from "../core/covered-resources.js";
 import type { SummaryPart } from "./strategy.js";
 import type { CoveredResource } from "./summary-footer.js";
 

@@ -1,6 +1,6 @@
 /** Summarises a branch that is abandoned for another entry. */
 import type { Context, ContextItem } from "../content/index.js";
-import { integerArgument } from "../internal/arguments.js";
+import { integerArgument } from "../core/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
 import { applyBoundary, assertSummaryTarget, type SummaryBoundary } from "./boundary.js";
 import { ledgerDetails } from "./file-ledger/details.js";

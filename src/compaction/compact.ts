@@ -1,8 +1,9 @@
 /** Compacts a session: plans, asks the model, verifies, and only then writes. */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { Context } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
-import { untilAborted } from "../internal/abort.js";
-import { integerOption } from "../internal/arguments.js";
+import { untilAborted } from "../core/abort.js";
+import { integerOption } from "../core/arguments.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
 import { tokensOf } from "./context-edits.js";
 import { makeSummary } from "./make-summary.js";

@@ -2,6 +2,8 @@
  * Context edits: which of a strategy's are safe, which make the kept items fit, and how an item looks after
  * one.
  */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import {
   type Context,
   type ContextItem,
@@ -12,7 +14,6 @@ import {
   toolCalls,
   type UserMessage,
 } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
 import { newestUserIndex } from "./cut-point.js";
 import { outdatedInitialContexts } from "./initial-context.js";
 import type { ResolvedOptions } from "./options.js";

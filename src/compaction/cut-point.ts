@@ -1,6 +1,7 @@
 /** Where a context may be cut, and where its turns start. */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { ContextItem } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
 import type { MessageEstimator } from "./strategy.js";
 
 /** The options of {@link findCutPoint}. */

@@ -2,10 +2,11 @@
  * Makes the summary of a plan: the texts of the parts, joined, with a footer, verified, and shortened if
  * necessary.
  */
+
+import { estimateTextTokens } from "../content/estimate/index.js";
 import type { Context } from "../content/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
-import { untilAborted } from "../internal/abort.js";
-import { stringArgument } from "../internal/arguments.js";
+import { untilAborted } from "../core/abort.js";
+import { stringArgument } from "../core/arguments.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
 import { footerText, withFooter } from "./summary-footer.js";

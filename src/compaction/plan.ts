@@ -2,9 +2,10 @@
  * Turns a strategy's choice into a plan. The invariants are enforced here, after the choice: no strategy can
  * split a tool pair or lose a pin or the newest user message.
  */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, toolCalls } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
-import { integerArgument } from "../internal/arguments.js";
+import { integerArgument } from "../core/arguments.js";
 import { editsOfKept, safeEdits } from "./context-edits.js";
 import { fileLedger } from "./file-ledger/ledger-builder.js";
 import {

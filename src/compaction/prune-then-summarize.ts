@@ -1,4 +1,6 @@
 /** The strategy of opencode: prune old tool output, then summarise everything. */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import {
   type Context,
   type ContextItem,
@@ -7,8 +9,7 @@ import {
   type ToolResultMessage,
   toolPairs,
 } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerOption } from "../core/arguments.js";
 import { applyEdits, contentEdit, editsByTarget } from "./context-edits.js";
 import { newestUserIndex } from "./cut-point.js";
 import { prompts } from "./prompts.js";

@@ -1,6 +1,6 @@
 /** The strategy of codex: a new summary and the newest user messages. */
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
-import { integerArgument, integerOption } from "../internal/arguments.js";
+import { integerArgument, integerOption } from "../core/arguments.js";
 import { contentEdit } from "./context-edits.js";
 import { prompts } from "./prompts.js";
 import { omissionText } from "./serialize.js";

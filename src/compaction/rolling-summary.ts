@@ -1,6 +1,6 @@
 /** The strategy of pi: one rolling summary and a tail of recent messages. */
 import type { Context } from "../content/index.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerOption } from "../core/arguments.js";
 import { findCutPoint, headLength } from "./cut-point.js";
 import { prompts } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, SummaryPart } from "./strategy.js";

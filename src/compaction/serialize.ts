@@ -11,8 +11,8 @@ import {
   toolCalls,
 } from "../content/index.js";
 import { describeImage, shownBlocks } from "../content/internal.js";
-import { integerOption, unreachable } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
+import { integerOption, unreachable } from "../core/arguments.js";
+import { isRecord } from "../core/shape.js";
 import { neutralizeRoles } from "./prompts.js";
 import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 

@@ -1,9 +1,10 @@
 /** Asks the model for the texts of a summary: in steps that fit its window, with retries and backoff. */
+
+import { estimateTextTokens } from "../content/estimate/index.js";
 import type { ContextItem, Usage } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
-import { sleep, untilAborted } from "../internal/abort.js";
-import { integerOption } from "../internal/arguments.js";
+import { sleep, untilAborted } from "../core/abort.js";
+import { integerOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import type { CompactOptions, Generate, Generated, GeneratePrompt } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { summaryRequest } from "./prompts.js";

@@ -2,12 +2,12 @@
  * The footer of a summary: the attachments that it covers and the file ledger; made anew by each compaction.
  */
 import { observationText } from "../attachments/internal.js";
+import { estimateTextTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { resourcesOf } from "../content/internal.js";
-import { estimateTextTokens } from "../estimate/index.js";
-import { integerOption } from "../internal/arguments.js";
-import { coveredTag, idsFollow } from "../internal/covered-resources.js";
-import { isRecord } from "../internal/shape.js";
+import { integerOption } from "../core/arguments.js";
+import { coveredTag, idsFollow } from "../core/covered-resources.js";
+import { isRecord } from "../core/shape.js";
 import { type FileLedger, ledgerText, stripLedgerText } from "./file-ledger/details.js";
 import { safeLabel } from "./truncate.js";
 

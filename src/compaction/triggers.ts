@@ -3,11 +3,11 @@
  * summary.
  */
 import { currentTurnStart } from "../attachments/internal.js";
+import { estimateMessageTokens, type MessageTokenOptions } from "../content/estimate/index.js";
 import type { Context, ContextItem, ContextMessage, Usage } from "../content/index.js";
-import { estimateMessageTokens, type MessageTokenOptions } from "../estimate/index.js";
-import { describe, integerArgument } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
-import { modelFacts } from "../models/internal.js";
+import { describe, integerArgument } from "../core/arguments.js";
+import { isRecord } from "../core/shape.js";
+import { modelFacts } from "../providers/models/internal.js";
 import type { CompactionStrategy, MessageEstimator, SummaryPart } from "./strategy.js";
 
 /** The reserve for the model's answer, in tokens; pi 0.73.1 has the same. */

@@ -4,9 +4,9 @@
  */
 
 import type { TextBlock, ToolResultMessage } from "../content/index.js";
-import { integerOption } from "../internal/arguments.js";
-import { jsonPieces } from "../internal/json.js";
-import { oneLine } from "../internal/text.js";
+import { integerOption } from "../core/arguments.js";
+import { jsonPieces } from "../core/json.js";
+import { oneLine } from "../core/text.js";
 
 /** The bounds of a text. If both are given, both apply. */
 export interface TruncateOptions {

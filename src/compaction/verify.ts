@@ -1,7 +1,8 @@
 /** Checks the result of a plan before anything is written. */
+
+import { estimateMessageTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
+import { SessileError } from "../core/errors/index.js";
 import { applyEdits, editsByTarget, tokensOf } from "./context-edits.js";
 import { newestUserIndex } from "./cut-point.js";
 import { customMessageOf } from "./initial-context.js";

@@ -1,7 +1,7 @@
 /** Writes a compaction as one batch of entries, or nothing. */
 import type { Context, Usage } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { uniqueHex8 } from "../internal/ids.js";
+import { SessileError } from "../core/errors/index.js";
+import { uniqueHex8 } from "../core/ids.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
 import { ledgerDetails } from "./file-ledger/details.js";
 import { initialContext } from "./initial-context.js";

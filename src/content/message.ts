@@ -1,5 +1,5 @@
 /** Messages and their blocks, and functions that make them. */
-import { describe } from "../internal/arguments.js";
+import { describe } from "../core/arguments.js";
 import { describeResource, type Resource, type StoredResource } from "./resource.js";
 
 /** Text. With `resource` the block is an attachment, and the text is its descriptor. */

@@ -1,6 +1,6 @@
 /** The media in a provider's own blocks: found in their JSON, replaced by references, and put back. */
 
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./message.js";
 import { opaqueWords } from "./opaque-words.js";
 import { describeResource, type Resource, resourceOf } from "./resource.js";

@@ -1,6 +1,6 @@
 /** The words in a provider's own block, for readers to which the block itself says nothing. */
 
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 
 /** Members that hold words of a model or of a person. */
 const spoken = ["text", "refusal", "transcript"] as const;

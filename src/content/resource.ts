@@ -1,7 +1,7 @@
 /** Resources: the descriptors of attachments that messages carry, and their text for models. */
 
-import { resourceShape } from "../internal/message-shapes.js";
-import { oneLine } from "../internal/text.js";
+import { resourceShape } from "../core/message-shapes.js";
+import { oneLine } from "../core/text.js";
 import type { TextBlock } from "./message.js";
 
 /** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */

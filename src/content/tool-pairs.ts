@@ -1,5 +1,5 @@
 /** Reads messages: their text, tool calls paired with their results, and declared tools. */
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 import type {
   AssistantMessage,
   ContextMessage,

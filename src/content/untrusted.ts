@@ -1,7 +1,8 @@
 /** User messages from untrusted JSON. */
-import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
+
+import { describe } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
 import type { ImageBlock, TextBlock, UserMessage } from "./message.js";
 import { isResource, type LinkResource, type Resource, type StoredResource } from "./resource.js";
 

@@ -1,6 +1,6 @@
 /** The blocks of a memory: their four kinds, the ports that they need, and the checks of options. */
-import { describe, integerOption } from "../internal/arguments.js";
-import { nameArgument } from "../internal/ids.js";
+import { describe, integerOption } from "../core/arguments.js";
+import { nameArgument } from "../core/ids.js";
 
 /** Instructions of the program, unchanged in the prompt. */
 export interface ReadOnlyBlock {

@@ -10,9 +10,9 @@ import {
   shortenSummary,
   summarizePart,
 } from "../compaction/internal.js";
+import { estimateTextTokens } from "../content/estimate/index.js";
 import { type Context, type ContextItem, toolCalls, type Usage } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
+import { SessileError } from "../core/errors/index.js";
 import type { EditableBlock } from "./blocks.js";
 import type { MemoryHost } from "./host.js";
 import { type PresentValue, quotedText } from "./render.js";

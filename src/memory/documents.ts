@@ -5,8 +5,8 @@
 import { ingest } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import { type ContextItem, isResource, type Resource, type StoredResource } from "../content/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
-import { isRecord } from "../internal/shape.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { isRecord } from "../core/shape.js";
 import type { EntryDraft } from "../session/index.js";
 import type { DocumentInfo, DocumentSource } from "./blocks.js";
 import { cleanLine } from "./text.js";

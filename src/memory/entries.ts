@@ -1,5 +1,5 @@
 /** The entries of a memory: custom entries, so that they branch, fork and replay like every other entry. */
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 import type { CustomEntryType } from "../session/index.js";
 import { ownEntry } from "../session/internal.js";
 

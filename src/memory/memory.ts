@@ -2,12 +2,12 @@
 import { replayCurrentTurn } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { CompactOptions } from "../compaction/index.js";
+import { estimateTextTokens } from "../content/estimate/index.js";
 import type { ReplayPolicy, ToolResultMessage } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
-import { describe } from "../internal/arguments.js";
-import { Mutex } from "../internal/concurrency.js";
-import type { ToolShapes } from "../internal/tool-shapes.js";
+import { describe } from "../core/arguments.js";
+import { Mutex } from "../core/concurrency.js";
+import { SessileError } from "../core/errors/index.js";
+import type { ToolShapes } from "../core/tool-shapes.js";
 import { checkBlocks, type EditableBlock, type MemoryBlock } from "./blocks.js";
 import { type MemoryCompactionOptions, withMemory } from "./compaction.js";
 import { isDocument, type LoadedDocument, loadedDocuments } from "./documents.js";

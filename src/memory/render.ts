@@ -1,7 +1,7 @@
 /** The system text of a memory, rendered from its blocks. */
 import { digest } from "../blobs/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
+import { estimateTextTokens } from "../content/estimate/index.js";
+import { encodeUtf8 } from "../core/bytes.js";
 import type { Block, DocumentInfo, EditableBlock } from "./blocks.js";
 import { listedName } from "./documents.js";
 import type { RecordedBlock } from "./entries.js";

@@ -1,9 +1,15 @@
 /** Answers to a model's calls of the tools. Each is a tool result for the caller to append. */
 import { type ToolCall, type ToolResultMessage, toolResult } from "../content/index.js";
-import { isRecord } from "../internal/shape.js";
+import { isRecord } from "../core/shape.js";
 import type { Block, EditableBlock } from "./blocks.js";
-import type { ResultDetails } from "./documents.js";
-import { listedName, loadDocument, loadedDocuments, resultDetails, unloadDrafts } from "./documents.js";
+import {
+  listedName,
+  loadDocument,
+  loadedDocuments,
+  type ResultDetails,
+  resultDetails,
+  unloadDrafts,
+} from "./documents.js";
 import { memoryEntry } from "./entries.js";
 import type { MemoryHost } from "./host.js";
 import { type MemorySession, type PathState, readEntries, upwards } from "./path-state.js";

@@ -1,6 +1,6 @@
 /** Text of models and other writers as data: cleaned, quoted line by line, compared by lines. */
 
-import { spaced, stripped } from "../internal/text.js";
+import { spaced, stripped } from "../core/text.js";
 
 const lineEnds = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
 

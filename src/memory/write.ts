@@ -1,6 +1,7 @@
 /** Writes of a block: the change of its text, the bound, and the compare-and-swap. */
-import { SessileError } from "../errors/index.js";
-import { estimateTextTokens } from "../estimate/index.js";
+
+import { estimateTextTokens } from "../content/estimate/index.js";
+import { SessileError } from "../core/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
 import type { EditableBlock } from "./blocks.js";
 import { type MemoryData, memoryEntry } from "./entries.js";

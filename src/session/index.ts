@@ -4,7 +4,7 @@
  * @module session
  */
 
-export type { StoreOperation } from "../internal/operations.js";
+export type { StoreOperation } from "../core/operations.js";
 export type {
   KeptBytes,
   LinePlace,
@@ -67,8 +67,7 @@ export { type EncodeOptions, encodeEntry } from "./format/encode.js";
 export type { ReadLimits } from "./format/line-splitter.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";
 export type { RecordingOptions } from "./runtime/recording.js";
-export type { SessionInfo } from "./runtime/session-info.js";
-export { evaluatePermission, type PermissionRule } from "./runtime/session-info.js";
+export { evaluatePermission, type PermissionRule, type SessionInfo } from "./runtime/session-info.js";
 export {
   type ToolCallState,
   type TurnContext,

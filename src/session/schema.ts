@@ -5,7 +5,7 @@
  * @module session/schema
  */
 import * as z from "zod";
-import { memberSchemas, schemaOf } from "../internal/schema.js";
+import { memberSchemas, schemaOf } from "../core/schema.js";
 import type { SessionEntry, SessionHeader } from "./api/entries.js";
 import { entryShape, headerFields } from "./format/entry-types.js";
 

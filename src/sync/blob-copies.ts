@@ -2,9 +2,9 @@
 
 import type { BlobStore } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
-import { mapConcurrent } from "../internal/concurrency.js";
-import { isRecord } from "../internal/shape.js";
+import { mapConcurrent } from "../core/concurrency.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord } from "../core/shape.js";
 import { blobRefsInLine } from "../session/internal.js";
 import type { Tally } from "./report.js";
 

@@ -1,8 +1,8 @@
 /** The entries that follow a union of two logs, so that both show the same leaf, labels and session_info. */
 
-import { encodeUtf8 } from "../internal/bytes.js";
-import { crc32Hex } from "../internal/crc32.js";
-import { isRecord } from "../internal/shape.js";
+import { encodeUtf8 } from "../core/bytes.js";
+import { crc32Hex } from "../core/crc32.js";
+import { isRecord } from "../core/shape.js";
 import type { SessionEntry, SessionInfoFields } from "../session/index.js";
 import { encodeValidLine, infoFieldsOf, noRow } from "../session/internal.js";
 import { History } from "./history.js";

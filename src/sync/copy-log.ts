@@ -1,8 +1,8 @@
 /** The copy of one session's lines into another store, byte for byte. */
 
-import { SessileError } from "../errors/index.js";
-import { concatBytes } from "../internal/bytes.js";
-import { isName } from "../internal/ids.js";
+import { concatBytes } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { isName } from "../core/ids.js";
 import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
 import {
   decodeHeads,

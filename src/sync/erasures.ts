@@ -1,6 +1,6 @@
 /** Erasures between two logs of one session: a tombstone in one of them erases the entry in the other. */
 
-import { SessileError } from "../errors/index.js";
+import { SessileError } from "../core/errors/index.js";
 import type { Erasure, LineReplacement, SessionLog } from "../session/index.js";
 import {
   decodeLine,

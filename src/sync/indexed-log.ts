@@ -1,8 +1,8 @@
 /** A log as rows: ids, parents, times and a fingerprint of each line. Bodies stay in the log. */
 
-import { decodeUtf8, encodeUtf8 } from "../internal/bytes.js";
-import { IntColumn, NumberColumn } from "../internal/columns.js";
-import { crc32 } from "../internal/crc32.js";
+import { decodeUtf8, encodeUtf8 } from "../core/bytes.js";
+import { IntColumn, NumberColumn } from "../core/columns.js";
+import { crc32 } from "../core/crc32.js";
 import type { LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
 import {
   decodeParts,

@@ -1,6 +1,6 @@
 /** The lines of a log for a copy, byte for byte, and the failures of their reads. */
 
-import { SessileError } from "../errors/index.js";
+import { SessileError } from "../core/errors/index.js";
 import type { LinePlace, LogBatch, LogPosition, SessionLog } from "../session/index.js";
 import { eachLine } from "../session/internal.js";
 

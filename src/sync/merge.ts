@@ -1,8 +1,8 @@
 /** The merge of two copies of a session file, as a driver for git. */
 
-import { SessileError } from "../errors/index.js";
-import { describe, oneOfOption } from "../internal/arguments.js";
-import { concatBytes } from "../internal/bytes.js";
+import { describe, oneOfOption } from "../core/arguments.js";
+import { concatBytes } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
 import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import {
   defaultLimits,

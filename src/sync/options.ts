@@ -1,9 +1,9 @@
 /** The options of a copy and of a sync, and the sessions that they choose. */
 
 import type { BlobStore } from "../blobs/index.js";
-import { SessileError } from "../errors/index.js";
-import { describe, stringArgument } from "../internal/arguments.js";
-import { nameArgument } from "../internal/ids.js";
+import { describe, stringArgument } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
+import { nameArgument } from "../core/ids.js";
 import type { SessionStore, SessionSummary } from "../session/index.js";
 import { locationOf, type Tally } from "./report.js";
 

@@ -1,7 +1,7 @@
 /** The reports of a copy and of a sync. */
 
 import type { BlobRef } from "../content/index.js";
-import type { SessileError } from "../errors/index.js";
+import type { SessileError } from "../core/errors/index.js";
 import type { Erasure } from "../session/index.js";
 import type { StateConflict } from "./closing.js";
 

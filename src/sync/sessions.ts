@@ -1,7 +1,7 @@
 /** Copies and syncs of whole stores. */
 
-import { SessileError } from "../errors/index.js";
-import { oneOfOption } from "../internal/arguments.js";
+import { oneOfOption } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import type { SessionLog, SessionStore } from "../session/index.js";
 import { BlobCopies } from "./blob-copies.js";
 import { copyLog } from "./copy-log.js";

@@ -1,7 +1,7 @@
 /** The union of two logs of one session: each gets the lines that it lacks. */
 
-import { SessileError } from "../errors/index.js";
-import { sleep } from "../internal/abort.js";
+import { sleep } from "../core/abort.js";
+import { SessileError } from "../core/errors/index.js";
 import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
 import {
   type EntryErasure,

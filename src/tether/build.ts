@@ -1,11 +1,11 @@
 /** Builders of frames. They run the same check as readers of frames. */
 
-import { describe, stringArgument } from "../internal/arguments.js";
-import { encodeBase64 } from "../internal/base64.js";
-import { uuidv7 } from "../internal/ids.js";
-import { isRecord } from "../internal/shape.js";
-import { tetherLimits } from "../limits/index.js";
-import { sniff } from "../media/index.js";
+import { tetherLimits } from "../content/limits/index.js";
+import { sniff } from "../content/media/index.js";
+import { describe, stringArgument } from "../core/arguments.js";
+import { encodeBase64 } from "../core/base64.js";
+import { uuidv7 } from "../core/ids.js";
+import { isRecord } from "../core/shape.js";
 import { checkFrame } from "./check.js";
 import type {
   AssistantDeltaFrame,

@@ -1,12 +1,12 @@
 /** Checks of incoming and outgoing frames: shape, limits, and images, which are decoded once. */
 
-import { SessileError } from "../errors/index.js";
-import { base64BytesAtMost, decodeBase64, padBase64 } from "../internal/base64.js";
-import { decodeUtf8 } from "../internal/bytes.js";
-import { isTooDeep } from "../internal/json.js";
-import { isRecord, joinPath, type Problem } from "../internal/shape.js";
-import { tetherLimits } from "../limits/index.js";
-import { type ImageMedia, type ImageMediaType, sniff } from "../media/index.js";
+import { tetherLimits } from "../content/limits/index.js";
+import { type ImageMedia, type ImageMediaType, sniff } from "../content/media/index.js";
+import { base64BytesAtMost, decodeBase64, padBase64 } from "../core/base64.js";
+import { decodeUtf8 } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
+import { isTooDeep } from "../core/json.js";
+import { isRecord, joinPath, type Problem } from "../core/shape.js";
 import type {
   AssistantDeltaFrame,
   AssistantDoneFrame,

@@ -1,9 +1,9 @@
 /** The limits of frames: their errors, and the length of a frame on the wire. */
 
-import { type ErrorDetails, SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
-import { tetherLimits } from "../limits/index.js";
-import type { ImageMediaType } from "../media/index.js";
+import { tetherLimits } from "../content/limits/index.js";
+import type { ImageMediaType } from "../content/media/index.js";
+import { describe } from "../core/arguments.js";
+import { type ErrorDetails, SessileError } from "../core/errors/index.js";
 import type { TetherFrame } from "./frame.js";
 
 const { maxImageBytes, maxFrameBytes, maxImages, maxWireBytes, imageTypes } = tetherLimits;

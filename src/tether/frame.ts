@@ -1,6 +1,6 @@
 /** The types of frames on the wire. */
 
-import type { ImageMediaType } from "../media/index.js";
+import type { ImageMediaType } from "../content/media/index.js";
 
 /** A conversation: a channel, such as `telegram` or `mcp`, and an id within it. */
 export interface TetherSession {

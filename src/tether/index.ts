@@ -4,7 +4,7 @@
  *
  * @module tether
  */
-export { tetherLimits } from "../limits/index.js";
+export { tetherLimits } from "../content/limits/index.js";
 export { assistantDelta, assistantDone, type FrameOptions, tetherImage, userMessageFrame } from "./build.js";
 export {
   type CheckedFrame,

@@ -1,12 +1,12 @@
 /** The tools `tether_send` and `tether_read` for MCP servers. */
 
-import { SessileError } from "../errors/index.js";
-import { stringArgument } from "../internal/arguments.js";
-import { padBase64 } from "../internal/base64.js";
-import { uuidv7 } from "../internal/ids.js";
-import { isRecord } from "../internal/shape.js";
-import { tetherLimits } from "../limits/index.js";
-import type { ImageContent, TextContent } from "../projections/mcp/index.js";
+import { tetherLimits } from "../content/limits/index.js";
+import { stringArgument } from "../core/arguments.js";
+import { padBase64 } from "../core/base64.js";
+import { SessileError } from "../core/errors/index.js";
+import { uuidv7 } from "../core/ids.js";
+import { isRecord } from "../core/shape.js";
+import type { ImageContent, TextContent } from "../frameworks/mcp/index.js";
 import { type CheckedUserMessage, checkFrame, checkFrameWith, wrongShape } from "./check.js";
 import type { TetherImage } from "./frame.js";
 import type { FrameReading } from "./ring.js";

@@ -1,6 +1,6 @@
 /** The size of a payload without serializing it, for the bound of a ring. */
 
-import { describe } from "../internal/arguments.js";
+import { describe } from "../core/arguments.js";
 
 /** The bytes of a value besides its text. JSON needs at most 28 for punctuation and a number or literal. */
 const valueBytes = 32;

@@ -1,7 +1,7 @@
 /** The ring: the latest frames of an agent, read by sequence number or waited for. */
 
-import { describe, integerArgument, integerOption } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
+import { describe, integerArgument, integerOption } from "../core/arguments.js";
+import { isRecord } from "../core/shape.js";
 import type { SequencedFrame, TetherFrame, TetherSession } from "./frame.js";
 import { FrameColumns } from "./frame-columns.js";
 import { payloadBytes } from "./payload-bytes.js";

@@ -5,8 +5,8 @@
  * @module tether/schema
  */
 import * as z from "zod";
-import { memberSchemas, schemaOf } from "../internal/schema.js";
-import { nonEmptyString, string } from "../internal/shape.js";
+import { memberSchemas, schemaOf } from "../core/schema.js";
+import { nonEmptyString, string } from "../core/shape.js";
 import type {
   AssistantDeltaPayload,
   AssistantDonePayload,

@@ -12,10 +12,10 @@ import {
   type ToolResultMessage,
 } from "../content/index.js";
 import { attachmentsOf } from "../content/internal.js";
-import { describe } from "../internal/arguments.js";
-import { decodeBase64, encodeBase64, padBase64 } from "../internal/base64.js";
-import { tetherLimits } from "../limits/index.js";
-import { type ImageMediaType, sniff } from "../media/index.js";
+import { tetherLimits } from "../content/limits/index.js";
+import { type ImageMediaType, sniff } from "../content/media/index.js";
+import { describe } from "../core/arguments.js";
+import { decodeBase64, encodeBase64, padBase64 } from "../core/base64.js";
 import { assistantDone, type FrameOptions } from "./build.js";
 import type { AssistantDoneFrame, TetherImage, TetherSession } from "./frame.js";
 import { isImageType, wireBytes } from "./frame-limits.js";

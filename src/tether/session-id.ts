@@ -1,8 +1,8 @@
 /** The id of the session that stores a conversation. */
 
 import { digest } from "../blobs/index.js";
-import { describe, stringArgument } from "../internal/arguments.js";
-import { encodeUtf8 } from "../internal/bytes.js";
+import { describe, stringArgument } from "../core/arguments.js";
+import { encodeUtf8 } from "../core/bytes.js";
 import type { TetherSession } from "./frame.js";
 
 /**

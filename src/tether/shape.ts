@@ -1,8 +1,10 @@
 /**
- * The shapes of frames: the table from which `checkFrame` and the zod schemas of `sessile/tether/schema`
+ * The shapes of frames: the table from which `checkFrame` and the zod schemas of `sessile/schema`
  * derive.
  */
 
+import { tetherLimits } from "../content/limits/index.js";
+import type { ImageMediaType } from "../content/media/index.js";
 import {
   anything,
   array,
@@ -16,9 +18,7 @@ import {
   string,
   stringOf,
   variants,
-} from "../internal/shape.js";
-import { tetherLimits } from "../limits/index.js";
-import type { ImageMediaType } from "../media/index.js";
+} from "../core/shape.js";
 
 /**
  * The profile of ISO 8601 in RFC 3339. Impossible days pass.

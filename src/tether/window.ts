@@ -13,8 +13,8 @@ import {
   toolPairs,
 } from "../content/index.js";
 import { attachmentsOf, withReferences } from "../content/internal.js";
-import { integerArgument, unreachable } from "../internal/arguments.js";
-import { jsonPieces } from "../internal/json.js";
+import { integerArgument, unreachable } from "../core/arguments.js";
+import { jsonPieces } from "../core/json.js";
 
 /**
  * Cuts a context to its newest items that fit a number of characters. Text counts its length, an image 2000.

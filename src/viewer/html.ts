@@ -1,7 +1,7 @@
 /** One HTML file that shows a session: the built application with the session's data in it. */
 
-import type { ModelPrice } from "../cost/index.js";
-import { integerOption, stringArgument } from "../internal/arguments.js";
+import { integerOption, stringArgument } from "../core/arguments.js";
+import type { ModelPrice } from "../providers/cost/index.js";
 import type { Diagnostics, SessionHeader } from "../session/index.js";
 import { type ImageBlobs, loadImages, separateImages } from "./images.js";
 import {

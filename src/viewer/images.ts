@@ -2,8 +2,8 @@
 
 import { isResource, type OpaqueBlock, type StoredResource } from "../content/index.js";
 import { opaqueMedia, resourcesOf, withReferences } from "../content/internal.js";
-import { decodeBase64, encodeBase64 } from "../internal/base64.js";
-import { isRecord } from "../internal/shape.js";
+import { decodeBase64, encodeBase64 } from "../core/base64.js";
+import { isRecord } from "../core/shape.js";
 import { inlineImageKey, type LeftOutImage, type PageEntry, type PageImage } from "./page-data.js";
 
 /** The part of a blob store that a page needs. */

@@ -1,6 +1,6 @@
 /** The data that a viewer's file holds, as the builder writes it and the page reads it. */
 
-import type { ModelPrice } from "../cost/index.js";
+import type { ModelPrice } from "../providers/cost/index.js";
 import type { Diagnostic, SessionEntry, SessionHeader, UnknownEntry } from "../session/index.js";
 
 /** The sessions of a page, without their entries, which are in blocks of their own. */

@@ -1,11 +1,10 @@
 /** Sessions of frameworks after an erasure: they load, without the text, and go on. */
 
-import { aiSdkChats, appendUIMessages, toUIMessages, type UiMessage } from "sessile/adapters/ai-sdk";
-import { claudeAgentStore } from "sessile/adapters/claude-agent";
-import { langgraphCheckpointer } from "sessile/adapters/langgraph";
-import { openaiAgentsSession } from "sessile/adapters/openai-agents";
-import { memoryBlobStore } from "sessile/blobs";
-import { eraseEntries, memorySessionStore, type SessionStore } from "sessile/session";
+import { eraseEntries, memoryBlobStore, memorySessionStore, type SessionStore } from "sessile";
+import { aiSdkChats, appendUIMessages, toUIMessages, type UiMessage } from "sessile/ai-sdk";
+import { claudeAgentStore } from "sessile/claude-agent";
+import { langgraphCheckpointer } from "sessile/langgraph";
+import { openaiAgentsSession } from "sessile/openai-agents";
 import { describe, expect, test } from "vitest";
 import { bytesWithCanary, canary } from "../support/canary.js";
 

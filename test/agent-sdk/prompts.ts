@@ -3,15 +3,14 @@
  * of scripts/check.mjs), and never run, since that would want the SDK's program and an account.
  */
 import { query, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
-import type { Context } from "sessile/content";
-import { project } from "sessile/projections";
-import { claudeAgentMessages } from "sessile/projections/claude-agent";
+import { type Context, project } from "sessile";
 import {
   type AgentUserMessage,
   type AttachmentContentBlock,
+  claudeAgentMessages,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
-} from "sessile/projections/claude-agent/node";
+} from "sessile/claude-agent";
 
 type QueryPrompt = Parameters<typeof query>[0]["prompt"];
 

@@ -1,14 +1,8 @@
 /** Version 6 of the AI SDK; test/adapters/frameworks has version 7. */
 import * as ai from "ai";
 import { MockLanguageModelV3 } from "ai/test";
-import {
-  type AiSdkChats,
-  toUIMessages,
-  type UIReplies,
-  type UiChunk,
-  type UiMessage,
-} from "sessile/adapters/ai-sdk";
-import { memorySessionStore } from "sessile/session";
+import { memorySessionStore } from "sessile";
+import { type AiSdkChats, toUIMessages, type UIReplies, type UiChunk, type UiMessage } from "sessile/ai-sdk";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { storesOf } from "../adapters/frameworks/stores.js";
 import { type AiSdk, judgeHistories, judgeTurns } from "../support/ai-sdk-judge.js";

@@ -3,6 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  assistantMessage,
+  asUserMessage,
+  type BlobStore,
+  collectGarbage,
+  messageText,
+  project,
+  type Session,
+  type StoredResource,
+  sessionBlobRoots,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import {
   grantResources,
   imageExternalizer,
   ingest,
@@ -12,20 +25,7 @@ import {
   runViewTool,
   viewToolName,
 } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { type BlobStore, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import {
-  assistantMessage,
-  asUserMessage,
-  messageText,
-  type StoredResource,
-  userMessage,
-} from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { type Session, sessionBlobRoots } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
 import { fileClock } from "../support/file-clock.js";

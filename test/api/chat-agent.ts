@@ -1,14 +1,10 @@
 // The chat agent of the design; what it leaves to its surroundings is a parameter.
 import type Anthropic from "@anthropic-ai/sdk";
+import { project, type Session, toolCalls, toolResult, userMessage } from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { ingest } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { fileBlobStore } from "sessile/blobs/node";
 import { compact, contextTokens, type Generate, rollingSummary } from "sessile/compaction";
-import { toolCalls, toolResult, userMessage } from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import type { Session } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
 
 export interface ChatOptions {
   readonly client: Anthropic;

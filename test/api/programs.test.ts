@@ -2,9 +2,14 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { type AssistantMessage, assistantMessage, type StoredResource, userMessage } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  memorySessionStore,
+  type StoredResource,
+  userMessage,
+} from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
 import { messageOf } from "../support/providers/anthropic/replies.js";

@@ -1,15 +1,23 @@
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  type Projection,
+  project,
+  type Session,
+  type Target,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { acpPrompt } from "sessile/acp";
+import { anthropicMessages } from "sessile/anthropic";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
-import { type Projection, project, type Target } from "sessile/projections";
-import { acpPrompt } from "sessile/projections/acp";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { bedrockConverse } from "sessile/projections/bedrock";
-import { claudeAgentMessages } from "sessile/projections/claude-agent";
-import { codexExec } from "sessile/projections/codex";
-import { geminiContents } from "sessile/projections/gemini";
-import { openaiChat, openaiResponses } from "sessile/projections/openai";
-import { memorySessionStore, type Session } from "sessile/session";
+import { bedrockConverse } from "sessile/bedrock";
+import { claudeAgentMessages } from "sessile/claude-agent";
+import { codexExec } from "sessile/codex";
+import { geminiContents } from "sessile/gemini";
+import { openaiChat, openaiResponses } from "sessile/openai";
 import { beforeAll, describe, expect, test } from "vitest";
 import { makePdf, makePng } from "../../examples/apps/support/make-media.js";
 

@@ -1,16 +1,19 @@
 // What a server and a user interface do with sessions: the second program of the design.
-import { contextOf, type Message, resourceOf, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
 import {
+  contextOf,
   customEntry,
+  type Message,
+  project,
+  resourceOf,
   type Session,
   type SessionEntry,
   type SessionStore,
   type SessionTree,
   type UnknownEntry,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import { SessileError } from "sessile/errors";
 
 export async function rename(sessions: SessionStore, id: string, name: string): Promise<void> {
   const session = await sessions.open(id, { mode: "write" });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { EntryMap, EntryType, SessionEntry } from "sessile/session";
+import type { EntryMap, EntryType, SessionEntry } from "sessile";
 import { naivePath, naiveTree } from "../session/tree/naive-tree.js";
 import { type AnyEntry, entryFields } from "./entries.js";
 import {

@@ -6,7 +6,7 @@ import {
   type SessionEntry,
   type SessionHeader,
   type UnknownEntry,
-} from "sessile/session";
+} from "sessile";
 import { assistantBlock, imageBlock, message, shownContent, systemMessage, usage } from "./messages.js";
 import { entryId, jsonValue, number, text, timestamp } from "./values.js";
 

@@ -1,18 +1,21 @@
 import fc from "fast-check";
-import { type BlobStore, digest } from "sessile/blobs";
 import {
   type AssistantMessage,
   type BlobRef,
+  type BlobStore,
+  buildSessionContext,
   type Context,
   describeResource,
+  digest,
   type ImageBlock,
   type Message,
+  parseSession,
   type Resource,
+  type SessionEntry,
   type StoredResource,
   type TextBlock,
-} from "sessile/content";
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import { buildSessionContext, parseSession, type SessionEntry } from "sessile/session";
 import { bytesOf, gif, gifFrame, jpeg, jpegSegment, png, pngChunk, sof } from "../support/media-files.js";
 import { sessionOf } from "./entries.js";
 

@@ -14,7 +14,7 @@ import type {
   ToolResultMessage,
   Usage,
   UserMessage,
-} from "sessile/content";
+} from "sessile";
 import { jsonValue, number, text } from "./values.js";
 
 const hex = (length: number): fc.Arbitrary<string> =>

@@ -1,5 +1,5 @@
+import { assistantMessage, contextOf, type ImageBlock, userMessage } from "sessile";
 import type { LeakageBoundary, Transfer } from "sessile/attachments";
-import { assistantMessage, contextOf, type ImageBlock, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { dropRefusedAttachments, dropRefusedNotes } from "../../src/attachments/apply-boundary.js";
 import { base64, image, png } from "./samples.js";

@@ -1,5 +1,18 @@
 import fc from "fast-check";
 import {
+  assistantMessage,
+  type Context,
+  type ContextMessage,
+  type LinkResource,
+  type MessagePart,
+  type ProjectOptions,
+  type ReplayDecision,
+  type ReplayPolicy,
+  type Resource,
+  toolResult,
+  userMessage,
+} from "sessile";
+import {
   type LeakageBoundary,
   type LeakageVerdict,
   replayAlways,
@@ -8,19 +21,6 @@ import {
   replayWithin,
   type Transfer,
 } from "sessile/attachments";
-import {
-  assistantMessage,
-  type Context,
-  type ContextMessage,
-  type LinkResource,
-  type MessagePart,
-  type ReplayDecision,
-  type ReplayPolicy,
-  type Resource,
-  toolResult,
-  userMessage,
-} from "sessile/content";
-import type { ProjectOptions } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { decideAttachments } from "../../src/attachments/decide.js";
 import { naiveDecisions } from "./naive-decisions.js";

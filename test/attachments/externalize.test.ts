@@ -2,19 +2,20 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type ExternalizerReport, imageExternalizer, resourcesIn } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
 import {
   assistantMessage,
+  type EntryDraft,
   type ImageBlock,
   type Message,
+  memoryBlobStore,
   type Resource,
+  type SessionEntry,
   toolResult,
   type UserMessage,
   userMessage,
-} from "sessile/content";
-import type { EntryDraft, SessionEntry } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+} from "sessile";
+import { type ExternalizerReport, imageExternalizer, resourcesIn } from "sessile/attachments";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { message as anyMessage } from "../arbitraries/messages.js";
 import { base64, countingIds, png } from "./samples.js";

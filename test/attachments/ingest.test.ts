@@ -5,18 +5,20 @@ import { pathToFileURL } from "node:url";
 import type { ContentBlock as AcpBlock } from "@agentclientprotocol/sdk";
 import type { ContentBlock as McpBlock } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
-import { type ImageContentSource, type IngestOptions, type IngestSource, ingest } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
   asUserMessage,
+  type BlobStore,
+  collectGarbage,
   isResource,
   type LinkResource,
+  memoryBlobStore,
   resourceOf,
   type StoredResource,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { type ImageContentSource, type IngestOptions, type IngestSource, ingest } from "sessile/attachments";
 import { type LimitProfile, limitProfiles } from "sessile/limits";
+import { readLocalFile } from "sessile/node";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { fixture } from "../support/fixtures.js";

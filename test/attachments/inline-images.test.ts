@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { digest } from "sessile/blobs";
-import { assistantMessage, type ImageBlock, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, digest, type ImageBlock, toolResult, userMessage } from "sessile";
 import { sniff } from "sessile/media";
 import { describe, expect, test } from "vitest";
 import { inlineAsResources } from "../../src/attachments/inline-images.js";

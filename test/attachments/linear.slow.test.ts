@@ -1,11 +1,11 @@
+import { assistantMessage, type Context, userMessage } from "sessile";
 import { listResources } from "sessile/attachments";
-import { assistantMessage, type Context, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { pathOfFileUrl, pathRefusal } from "../../src/attachments/node/path-rules.js";
 import { occurrencesIn } from "../../src/attachments/occurrences.js";
 import { linkUri, parseDataUrl } from "../../src/attachments/read-source.js";
 import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
-import { decodeBase64 } from "../../src/internal/base64.js";
+import { decodeBase64 } from "../../src/core/base64.js";
+import { pathOfFileUrl, pathRefusal } from "../../src/storage/files/attachments/path-rules.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { contextWith, image } from "./samples.js";
 

@@ -1,14 +1,13 @@
 /** From intake to request: what an attachment is, is known at intake and counts in each request. */
+
+import { contextOf, isResource, memoryBlobStore, type ProjectOptions, project, userMessage } from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { ingest, replayAlways } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { contextOf, isResource, userMessage } from "sessile/content";
+import { bedrockConverse } from "sessile/bedrock";
 import { estimateResourceTokens } from "sessile/estimate";
+import { geminiContents } from "sessile/gemini";
 import { checkLimits, limitProfiles } from "sessile/limits";
-import { type ProjectOptions, project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { bedrockConverse } from "sessile/projections/bedrock";
-import { geminiContents } from "sessile/projections/gemini";
-import { openaiResponses } from "sessile/projections/openai";
+import { openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import {
   bmp,

@@ -1,4 +1,4 @@
-import { type Context, type ReplayDecision, resourceOf, type TextBlock } from "sessile/content";
+import { type Context, type ReplayDecision, resourceOf, type TextBlock } from "sessile";
 
 /**
  * What of each place of a resource is sent by the default policy, as the rule words it: everything is looked for anew in

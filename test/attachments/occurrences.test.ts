@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/occurrences.js";

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } from "sessile";
 import {
   type LeakageVerdict,
   type ReplayBudget,
@@ -7,7 +8,6 @@ import {
   replayNever,
   replayWithin,
 } from "sessile/attachments";
-import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } from "sessile/content";
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { decideAttachments } from "../../src/attachments/decide.js";

@@ -1,15 +1,15 @@
 import fc from "fast-check";
-import { findResource, grantResources, listResources, resourcesIn } from "sessile/attachments";
 import {
   assistantMessage,
   type ContextMessage,
   contextOf,
   type LinkResource,
+  memorySessionStore,
   type Resource,
   toolResult,
   userMessage,
-} from "sessile/content";
-import { memorySessionStore } from "sessile/session";
+} from "sessile";
+import { findResource, grantResources, listResources, resourcesIn } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
 import { resourceBlocks } from "../../src/attachments/resources.js";
 import { message as anyMessage, resource as anyResource, message } from "../arbitraries/messages.js";

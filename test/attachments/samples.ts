@@ -1,15 +1,18 @@
 import { crc32, deflateSync } from "node:zlib";
-import type { BlobStore } from "sessile/blobs";
-import { type Context, type ContextMessage, contextOf, type StoredResource } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
   type AttachmentReport,
+  type BlobStore,
+  type Context,
+  type ContextMessage,
+  contextOf,
   type NeutralRequest,
   type Part,
   type ProjectOptions,
   project,
+  type StoredResource,
   type Target,
-} from "sessile/projections";
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { expect } from "vitest";
 
 function chunk(type: string, data: Uint8Array): Buffer {

@@ -6,6 +6,21 @@ import { jsonSchema, tool } from "ai";
 import fc from "fast-check";
 import type OpenAI from "openai";
 import {
+  assistantMessage,
+  describeResource,
+  digest,
+  type EntryDraft,
+  memoryBlobStore,
+  memorySessionStore,
+  type ProjectOptions,
+  project,
+  type Session,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import {
   observationsIn,
   type ResourceObservationDraft,
   type ResourceViewDraft,
@@ -17,18 +32,7 @@ import {
   viewTool,
   viewToolName,
 } from "sessile/attachments";
-import { digest, memoryBlobStore } from "sessile/blobs";
 import { compact, rollingSummary } from "sessile/compaction";
-import {
-  assistantMessage,
-  describeResource,
-  type StoredResource,
-  toolResult,
-  userMessage,
-} from "sessile/content";
-import { type ProjectOptions, project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { vp8l, webp } from "../support/media-files.js";
 import { bytesOf, everyBlob, image, pdf, png, sentAttachments } from "./samples.js";

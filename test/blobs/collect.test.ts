@@ -2,12 +2,12 @@ import fc from "fast-check";
 import {
   type BlobBackend,
   type BlobMark,
+  type BlobRef,
   type BlobStat,
   blobStore,
   collectGarbage,
   digest,
-} from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { scheduledBackend } from "./scheduled-backend.js";

@@ -10,14 +10,14 @@ import {
   type BlobTrash,
   blobStore,
   type TrashedBlob,
-} from "sessile/blobs";
+} from "sessile";
 import {
   type BlobConformanceCase,
   type BlobConformanceFixture,
   blobStoreConformance,
-} from "sessile/blobs/conformance";
-import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
+} from "sessile/conformance";
 import { SessileError } from "sessile/errors";
+import { type FileBlobStoreOptions, fileBlobStore } from "sessile/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../support/plain-values.js";

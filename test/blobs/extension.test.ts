@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extensionOf, knownExtensions } from "../../src/blobs/node/layout.js";
+import { extensionOf, knownExtensions } from "../../src/storage/files/blobs/layout.js";
 
 // @covers R62
 test.each([

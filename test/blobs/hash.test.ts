@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { blobStore, digest, type HashFunction } from "sessile/blobs";
+import { blobStore, digest, type HashFunction } from "sessile";
 import { describe, expect, test } from "vitest";
 import { hashTable } from "../../src/blobs/hash.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { nodeSha256 } from "../../src/blobs/node/layout.js";
+import { nodeSha256 } from "../../src/storage/files/blobs/layout.js";
 
 describe("digest", () => {
   // @covers R5

@@ -1,9 +1,9 @@
 import fc from "fast-check";
-import { type BlobBackend, blobStore, digest } from "sessile/blobs";
+import { type BlobBackend, blobStore, digest } from "sessile";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { Quota } from "../../src/blobs/quota.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { hookedFileSystem } from "../support/hooked-file-system.js";
 

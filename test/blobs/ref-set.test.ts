@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { BlobRef } from "sessile/content";
+import type { BlobRef } from "sessile";
 import { expect, test } from "vitest";
 import { RefSet } from "../../src/blobs/ref-set.js";
 import { rounds } from "../support/rounds.js";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { blobRefsIn, isBlobRef } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import { type BlobRef, blobRefsIn, isBlobRef } from "sessile";
 import { describe, expect, test } from "vitest";
 import { partsOf, refArgument, refOf } from "../../src/blobs/ref.js";
 

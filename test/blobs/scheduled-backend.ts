@@ -1,5 +1,5 @@
 import type fc from "fast-check";
-import type { BlobBackend, BlobTrash } from "sessile/blobs";
+import type { BlobBackend, BlobTrash } from "sessile";
 
 /** A backend whose every call waits for its turn, so that calls of several users come in any order. */
 export function scheduledBackend(sound: BlobBackend, scheduler: Pick<fc.Scheduler, "schedule">): BlobBackend {

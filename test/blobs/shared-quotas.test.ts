@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type BlobBackend, type BlobQuotas, type BlobStore, blobStore, collectGarbage } from "sessile/blobs";
+import { type BlobBackend, type BlobQuotas, type BlobStore, blobStore, collectGarbage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";

@@ -1,4 +1,4 @@
-import { type BlobBackend, type BlobStoreOptions, blobStore, memoryBlobStore } from "sessile/blobs";
+import { type BlobBackend, type BlobStoreOptions, blobStore, memoryBlobStore } from "sessile";
 import { describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 

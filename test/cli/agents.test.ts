@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import * as transcript from "../interop/claude-code/transcript.js";
+import * as transcript from "../agents/claude-code/transcript.js";
 import { call } from "./call.js";
 
 const dir = mkdtempSync(join(tmpdir(), "sessile-agents-"));

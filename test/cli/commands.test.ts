@@ -8,9 +8,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { eraseEntries, type SessionEntry, type UnknownEntry } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { eraseEntries, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands/index.js";
 import { headline, messageLine, messageLines } from "../../src/cli/entry-text.js";

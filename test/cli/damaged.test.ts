@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sqliteFile } from "../interop/support/sqlite.js";
+import { sqliteFile } from "../agents/support/sqlite.js";
 import { fileDatabase, type TestDatabase } from "../sqlite/databases.js";
 import { type CallOptions, call } from "./call.js";
 import { type Sample, sample } from "./sample.js";

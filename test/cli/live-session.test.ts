@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
@@ -22,7 +22,7 @@ import { newestOf, readNewest, readViewed } from "../../src/cli/viewed.js";
 import { keyedSources, viewerEvents } from "../../src/viewer/internal.js";
 import { SessionModels } from "../../src/viewer/model/session-models.js";
 import type { PageUpdate } from "../../src/viewer/page-data.js";
-import { reply, result, sessionId, text, user } from "../interop/claude-code/transcript.js";
+import { reply, result, sessionId, text, user } from "../agents/claude-code/transcript.js";
 
 let dir: string;
 let clock = 0;
@@ -190,7 +190,7 @@ describe("a live session", () => {
   });
 
   it("of Codex grows with its subagent, whose rollout is another file of the home", async () => {
-    const files = join(root, "test/interop/codex/files/agents-0.169");
+    const files = join(root, "test/agents/codex/files/agents-0.169");
     const day = join(dir, "sessions", "2026", "11", "23");
     mkdirSync(day, { recursive: true });
     const names = readdirSync(files).sort();

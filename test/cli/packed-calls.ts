@@ -15,7 +15,7 @@ export interface PackedCall {
 }
 
 /** Of Codex, which another agent's command reads. */
-const rollout = join(root, "test/interop/codex/files/tools-0.169.jsonl");
+const rollout = join(root, "test/agents/codex/files/tools-0.169.jsonl");
 
 /** In the order of the help: a later call may read what an earlier one wrote. */
 export function packedCalls({ id, ids, path, ref }: Sample): Readonly<Record<string, PackedCall>> {

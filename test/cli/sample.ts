@@ -1,11 +1,9 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { assistantMessage, type BlobRef, type BlobStore, toolResult, userMessage } from "sessile";
 import { ingest } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { assistantMessage, type BlobRef, toolResult, userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { png } from "../attachments/samples.js";
 
 /** A folder with a project's sessions, as the guide lays it out. */

@@ -2,26 +2,27 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { importSession } from "sessile/interop";
-import { type FoundSession, findSessions, sessionFiles } from "sessile/interop/node";
 import {
+  assistantMessage,
   type EntryDraft,
   eraseEntries,
+  memoryBlobStore,
   memorySessionStore,
   type SearchHit,
   type SearchQuery,
   type SessionStore,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  toolResult,
+  userMessage,
+} from "sessile";
+import { importSession } from "sessile/interop";
+import { type FoundSession, fileSessionStore, findSessions, sessionFiles } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import type { CommandContext } from "../../src/cli/command.js";
 import { formats } from "../../src/cli/formats.js";
 import { searchFound } from "../../src/cli/search-sessions.js";
 import type { FoundSession as FoundInStore } from "../../src/cli/sources.js";
-import * as transcript from "../interop/claude-code/transcript.js";
+import * as transcript from "../agents/claude-code/transcript.js";
 import { rounds } from "../support/rounds.js";
 import { call } from "./call.js";
 
@@ -333,8 +334,8 @@ describe("a search over sessions of other agents", () => {
     expect(subagents).toContain(sessionId);
     write(join(env.CLAUDE_CONFIG_DIR, subagents, "agent-a7.jsonl"), lines(child));
     const codex = join(env.CODEX_HOME, "sessions", "2026", "11", "23");
-    cpSync(join(root, "test/interop/codex/files/agents-0.169"), codex, { recursive: true });
-    cpSync(join(root, "test/interop/gemini/files/0.61.0"), homes.gemini, { recursive: true });
+    cpSync(join(root, "test/agents/codex/files/agents-0.169"), codex, { recursive: true });
+    cpSync(join(root, "test/agents/gemini-cli/files/0.61.0"), homes.gemini, { recursive: true });
     const storage = join(homes.opencode, "storage");
     const time = { created: 1_700_000_000_000, updated: 1_700_000_001_000 };
     write(

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { assistantMessage, toolResult, userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { call } from "./call.js";

@@ -1,4 +1,15 @@
 import {
+  buildSessionContext,
+  type ContextMessage,
+  contextOf,
+  type EntryDraft,
+  type Message,
+  memorySessionStore,
+  parseSession,
+  type Session,
+  toolPairs,
+} from "sessile";
+import {
   type CompactionStrategy,
   compact,
   contextTokens,
@@ -11,15 +22,7 @@ import {
   rollingSummary,
   summarizeBranch,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf, type Message, toolPairs } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
-import {
-  buildSessionContext,
-  type EntryDraft,
-  memorySessionStore,
-  parseSession,
-  type Session,
-} from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { ledgerDetails } from "../../src/compaction/file-ledger/details.js";
 import { fixture } from "../support/fixtures.js";

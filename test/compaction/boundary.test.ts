@@ -1,4 +1,15 @@
 import fc from "fast-check";
+import {
+  assistantMessage,
+  type ImageBlock,
+  type Message,
+  project,
+  type Resource,
+  type Session,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { type LeakageBoundary, type LeakageVerdict, resourceObservation } from "sessile/attachments";
 import {
   type CompactionStrategy,
@@ -9,16 +20,6 @@ import {
   rollingSummary,
   summarizeBranch,
 } from "sessile/compaction";
-import {
-  assistantMessage,
-  type ImageBlock,
-  type Message,
-  type Resource,
-  toolResult,
-  userMessage,
-} from "sessile/content";
-import { project, type Target } from "sessile/projections";
-import type { Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { serializeItems } from "../../src/compaction/serialize.js";
 import { base64, png } from "../attachments/samples.js";

@@ -1,6 +1,5 @@
+import type { EntryDraft, Message, Session } from "sessile";
 import { initialContext, summarizeBranch } from "sessile/compaction";
-import type { Message } from "sessile/content";
-import type { EntryDraft, Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
   attachment,

@@ -1,3 +1,12 @@
+import {
+  assistantMessage,
+  type EphemeralEvent,
+  type Message,
+  memorySessionStore,
+  type Session,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { resourceObservation } from "sessile/attachments";
 import {
   type CompactionPlan,
@@ -10,9 +19,7 @@ import {
   rollingSummary,
   summarizeBranch,
 } from "sessile/compaction";
-import { assistantMessage, type Message, toolResult, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { type EphemeralEvent, memorySessionStore, type Session } from "sessile/session";
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import {
   mergeCoveredResources,

@@ -1,10 +1,10 @@
+import { type ContextMessage, contextOf, type SystemMessage } from "sessile";
 import {
   type CompactionTrigger,
   hasInitialContext,
   initialContext,
   type Reinjection,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf, type SystemMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { foldSystemMessages } from "../../src/compaction/initial-context.js";
 import { compactNow, gave, keepLast, saidIn, scripted, sessionOf, told, user } from "./scripted.js";

@@ -1,5 +1,5 @@
+import { assistantMessage, contextOf, toolResult, userMessage } from "sessile";
 import { fileLedger, isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
-import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { ledgerDetails, ledgerText, stripLedgerText } from "../../src/compaction/file-ledger/details.js";
 import { operationsOfPatch } from "../../src/compaction/file-ledger/operations.js";
@@ -11,7 +11,7 @@ import {
   withoutResourceNotes,
 } from "../../src/compaction/summary-footer.js";
 import { truncateText } from "../../src/compaction/truncate.js";
-import { filterNotes, notedIds } from "../../src/internal/covered-resources.js";
+import { filterNotes, notedIds } from "../../src/core/covered-resources.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./file-ledger/arbitraries.js";
 import type { Act } from "./file-ledger/naive.js";

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { type Context, memorySessionStore } from "sessile";
 import {
   type CompactionStrategy,
   compact,
@@ -9,10 +10,8 @@ import {
   recentUserMessages,
   rollingSummary,
 } from "sessile/compaction";
-import type { Context } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { estimateMessageTokens } from "sessile/estimate";
-import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { told, usage, user } from "./scripted.js";

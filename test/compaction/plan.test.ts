@@ -1,5 +1,13 @@
 import fc from "fast-check";
 import {
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  contextOf,
+  toolCalls,
+  toolPairs,
+} from "sessile";
+import {
   type CompactionChoice,
   type CompactionStrategy,
   findCutPoint,
@@ -7,14 +15,6 @@ import {
   planCompaction,
   type SummaryPart,
 } from "sessile/compaction";
-import {
-  type Context,
-  type ContextItem,
-  type ContextMessage,
-  contextOf,
-  toolCalls,
-  toolPairs,
-} from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { keptTextTokens, shrinkingEdits } from "../../src/compaction/context-edits.js";
 import { headLength, isCutPoint, newestUserIndex, startsTurn } from "../../src/compaction/cut-point.js";

@@ -1,4 +1,14 @@
 import {
+  type AssistantMessage,
+  type Context,
+  type EntryDraft,
+  type Message,
+  type Session,
+  toolPairs,
+  toolResult,
+  userMessage,
+} from "sessile";
+import {
   type CompactionPlan,
   type CompactionResult,
   type CompactionStrategy,
@@ -10,16 +20,7 @@ import {
   recentUserMessages,
   rollingSummary,
 } from "sessile/compaction";
-import {
-  type AssistantMessage,
-  type Context,
-  type Message,
-  toolPairs,
-  toolResult,
-  userMessage,
-} from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
-import type { EntryDraft, Session } from "sessile/session";
 import type { Call, ModelMood, Step } from "./sequences.js";
 
 /** A strategy as a user may write one: it cuts anywhere, without a thought for pairs or pins. */

@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { type CompactionTrigger, type PruneOptions, planPrune, pruneThenSummarize } from "sessile/compaction";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -8,12 +7,13 @@ import {
   type ContextMessage,
   contextOf,
   type Message,
+  memorySessionStore,
   toolPairs,
   toolResult,
   type UserMessage,
   userMessage,
-} from "sessile/content";
-import { memorySessionStore } from "sessile/session";
+} from "sessile";
+import { type CompactionTrigger, type PruneOptions, planPrune, pruneThenSummarize } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
 import {

@@ -1,10 +1,10 @@
+import { type ContextMessage, contextOf, type UserMessage, userMessage } from "sessile";
 import {
   type CompactionBudget,
   prompts,
   type RecentUserMessagesOptions,
   recentUserMessages,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf, type UserMessage, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import {
   attachment,

@@ -1,10 +1,10 @@
+import { type ContextMessage, contextOf } from "sessile";
 import {
   type CompactionBudget,
   prompts,
   type RollingSummaryOptions,
   rollingSummary,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { compactNow, gave, lengthOf, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
 

@@ -1,4 +1,16 @@
 import {
+  type AssistantMessage,
+  type ContextMessage,
+  type Message,
+  memorySessionStore,
+  type Session,
+  type StoredResource,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+  type UserMessage,
+} from "sessile";
+import {
   type CompactionStrategy,
   type CompactOptions,
   compact,
@@ -8,17 +20,6 @@ import {
   type GeneratePrompt,
   type SummaryPrompt,
 } from "sessile/compaction";
-import type {
-  AssistantMessage,
-  ContextMessage,
-  Message,
-  StoredResource,
-  ToolCall,
-  ToolResultMessage,
-  Usage,
-  UserMessage,
-} from "sessile/content";
-import { memorySessionStore, type Session } from "sessile/session";
 
 /** A message of a user. */
 export function user(text: string, timestamp = 1): UserMessage {

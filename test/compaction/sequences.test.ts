@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { type Context, type Message, memorySessionStore, type Session, toolCalls, toolPairs } from "sessile";
 import { type CompactionPlan, fileLedger } from "sessile/compaction";
-import { type Context, type Message, toolCalls, toolPairs } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { estimateTextTokens } from "sessile/estimate";
-import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { previewItems } from "../../src/compaction/verify.js";
 import { rounds } from "../support/rounds.js";

@@ -1,16 +1,16 @@
 import fc from "fast-check";
-import { truncateToolResult } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
   type ContextMessage,
   contextOf,
+  memorySessionStore,
   type TextBlock,
   type ToolResultMessage,
   toolResult,
   userMessage,
-} from "sessile/content";
-import { memorySessionStore } from "sessile/session";
+} from "sessile";
+import { truncateToolResult } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 import {
   imageText,

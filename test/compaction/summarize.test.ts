@@ -1,11 +1,11 @@
 import fc from "fast-check";
+import { type Context, type ContextMessage, contextOf, type Message } from "sessile";
 import { type CompactOptions, compact, prompts, type SummaryPart } from "sessile/compaction";
-import { type Context, type ContextMessage, contextOf, type Message } from "sessile/content";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
 import { summaryRequest } from "../../src/compaction/prompts.js";
 import { type Generation, generationOf, summarizePart } from "../../src/compaction/summarize.js";
-import { sleep, untilAborted } from "../../src/internal/abort.js";
+import { sleep, untilAborted } from "../../src/core/abort.js";
 import { text } from "../arbitraries/values.js";
 import {
   compactNow,

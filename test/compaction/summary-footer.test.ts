@@ -1,8 +1,7 @@
 import fc from "fast-check";
+import { contextOf, memorySessionStore, toolResult, userMessage } from "sessile";
 import { type CoveredResource, compact, type FileLedger, rollingSummary } from "sessile/compaction";
-import { contextOf, toolResult, userMessage } from "sessile/content";
 import { estimateTextTokens } from "sessile/estimate";
-import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { serializeItems } from "../../src/compaction/serialize.js";
 import {

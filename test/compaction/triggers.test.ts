@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { type ContextMessage, contextOf, type StoredResource } from "sessile";
 import {
   contextGauge,
   contextTokens,
@@ -6,7 +7,6 @@ import {
   isOverflow,
   shouldCompact,
 } from "sessile/compaction";
-import { type ContextMessage, contextOf, type StoredResource } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { overflowWords } from "../../src/compaction/overflow.js";

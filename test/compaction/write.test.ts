@@ -1,5 +1,15 @@
 import fc from "fast-check";
 import {
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  contextOf,
+  type Message,
+  memorySessionStore,
+  type Session,
+  sessionStore,
+} from "sessile";
+import {
   type CompactionPlan,
   compact,
   initialContext,
@@ -7,15 +17,7 @@ import {
   planCompaction,
   summarizeBranch,
 } from "sessile/compaction";
-import {
-  type Context,
-  type ContextItem,
-  type ContextMessage,
-  contextOf,
-  type Message,
-} from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type Session, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { previewItems, verify } from "../../src/compaction/verify.js";
 import { compactionDrafts } from "../../src/compaction/write.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type ContextMessage, contextOf } from "sessile/content";
+import { type ContextMessage, contextOf } from "sessile";
 import { describe, expect, test } from "vitest";
 import { message } from "../arbitraries/messages.js";
 

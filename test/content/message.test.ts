@@ -5,7 +5,7 @@ import {
   type TextBlock,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 const screenshot: StoredResource = {

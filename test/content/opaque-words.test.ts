@@ -1,4 +1,4 @@
-import { assistantMessage, messageText } from "sessile/content";
+import { assistantMessage, messageText } from "sessile";
 import { describe, expect, test } from "vitest";
 import { opaqueWords } from "../../src/content/opaque-words.js";
 

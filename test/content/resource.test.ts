@@ -1,11 +1,5 @@
 import fc from "fast-check";
-import {
-  describeResource,
-  isResource,
-  type LinkResource,
-  resourceOf,
-  type StoredResource,
-} from "sessile/content";
+import { describeResource, isResource, type LinkResource, resourceOf, type StoredResource } from "sessile";
 import { describe, expect, test } from "vitest";
 import { describeImage } from "../../src/content/resource.js";
 import { imageBlock, resource, textBlock } from "../arbitraries/messages.js";

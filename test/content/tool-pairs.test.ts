@@ -8,7 +8,7 @@ import {
   toolCalls,
   toolPairs,
   userMessage,
-} from "sessile/content";
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { message } from "../arbitraries/messages.js";
 

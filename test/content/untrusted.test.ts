@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { asUserMessage, type TextBlock } from "sessile/content";
+import { asUserMessage, type TextBlock } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import { messagesByRole, resource } from "../arbitraries/messages.js";

@@ -9,7 +9,7 @@ import {
   planPaste,
 } from "sessile/context-tokens";
 import { describe, expect, test } from "vitest";
-import { knownMediaTypes } from "../../src/internal/media-types.js";
+import { knownMediaTypes } from "../../src/core/media-types.js";
 import { clipboard, counter } from "../arbitraries/tokens.js";
 
 const text = (value: string): ClipboardEntry => ({ type: "text", text: value });

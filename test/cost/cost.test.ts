@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { assistantMessage, type Usage } from "sessile/content";
+import { assistantMessage, type Usage } from "sessile";
 import { costOf, type ModelPrice, modelPrices, priceOf, type TokenRates } from "sessile/cost";
 import { describe, expect, test } from "vitest";
 

@@ -1,7 +1,13 @@
 import fc from "fast-check";
-import { assistantMessage, toolResult, type Usage, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  memorySessionStore,
+  type Session,
+  toolResult,
+  type Usage,
+  userMessage,
+} from "sessile";
 import { costOf, type ModelPrice, sessionCost } from "sessile/cost";
-import { memorySessionStore, type Session } from "sessile/session";
 import { expect, test } from "vitest";
 
 const tokens: Usage = { input: 1_000, output: 200, cacheRead: 5_000, cacheWrite: 300 };

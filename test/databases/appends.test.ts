@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import type { LogPosition, Session, SessionLog } from "sessile/session";
+import { type LogPosition, type Session, type SessionLog, userMessage } from "sessile";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { checkBatchBytes, cwdKey, eachLine, termKey } from "../../src/session/internal.js";
 import { pglite, startMs } from "../postgres/pglite.js";

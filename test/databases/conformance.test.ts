@@ -1,5 +1,5 @@
-import { sessionStore } from "sessile/session";
-import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
+import { sessionStore } from "sessile";
+import { type ConformanceFixture, sessionStoreConformance } from "sessile/conformance";
 import { afterEach, beforeAll, describe, test } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";

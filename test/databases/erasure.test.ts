@@ -1,6 +1,11 @@
-import { memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
-import { deletePartition, type EntryDraft, eraseEntries, type SessionStore } from "sessile/session";
+import {
+  deletePartition,
+  type EntryDraft,
+  eraseEntries,
+  memoryBlobStore,
+  type SessionStore,
+  userMessage,
+} from "sessile";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";

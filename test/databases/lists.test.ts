@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import { eraseEntries, memorySessionStore, type SessionStore } from "sessile/session";
+import { eraseEntries, memorySessionStore, type SessionStore, userMessage } from "sessile";
 import { copySessions } from "sessile/sync";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";

@@ -2,7 +2,6 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { toolResult, userMessage } from "sessile/content";
 import {
   type EntryMap,
   type EntryType,
@@ -10,8 +9,10 @@ import {
   memorySessionStore,
   type SessionEntry,
   type SessionStore,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  toolResult,
+  userMessage,
+} from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { OwnCustomType } from "../../src/session/internal.js";
 import { pglite, startMs } from "../postgres/pglite.js";

@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
+import { type SessionBackend, type SessionLog, sessionStore, userMessage } from "sessile";
 import { postgresSessionBackend } from "sessile/postgres";
-import { type SessionBackend, type SessionLog, sessionStore } from "sessile/session";
 import { type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FileBackend } from "../../src/session/node/file-backend.js";
+import { FileBackend } from "../../src/storage/files/session-backend.js";
 import { emptyStore, FaultyDriver, pglite, startMs } from "../postgres/pglite.js";
 import { hookedMemory } from "../session/hooked-backend.js";
 import { closeDatabases, memoryDriver } from "../sqlite/databases.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { eraseEntries } from "sessile/session";
+import { eraseEntries } from "sessile";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";

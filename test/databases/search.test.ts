@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import { deletePartition, eraseEntries } from "sessile/session";
+import { deletePartition, eraseEntries, userMessage } from "sessile";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { closeDatabases } from "../sqlite/databases.js";

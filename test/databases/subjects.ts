@@ -1,9 +1,8 @@
 /** PostgreSQL and SQLite in this process, for tests that both pass, with faults between store and database. */
 
 import type { PGlite } from "@electric-sql/pglite";
-import { userMessage } from "sessile/content";
+import { type SearchQuery, type SessionBackend, type SessionStore, sessionStore, userMessage } from "sessile";
 import { postgresSessionBackend } from "sessile/postgres";
-import { type SearchQuery, type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
 import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import * as postgres from "../postgres/pglite.js";
 import * as sqlite from "../sqlite/databases.js";

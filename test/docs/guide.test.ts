@@ -1,8 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { assistantMessage, memorySessionStore, toolResult, userMessage } from "sessile";
 import { type CompactionStrategy, compact, contextTokens, prompts } from "sessile/compaction";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Message, StoredResource } from "sessile/content";
-import { encodeEntry, type SessionEntry } from "sessile/session";
+import { encodeEntry, type Message, type SessionEntry, type StoredResource } from "sessile";
 import { makePng } from "../../examples/apps/support/make-media.js";
 
 /**

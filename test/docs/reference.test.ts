@@ -2,12 +2,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import {
+  assistantMessage,
+  digest,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  toBody,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { digest, memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, userMessage } from "sessile/content";
-import { project, toBody } from "sessile/projections";
-import { openaiChat } from "sessile/projections/openai";
-import { memorySessionStore, type Session } from "sessile/session";
+import { openaiChat } from "sessile/openai";
 import { FrameRing, tetherSessionId } from "sessile/tether";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";

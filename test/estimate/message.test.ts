@@ -6,7 +6,7 @@ import {
   type StoredResource,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
 import {
   estimateMessageTokens,
   estimateResourceTokens,

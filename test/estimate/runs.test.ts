@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { kindOf, kinds } from "../../src/estimate/characters.js";
-import { type RunWeights, runEstimator } from "../../src/estimate/runs.js";
+import { kindOf, kinds } from "../../src/content/estimate/characters.js";
+import { type RunWeights, runEstimator } from "../../src/content/estimate/runs.js";
 
 const nothing: RunWeights = {
   attached: [0, 0, 0],

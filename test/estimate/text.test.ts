@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { textEstimators } from "../../src/estimate/text.js";
+import { textEstimators } from "../../src/content/estimate/text.js";
 import { golden } from "./golden.js";
 
 const { fitted, upperBound, "chars/4": charsBy4 } = textEstimators;

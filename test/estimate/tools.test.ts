@@ -1,9 +1,8 @@
 import fc from "fast-check";
-import { assistantMessage, contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { estimateMessageTokens, estimateTextTokens, estimateToolTokens } from "sessile/estimate";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { openaiChat } from "sessile/projections/openai";
+import { openaiChat } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 
 const schema = {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sessionMemory } from "sessile/memory";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExampleRun, runExample } from "./support/run-example.js";
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageText } from "sessile/content";
+import { messageText } from "sessile";
 import { extractImagePaths, parseContextTokens, renderSegments } from "sessile/context-tokens";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { type ExampleRun, runClosingWords, runExample } from "./support/run-example.js";

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { memoryBlobStore } from "sessile/blobs";
+import { type Context, memoryBlobStore, messageText, type Session } from "sessile";
 import {
   fileLedger,
   pruneThenSummarize,
@@ -10,8 +10,6 @@ import {
   staleFiles,
   summarizeBranch,
 } from "sessile/compaction";
-import { type Context, messageText } from "sessile/content";
-import type { Session } from "sessile/session";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fileTools, type Tool } from "../../examples/apps/support/tools.js";
 import { runTool } from "../../examples/support/workspace-tools.js";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
-import { openSessionFile } from "sessile/session/node";
+import { openSessionFile } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../support/providers/anthropic/replies.js";
 import { startProvider } from "../support/providers/local-server.js";

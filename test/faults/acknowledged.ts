@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { type BlobRef, userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { type BlobRef, collectGarbage, userMessage } from "sessile";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { expect } from "vitest";
 import { blobBytes } from "./blob-bytes.js";
 

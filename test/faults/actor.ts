@@ -1,10 +1,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { fileBlobStore } from "sessile/blobs/node";
-import { userMessage } from "sessile/content";
+import { eraseEntries, type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { eraseEntries, type Session } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 
 /**

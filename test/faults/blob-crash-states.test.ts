@@ -1,5 +1,4 @@
-import { type BlobMark, type BlobStore, collectGarbage } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import { type BlobMark, type BlobRef, type BlobStore, collectGarbage } from "sessile";
 import { describe, expect, test, vi } from "vitest";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

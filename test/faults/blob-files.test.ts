@@ -14,9 +14,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type BlobStore, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
+import { type BlobRef, type BlobStore, collectGarbage } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 let root = "";

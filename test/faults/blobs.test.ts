@@ -1,9 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type BlobStore, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
+import { type BlobRef, type BlobStore, collectGarbage } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";

@@ -1,13 +1,10 @@
 import { existsSync } from "node:fs";
-import { collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { userMessage } from "sessile/content";
+import { collectGarbage, type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import type { Session } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
-import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import { FileLock } from "../../src/session/node/file-lock.js";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
+import { FileLock } from "../../src/storage/files/file-lock.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 import { followRoles } from "./follow-roles.js";
 import { lockRoles } from "./lock-roles.js";

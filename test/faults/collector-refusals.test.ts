@@ -9,11 +9,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type BlobMark, type BlobStore, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
-import { sessionBlobRoots } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { type BlobMark, type BlobRef, type BlobStore, collectGarbage, sessionBlobRoots } from "sessile";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 let dir = "";

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
+import { collectGarbage } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { type Child, useChildren } from "./start-child.js";

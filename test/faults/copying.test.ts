@@ -3,11 +3,9 @@ import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSy
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { digest } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { userMessage } from "sessile/content";
+import { digest, userMessage } from "sessile";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { postgresSessionStore } from "sessile/postgres";
-import { fileSessionStore } from "sessile/session/node";
 import { syncSessions } from "sessile/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { richSession } from "../support/rich-session.js";

@@ -1,6 +1,5 @@
-import { fileBlobStore } from "sessile/blobs/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { postgresSessionStore } from "sessile/postgres";
-import { fileSessionStore } from "sessile/session/node";
 import { copySessions } from "sessile/sync";
 
 /**

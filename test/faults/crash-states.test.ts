@@ -1,6 +1,12 @@
-import { userMessage } from "sessile/content";
+import {
+  type EntryDraft,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+  type UnknownEntry,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import type { EntryDraft, Session, SessionEntry, SessionStore, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
@@ -15,8 +21,8 @@ vi.setConfig({ testTimeout: 300_000 * rounds });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ number: 0 }));
-vi.mock("../../src/internal/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
+vi.mock("../../src/core/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/core/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: `boot ${boot.number}` }) };
 });
 afterEach(() => {

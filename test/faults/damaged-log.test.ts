@@ -1,5 +1,5 @@
+import { parseSession, type Session, type SessionEntry, type UnknownEntry } from "sessile";
 import { SessileError } from "sessile/errors";
-import { parseSession, type Session, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { beforeAll, describe, expect, test } from "vitest";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

@@ -4,9 +4,9 @@
  */
 
 import { Pool } from "pg";
+import { eraseEntries, sessionStore } from "sessile";
 import { SessileError } from "sessile/errors";
 import { postgresSessionStore } from "sessile/postgres";
-import { eraseEntries, sessionStore } from "sessile/session";
 import { databaseDriver, type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { fileDatabase } from "../sqlite/databases.js";
 import { say } from "./say.js";

@@ -1,4 +1,4 @@
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { say } from "./say.js";
 
 /** What a test of followers has another process do. */

@@ -10,9 +10,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
-import type { Session } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { type Session, userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Child, useChildren } from "./start-child.js";
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";

@@ -1,5 +1,5 @@
 // A program for git-snapshots.test.ts: DIR SESSIONS ACTION [ENTRY]. It takes a snapshot, or restores an entry.
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { gitSnapshot } from "../../examples/apps/git-snapshots/git-snapshot.js";
 
 const [dir = "", sessions = "", entry] = process.argv.slice(2);

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gitSnapshot, snapshotEntry } from "../../examples/apps/git-snapshots/git-snapshot.js";
 import {

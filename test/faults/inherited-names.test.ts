@@ -1,12 +1,12 @@
-import { userMessage } from "sessile/content";
+import { userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 // Each process is another boot of the machine, so that its lock is no hindrance to the next.
 const boot = vi.hoisted(() => ({ number: 0 }));
-vi.mock("../../src/internal/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
+vi.mock("../../src/core/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/core/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: String(boot.number) }) };
 });
 afterEach(() => {

@@ -1,5 +1,4 @@
-import { type BlobBackend, type BlobMark, type BlobStat, collectGarbage } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import { type BlobBackend, type BlobMark, type BlobRef, type BlobStat, collectGarbage } from "sessile";
 
 /**
  * A collection over sessions and blobs that a backend in memory pretends to have: nothing of them is kept.

@@ -1,6 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { type BlobBackend, type BlobStat, collectGarbage } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import { type BlobBackend, type BlobRef, type BlobStat, collectGarbage } from "sessile";
 import { postgresBlobMarks, postgresSessionBackend } from "sessile/postgres";
 
 /**

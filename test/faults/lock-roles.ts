@@ -1,13 +1,13 @@
 import { readlinkSync, symlinkSync, unlinkSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
-import { userMessage } from "sessile/content";
+import { userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { fileSessionStore } from "sessile/session/node";
-import type { FileSystem } from "../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import { isAlive } from "../../src/internal/node/process-identity.js";
-import { FileLock } from "../../src/session/node/file-lock.js";
+import { fileSessionStore } from "sessile/node";
+import type { FileSystem } from "../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
+import { isAlive } from "../../src/core/node/process-identity.js";
+import { FileLock } from "../../src/storage/files/file-lock.js";
 import { say } from "./say.js";
 
 /** What a test of locks has another process do. */

@@ -1,13 +1,13 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { FileSystem } from "../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import { ownIdentity } from "../../src/internal/node/process-identity.js";
-import { FileLock } from "../../src/session/node/file-lock.js";
+import type { FileSystem } from "../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
+import { ownIdentity } from "../../src/core/node/process-identity.js";
+import { FileLock } from "../../src/storage/files/file-lock.js";
 import { rounds } from "../support/rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 

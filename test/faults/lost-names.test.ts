@@ -1,8 +1,8 @@
 import { linkSync, mkdtempSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseSession } from "sessile/session";
+import { parseSession } from "sessile";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { fixture } from "../support/fixtures.js";
 import { mutant, seeded } from "./mutants.js";

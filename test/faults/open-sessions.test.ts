@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 

@@ -1,7 +1,7 @@
 import { Pool } from "pg";
 import postgres from "postgres";
+import { type ConformanceFixture, sessionStoreConformance } from "sessile/conformance";
 import { type PostgresQuery, postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
-import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Bouncer,

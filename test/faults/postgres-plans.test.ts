@@ -1,7 +1,6 @@
 import { Client } from "pg";
-import { userMessage } from "sessile/content";
+import { deletePartition, eraseEntries, type SessionStore, userMessage } from "sessile";
 import { postgresSessionStore } from "sessile/postgres";
-import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
 import {

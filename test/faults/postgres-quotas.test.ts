@@ -1,5 +1,5 @@
 import { Pool } from "pg";
-import { blobStore, collectGarbage } from "sessile/blobs";
+import { blobStore, collectGarbage } from "sessile";
 import { postgresBlobQuotas } from "sessile/postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";

@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import { userMessage } from "sessile/content";
+import { userMessage } from "sessile";
 import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
 import { beforeEach, expect, vi } from "vitest";
 import { countOf } from "./acknowledged.js";

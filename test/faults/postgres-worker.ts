@@ -1,9 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "pg";
-import { type Message, userMessage } from "sessile/content";
+import { type Message, type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { postgresSessionStore } from "sessile/postgres";
-import type { Session } from "sessile/session";
 import { numbers, textOf, type Work } from "./postgres-work.js";
 import { say } from "./say.js";
 

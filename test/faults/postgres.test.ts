@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "pg";
-import { userMessage } from "sessile/content";
+import { userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
+import type { BlobRef } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";

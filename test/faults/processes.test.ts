@@ -1,9 +1,8 @@
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
-import type { Session } from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { type Session, userMessage } from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { countOf, linesOf } from "./acknowledged.js";

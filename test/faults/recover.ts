@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { SessileError } from "sessile/errors";
 import {
   buildSessionContext,
   encodeEntry,
@@ -10,7 +9,8 @@ import {
   type SessionRef,
   type SessionStore,
   type SessionTree,
-} from "sessile/session";
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

@@ -1,15 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
+import { type LogPosition, type Session, type SessionStore, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import type { LogPosition, Session, SessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import type { FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import { FileBackend } from "../../src/session/node/file-backend.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { diagnoseSessionOn } from "../../src/session/node/repair/diagnose.js";
-import { salvageSessionOn } from "../../src/session/node/repair/salvage.js";
+import type { FileSystem, OpenFile } from "../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
+import { diagnoseSessionOn } from "../../src/storage/files/repair/diagnose.js";
+import { salvageSessionOn } from "../../src/storage/files/repair/salvage.js";
+import { FileBackend } from "../../src/storage/files/session-backend.js";
+import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { isFull } from "../support/rounds.js";
 

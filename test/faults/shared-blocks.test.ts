@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import type { Session, SessionStore } from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { type Session, type SessionStore, userMessage } from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
 import { cutPower, useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 

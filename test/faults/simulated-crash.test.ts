@@ -1,14 +1,13 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
+import { type EntryDraft, type Session, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ id: "first" }));
-vi.mock("../../src/internal/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
+vi.mock("../../src/core/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/core/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: boot.id }) };
 });
 

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import type { BlobRef } from "sessile";
+import { fileBlobStore, fileSessionStore, openSessionFile } from "sessile/node";
 import { expect } from "vitest";
 import { hashOf, soakSessions } from "./soak-worker.js";
 import type { Child } from "./start-child.js";

@@ -2,12 +2,18 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type BlobMark, type BlobStore, blobRefsIn, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { type BlobRef, userMessage } from "sessile/content";
+import {
+  type BlobMark,
+  type BlobRef,
+  type BlobStore,
+  blobRefsIn,
+  collectGarbage,
+  type Session,
+  type SessionStore,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import type { Session, SessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { say } from "./say.js";
 
 /** The sessions that all workers share. */

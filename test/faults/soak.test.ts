@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkEnd, checkSoak, SoakModel } from "./soak-model.js";
 import { soakSessions } from "./soak-worker.js";

@@ -1,8 +1,7 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore, readEntriesBackwards } from "sessile/session/node";
-import { diagnoseSession, salvageSession } from "sessile/session/repair";
+import { userMessage } from "sessile";
+import { diagnoseSession, fileSessionStore, readEntriesBackwards, salvageSession } from "sessile/node";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 

@@ -1,8 +1,7 @@
 import fs, { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { deletePartition, eraseEntries, sessionStore } from "sessile/session";
+import { deletePartition, eraseEntries, sessionStore, userMessage } from "sessile";
 import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { closeDatabases, fileDatabase } from "../sqlite/databases.js";

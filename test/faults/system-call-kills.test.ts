@@ -1,10 +1,9 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
+import { eraseEntries, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { eraseEntries } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { canary, filesWithCanary } from "../support/canary.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";

@@ -9,8 +9,8 @@ vi.setConfig({ testTimeout: 300_000 * rounds });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ number: 0 }));
-vi.mock("../../src/internal/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
+vi.mock("../../src/core/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/core/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: `boot ${boot.number}` }) };
 });
 afterEach(() => {

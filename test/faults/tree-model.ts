@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { SessileError } from "sessile/errors";
 import {
   type EntryDraft,
   parseSession,
@@ -7,7 +6,8 @@ import {
   type SessionEntry,
   type SessionStore,
   type UnknownEntry,
-} from "sessile/session";
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { expect } from "vitest";
 import type { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";

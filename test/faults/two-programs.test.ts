@@ -1,8 +1,8 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+import { userMessage } from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { countOf } from "./acknowledged.js";

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
+import { buildSessionContext, parseSession, project } from "sessile";
 import { replayAlways } from "sessile/attachments";
 import { fileLedger, planCompaction, rollingSummary } from "sessile/compaction";
-import { project } from "sessile/projections";
-import { buildSessionContext, parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { conversation } from "../arbitraries/conversations.js";

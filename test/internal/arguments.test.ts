@@ -7,8 +7,8 @@ import {
   oneOfOption,
   stringArgument,
   unreachable,
-} from "../../src/internal/arguments.js";
-import { nameArgument, randomHex8, uuidv7 } from "../../src/internal/ids.js";
+} from "../../src/core/arguments.js";
+import { nameArgument, randomHex8, uuidv7 } from "../../src/core/ids.js";
 
 describe("arguments", () => {
   describe("integerArgument", () => {

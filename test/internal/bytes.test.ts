@@ -10,10 +10,10 @@ import {
   encodeBase64,
   encodePortably,
   padBase64,
-} from "../../src/internal/base64.js";
-import { concatBytes, decodeUtf8, encodeUtf8, hex8, toHex } from "../../src/internal/bytes.js";
-import { IntColumn, NumberColumn } from "../../src/internal/columns.js";
-import { crc32, crc32Hex } from "../../src/internal/crc32.js";
+} from "../../src/core/base64.js";
+import { concatBytes, decodeUtf8, encodeUtf8, hex8, toHex } from "../../src/core/bytes.js";
+import { IntColumn, NumberColumn } from "../../src/core/columns.js";
+import { crc32, crc32Hex } from "../../src/core/crc32.js";
 import { text } from "../arbitraries/values.js";
 
 describe("bytes", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { abortable } from "../../src/internal/abort.js";
-import { Mutex, mapConcurrent, Semaphore } from "../../src/internal/concurrency.js";
+import { abortable } from "../../src/core/abort.js";
+import { Mutex, mapConcurrent, Semaphore } from "../../src/core/concurrency.js";
 
 describe("Semaphore", () => {
   /** A permit in any case as a promise. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copyJson, isTooDeep, jsonPieces } from "../../src/internal/json.js";
+import { copyJson, isTooDeep, jsonPieces } from "../../src/core/json.js";
 import { jsonValue } from "../arbitraries/values.js";
 
 describe("pieces", () => {

@@ -1,18 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { resourceNotes } from "../../src/compaction/summary-footer.js";
-import {
-  coveredTag,
-  filterNotes,
-  notedIds,
-  withoutInvitation,
-} from "../../src/internal/covered-resources.js";
+import { coveredTag, filterNotes, notedIds, withoutInvitation } from "../../src/core/covered-resources.js";
 import {
   essenceOf,
   knownMediaTypes,
   mediaTypeInfo,
   mediaTypeInfoOfExtension,
-} from "../../src/internal/media-types.js";
+} from "../../src/core/media-types.js";
 
 describe("media types", () => {
   test("each type and each extension stands once, and leads to its row", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { schemaOf } from "../../src/internal/schema.js";
+import { schemaOf } from "../../src/core/schema.js";
 import {
   anything,
   array,
@@ -24,7 +24,7 @@ import {
   stringOf,
   union,
   variants,
-} from "../../src/internal/shape.js";
+} from "../../src/core/shape.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { jsonValue } from "../arbitraries/values.js";
 

@@ -11,7 +11,7 @@ import {
   tetherLimits,
 } from "sessile/limits";
 import { describe, expect, test } from "vitest";
-import { base64Length, kindOf, measure } from "../../src/limits/check.js";
+import { base64Length, kindOf, measure } from "../../src/content/limits/check.js";
 
 const png = (more: Partial<LimitItem> = {}): LimitItem => ({ mediaType: "image/png", size: 1000, ...more });
 const pdf = (more: Partial<LimitItem> = {}): LimitItem => ({

@@ -3,8 +3,8 @@ import { deflateSync } from "node:zlib";
 import fc from "fast-check";
 import { sniff } from "sessile/media";
 import { describe, expect, it, test, vi } from "vitest";
-import { inflate } from "../../src/media/inflate.js";
-import { needsPassword } from "../../src/media/internal.js";
+import { inflate } from "../../src/content/media/inflate.js";
+import { needsPassword } from "../../src/content/media/internal.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { latin1, objectStream, pdfOf, stream } from "../support/pdf-files.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { isPng, readPng } from "../../src/media/png.js";
-import { maxParts } from "../../src/media/types.js";
+import { isPng, readPng } from "../../src/content/media/png.js";
+import { maxParts } from "../../src/content/media/types.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import { acTL, be32, bytesOf, type Part, png, pngChunk, pngSignature, tiff } from "../support/media-files.js";
 

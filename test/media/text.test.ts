@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { isText } from "../../src/media/sniff.js";
+import { isText } from "../../src/content/media/sniff.js";
 import { damage, damaged } from "../arbitraries/bytes.js";
 import { countedBytes } from "../support/counted-bytes.js";
 

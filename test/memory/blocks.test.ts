@@ -1,8 +1,7 @@
-import { userMessage } from "sessile/content";
+import { memorySessionStore, type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { estimateTextTokens } from "sessile/estimate";
 import { type MemoryBlock, sessionMemory } from "sessile/memory";
-import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { behindLeaf } from "../../src/memory/write.js";
 import { asked, callOf, replyWith, sharedText, told } from "./support.js";

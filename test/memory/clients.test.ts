@@ -1,19 +1,21 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
-import { memoryBlobStore } from "sessile/blobs";
-import { type AssistantMessage, messageText, toolCalls, userMessage } from "sessile/content";
-import { sessionMemory } from "sessile/memory";
-import { type ProjectOptions, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
 import {
-  openaiChat,
-  openaiResponses,
-  readOpenaiChatReply,
-  readOpenaiResponsesReply,
-} from "sessile/projections/openai";
-import { memorySessionStore, type Session } from "sessile/session";
+  type AssistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  messageText,
+  type ProjectOptions,
+  project,
+  type Session,
+  toolCalls,
+  userMessage,
+} from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { geminiContents, readGeminiReply } from "sessile/gemini";
+import { sessionMemory } from "sessile/memory";
+import { openaiChat, openaiResponses, readOpenaiChatReply, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { startAnthropic } from "../support/providers/anthropic/server.js";
 import { geminiReply } from "../support/providers/gemini/replies.js";

@@ -1,13 +1,21 @@
 import {
+  type Message,
+  memorySessionStore,
+  type Resource,
+  type Session,
+  type SessionStore,
+  toolCalls,
+  toolResult,
+  userMessage,
+} from "sessile";
+import {
   type CompactOptions,
   compact,
   type Generate,
   type GeneratePrompt,
   rollingSummary,
 } from "sessile/compaction";
-import { type Message, type Resource, toolCalls, toolResult, userMessage } from "sessile/content";
 import { type FactProposal, type MemoryBlock, sessionMemory } from "sessile/memory";
-import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { callOf, replyWith, sharedText } from "./support.js";
 

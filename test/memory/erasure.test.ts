@@ -1,6 +1,5 @@
-import { userMessage } from "sessile/content";
+import { eraseEntries, memorySessionStore, userMessage } from "sessile";
 import { sessionMemory } from "sessile/memory";
-import { eraseEntries, memorySessionStore } from "sessile/session";
 import { expect, it } from "vitest";
 import { asked, sharedText } from "./support.js";
 

@@ -1,10 +1,16 @@
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  compareContracts,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  promptContract,
+  type Session,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { type MemoryBlock, type PromptReason, sessionMemory } from "sessile/memory";
-import { compareContracts, project, promptContract } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { rounds } from "../support/rounds.js";
 import { asked, model, sharedText } from "./support.js";

@@ -1,10 +1,16 @@
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  type ToolResultMessage,
+  toolCalls,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { type MemoryBlock, type MemoryOptions, sessionMemory } from "sessile/memory";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { openaiChat } from "sessile/projections/openai";
-import { memorySessionStore, type Session } from "sessile/session";
+import { openaiChat } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { asked, callOf, model, replyWith, sharedText, told } from "./support.js";
 

@@ -2,11 +2,11 @@ import {
   type AssistantMessage,
   assistantMessage,
   messageText,
+  type Session,
   type ToolCall,
   type ToolResultMessage,
-} from "sessile/content";
+} from "sessile";
 import type { SessionMemory, SharedText } from "sessile/memory";
-import type { Session } from "sessile/session";
 
 export const model = { provider: "anthropic", model: "claude-opus-5-5" } as const;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { memorySessionStore } from "sessile";
 import { sessionMemory } from "sessile/memory";
-import { memorySessionStore } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { cleanLine, cleanText, hasLines, quoted } from "../../src/memory/text.js";
 import { asked, programLines } from "./support.js";

@@ -1,18 +1,17 @@
 import fc from "fast-check";
-import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, contextOf, project, type Target, toolResult, userMessage } from "sessile";
+import { aiSdkMessages } from "sessile/ai-sdk";
+import { anthropicMessages } from "sessile/anthropic";
+import { bedrockConverse } from "sessile/bedrock";
 import { checkLimits, type LimitProfile, limitProfiles } from "sessile/limits";
-import { project, type Target } from "sessile/projections";
-import { aiSdkMessages } from "sessile/projections/ai-sdk";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { bedrockConverse } from "sessile/projections/bedrock";
 import {
   type OpenaiChatDialectName,
   openaiChat,
   openaiChatDialects,
   readOpenaiChatReply,
-} from "sessile/projections/openai";
+} from "sessile/openai";
 import { describe, expect, test } from "vitest";
-import { isOneOf, isSameModel, modelFacts, readModelName } from "../../src/models/internal.js";
+import { isOneOf, isSameModel, modelFacts, readModelName } from "../../src/providers/models/internal.js";
 
 /** The forms in which APIs, clouds, gateways and agents name one model. */
 const forms: readonly (readonly [name: string, forms: readonly string[]])[] = [

@@ -19,14 +19,14 @@ const examples = [...readSources(), ...documents].flatMap(({ path, text }) => ex
 
 /** What examples speak of without making it, by name. */
 const given: Readonly<Record<string, string>> = {
-  session: 'import("sessile/session").Session',
-  sessions: 'import("sessile/session").SessionStore',
-  backend: 'import("sessile/session").SessionBackend',
-  blobBackend: 'import("sessile/blobs").BlobBackend',
-  blobs: 'import("sessile/blobs").BlobStore',
-  entry: 'import("sessile/session").SessionEntry',
-  message: 'import("sessile/content").UserMessage',
-  screenshot: 'import("sessile/content").StoredResource',
+  session: 'import("sessile").Session',
+  sessions: 'import("sessile").SessionStore',
+  backend: 'import("sessile").SessionBackend',
+  blobBackend: 'import("sessile").BlobBackend',
+  blobs: 'import("sessile").BlobStore',
+  entry: 'import("sessile").SessionEntry',
+  message: 'import("sessile").UserMessage',
+  screenshot: 'import("sessile").StoredResource',
   request: "Request",
   model: "string",
   bytes: "Uint8Array",
@@ -44,7 +44,7 @@ const given: Readonly<Record<string, string>> = {
   json: "unknown",
   stop: "AbortController",
   tools: 'import("@anthropic-ai/sdk").default.Tool[]',
-  runTool: '(call: import("sessile/content").ToolCall) => Promise<string>',
+  runTool: '(call: import("sessile").ToolCall) => Promise<string>',
 };
 
 /** The official client that an example speaks to, by what it asks of it. */

@@ -19,14 +19,14 @@ const matches = (text: string, pattern: RegExp): string[] =>
 describe("docs/reference/errors.md", () => {
   it("has a heading for every code, and no other", () => {
     const [codes = ""] = read("docs/reference/errors.md").split("## Diagnostics");
-    const declared = matches(read("src/errors/codes.ts"), /^ {2}([A-Z][A-Z_]+): \{/gm);
+    const declared = matches(read("src/core/errors/codes.ts"), /^ {2}([A-Z][A-Z_]+): \{/gm);
     expect(declared.length).toBeGreaterThan(30);
     expect(matches(codes, /^### `([A-Z_]+)`$/gm)).toEqual(declared);
   });
 
   it("has a row for every diagnostic and every finding, and no other", () => {
     const diagnostics = section("Diagnostics");
-    const sources = ["src/session/api/diagnostics.ts", "src/session/node/repair/findings.ts"];
+    const sources = ["src/session/api/diagnostics.ts", "src/storage/files/repair/findings.ts"];
     const declared = sources.flatMap((source) => matches(read(source), /^ {2}\| "([A-Z_0-9]+)"/gm));
     expect(declared.length).toBeGreaterThan(25);
     const rows = matches(diagnostics, /^\| (`.*`) \|/gm).flatMap((cell = "") =>
@@ -37,15 +37,15 @@ describe("docs/reference/errors.md", () => {
 
   it("has every code of files, losses, reasons and warnings", () => {
     const named = (heading: string) => matches(section(heading), /`([A-Za-z_-]+)`/g);
-    const files = union("src/projections/claude-agent/node/failure.ts", "AttachmentErrorCode");
+    const files = union("src/frameworks/claude-agent/node/failure.ts", "AttachmentErrorCode");
     expect(files).toContain("PDF_LOCKED");
     expect(named("Files of a turn").filter((name) => /^[A-Z_]+$/.test(name))).toEqual(files);
     const codes = [
-      union("src/projections/losses.ts", "LossCode"),
+      union("src/providers/losses.ts", "LossCode"),
       union("src/attachments/placeholder-text.ts", "AttachmentReason"),
-      union("src/projections/attachment-state.ts", "SendReason"),
-      union("src/projections/projection.ts", "ProjectionWarning"),
-      union("src/media/types.ts", "InvalidReason"),
+      union("src/providers/attachment-state.ts", "SendReason"),
+      union("src/providers/projection.ts", "ProjectionWarning"),
+      union("src/content/media/types.ts", "InvalidReason"),
     ];
     for (const list of codes) {
       expect(list.length).toBeGreaterThan(2);
@@ -59,7 +59,7 @@ describe("docs/reference/interop.md", () => {
   it("has every finding of an import and an export", () => {
     const named = matches(read("docs/reference/interop.md"), /`([A-Za-z]+)`/g);
     for (const name of ["ImportFindingCode", "ExportFindingCode"]) {
-      const codes = union("src/interop/types.ts", name);
+      const codes = union("src/agents/types.ts", name);
       expect(codes.length).toBeGreaterThan(10);
       expect(named).toEqual(expect.arrayContaining(codes));
     }

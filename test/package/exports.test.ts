@@ -41,9 +41,9 @@ describe("the files that follow from the table of modules", () => {
 
   it.each([
     ["package.json", '"./dist/session/node/index.d.ts"', '"./dist/session/index.d.ts"'],
-    ["tsconfig.json", '"sessile/session/node": ["./src/session/node/index.ts"],', ""],
-    ["test/consumer/use.ts", 'export * as sessionNode from "sessile/session/node";\n', ""],
-    ["README.md", "| `sessile/session/node` |", "| `sessile/session` |"],
+    ["tsconfig.json", '"sessile/node": ["./src/storage/files/index.ts"],', ""],
+    ["test/consumer/use.ts", 'export * as sessionNode from "sessile/node";\n', ""],
+    ["README.md", "| `sessile/node` |", "| `sessile` |"],
     ["docs/contributing/architecture.md", "| 5 | session |", "| 4 | session |"],
   ])("are stale if %s has another row than %s", (path, part, other) => {
     expect(read(path)).toContain(part);

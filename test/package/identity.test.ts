@@ -20,7 +20,7 @@ describe("SessileError in the built package", () => {
 
   it("is the same class in the session as in sessile/errors", async () => {
     const { SessileError } = await load<typeof import("sessile/errors")>("errors/index");
-    const { memorySessionStore } = await load<typeof import("sessile/session")>("session/index");
+    const { memorySessionStore } = await load<typeof import("sessile")>("session/index");
     const thrown = await memorySessionStore()
       .open("no-such-session")
       .catch((error: unknown) => error);

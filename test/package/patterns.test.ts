@@ -5,13 +5,14 @@ import { readSources } from "../support/sources.js";
 /**
  * The engine keeps a place for each repetition of an expression: over a stored text of some million characters
  * an unbounded one throws a RangeError, or takes time by the square of the text. `collapsed`, `spaced`, `isOf`
- * and `stripped` of src/internal/text.ts, `trimStart` and loops take any text.
+ * and `stripped` of src/core/text.ts, `trimStart` and loops take any text.
  */
 const maxRepetitions = 65_536;
 
 /** Patterns that see no stored text, with the bound of what they see. */
 const allowed: Readonly<Record<string, string>> = {
-  "src/s3/xml.ts": "the answer of an object store to a request, which its client reads up to a bound",
+  "src/storage/objects/s3/xml.ts":
+    "the answer of an object store to a request, which its client reads up to a bound",
   "src/session/format/decode.ts": "lines of at most 64 bytes",
 };
 
@@ -19,17 +20,17 @@ const allowed: Readonly<Record<string, string>> = {
 const made: Readonly<Record<string, string>> = {
   "src/cli/commands/redact.ts": "an expression of the person who runs the command",
   "src/compaction/prompts.ts": "names of tags and roles",
-  "src/internal/schema.ts": "names of types",
-  "src/interop/secret-escapes.ts": "strings of this file, of which the test sees each",
-  "src/interop/secret-forms.ts": "expressions of this file",
-  "src/interop/secret-rules.ts": "expressions of this file, and those of the caller, as documented",
+  "src/core/schema.ts": "names of types",
+  "src/agents/secret-escapes.ts": "strings of this file, of which the test sees each",
+  "src/agents/secret-forms.ts": "expressions of this file",
+  "src/agents/secret-rules.ts": "expressions of this file, and those of the caller, as documented",
   "src/compaction/overflow.ts": "expressions of this file",
-  "src/projections/block-reader.ts": "a class of characters",
-  "src/projections/rejection.ts": "names of members of a request",
-  "src/projections/refusal-table.ts": "expressions of this file, over at most 4000 characters",
-  "src/projections/media-part.ts": "a random name",
-  "src/projections/pair-tool-calls.ts": "a class of characters of a target",
-  "src/projections/transcript.ts": "a class of characters, and words",
+  "src/providers/block-reader.ts": "a class of characters",
+  "src/providers/rejection.ts": "names of members of a request",
+  "src/providers/refusal-table.ts": "expressions of this file, over at most 4000 characters",
+  "src/providers/media-part.ts": "a random name",
+  "src/providers/pair-tool-calls.ts": "a class of characters of a target",
+  "src/providers/transcript.ts": "a class of characters, and words",
   "src/session/format/decode.ts": "strings of this file, over lines of at most 64 bytes",
   "src/session/format/search-words.ts": "a class of characters",
   "src/viewer/app/highlight-matches.ts": "an escaped text",

@@ -1,8 +1,6 @@
 import type { PGlite } from "@electric-sql/pglite";
-import { memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
+import { deletePartition, eraseEntries, memoryBlobStore, type SessionStore, userMessage } from "sessile";
 import { postgresSessionStore } from "sessile/postgres";
-import { deletePartition, eraseEntries, type SessionStore } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs, writesLines } from "./pglite.js";
 

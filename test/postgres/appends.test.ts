@@ -1,7 +1,6 @@
-import { userMessage } from "sessile/content";
+import { type Session, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { postgresSessionStore } from "sessile/postgres";
-import type { Session } from "sessile/session";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   emptyStore,

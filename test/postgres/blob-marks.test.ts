@@ -1,8 +1,14 @@
 import type { PGlite } from "@electric-sql/pglite";
-import { type BlobMark, collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { type BlobRef, userMessage } from "sessile/content";
+import {
+  type BlobMark,
+  type BlobRef,
+  collectGarbage,
+  eraseEntries,
+  memoryBlobStore,
+  sessionBlobRoots,
+  userMessage,
+} from "sessile";
 import { type PostgresMarksOptions, postgresBlobMarks } from "sessile/postgres";
-import { eraseEntries, sessionBlobRoots } from "sessile/session";
 import { beforeAll, describe, expect, test } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 

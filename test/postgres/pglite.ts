@@ -1,6 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
+import type { SessionStoreOptions } from "sessile";
 import { type PostgresSessionsOptions, postgresSessionStore } from "sessile/postgres";
-import type { SessionStoreOptions } from "sessile/session";
 
 /** One server for all tests of a worker, since it takes a second to start. It ends with the worker. */
 let started: Promise<PGlite> | undefined;

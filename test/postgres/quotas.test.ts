@@ -1,4 +1,4 @@
-import { type BlobQuotas, blobStore } from "sessile/blobs";
+import { type BlobQuotas, blobStore } from "sessile";
 import { postgresBlobQuotas } from "sessile/postgres";
 import { beforeAll, describe, expect, it } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";

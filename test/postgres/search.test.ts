@@ -1,7 +1,6 @@
 import type { PGlite } from "@electric-sql/pglite";
-import { userMessage } from "sessile/content";
+import { type SessionStore, userMessage } from "sessile";
 import { postgresSessionStore } from "sessile/postgres";
-import type { SessionStore } from "sessile/session";
 import { beforeAll, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 

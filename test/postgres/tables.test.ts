@@ -1,9 +1,8 @@
 import type { PGlite } from "@electric-sql/pglite";
-import { userMessage } from "sessile/content";
+import { deletePartition, type SessionLog, userMessage } from "sessile";
 import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
-import { deletePartition, type SessionLog } from "sessile/session";
 import { beforeAll, describe, expect, it } from "vitest";
-import { migrationTo, schemaVersion } from "../../src/postgres/migrations.js";
+import { migrationTo, schemaVersion } from "../../src/storage/sql/postgres/migrations.js";
 import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
 
 let server: PGlite;

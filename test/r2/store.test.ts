@@ -1,10 +1,16 @@
 import { blake3 } from "@noble/hashes/blake3.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { type BlobStore, type BlobStoreOptions, blobStore, eraseBlobs } from "sessile/blobs";
-import { blobStoreConformance } from "sessile/blobs/conformance";
-import type { BlobRef } from "sessile/content";
+import {
+  type BlobRef,
+  type BlobStore,
+  type BlobStoreOptions,
+  blobStore,
+  deletePartition,
+  eraseBlobs,
+  memorySessionStore,
+} from "sessile";
+import { blobStoreConformance } from "sessile/conformance";
 import { r2BlobBackend } from "sessile/r2";
-import { deletePartition, memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import { BucketKeys } from "../../src/blobs/internal.js";
 import { nodeSha256 } from "../support/plain-values.js";

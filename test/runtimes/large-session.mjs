@@ -1,7 +1,7 @@
 // A session of 100 MB with 50 images, for the memory of a Durable Object.
 import { blobStore, project, sessionStore, userMessage } from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { ingest } from "sessile/attachments";
-import { anthropicMessages } from "sessile/projections/anthropic";
 import { r2BlobBackend } from "sessile/r2";
 import { sqliteSessionBackend } from "sessile/sqlite";
 

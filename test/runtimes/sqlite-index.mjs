@@ -1,7 +1,7 @@
 // The index of words in SQLite, which takes FTS5: more than the conformance suite shows.
 
 /**
- * @typedef {{ sessionStore: typeof import("sessile/session").sessionStore, sqliteSessionBackend: typeof import("sessile/sqlite").sqliteSessionBackend, userMessage: typeof import("sessile").userMessage }} Library
+ * @typedef {{ sessionStore: typeof import("sessile").sessionStore, sqliteSessionBackend: typeof import("sessile/sqlite").sqliteSessionBackend, userMessage: typeof import("sessile").userMessage }} Library
  * @typedef {Library & { driver: import("sessile/sqlite").SqliteDriver }} Subject
  */
 

@@ -23,23 +23,23 @@ const load = (name) => import(pathToFileURL(join(built, name)).href);
 
 /** @type {typeof import("sessile")} */
 const { blobStore, memoryBlobStore, project, userMessage } = await load("index.js");
-/** @type {typeof import("sessile/blobs/conformance")} */
+/** @type {typeof import("sessile/conformance")} */
 const { blobStoreConformance } = await load("blobs/conformance.js");
-/** @type {typeof import("sessile/blobs/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await load("blobs/node/index.js");
-/** @type {typeof import("sessile/session/conformance")} */
+/** @type {typeof import("sessile/conformance")} */
 const { sessionStoreConformance } = await load("session/conformance.js");
-/** @type {typeof import("sessile/session/node")} */
+/** @type {typeof import("sessile/node")} */
 const { fileSessionStore } = await load("session/node/index.js");
-/** @type {typeof import("sessile/session")} */
+/** @type {typeof import("sessile")} */
 const { sessionStore } = await load("session/index.js");
 /** @type {typeof import("sessile/sqlite")} */
 const { databaseDriver, libsqlDriver, sqliteSessionBackend } = await load("sqlite/index.js");
 /** @type {typeof import("sessile/attachments")} */
 const { ingest } = await load("attachments/index.js");
-/** @type {typeof import("sessile/attachments/node")} */
+/** @type {typeof import("sessile/node")} */
 const { readLocalFile } = await load("attachments/node/index.js");
-/** @type {typeof import("sessile/projections/anthropic")} */
+/** @type {typeof import("sessile/anthropic")} */
 const { anthropicMessages } = await load("projections/anthropic/index.js");
 
 const base = mkdtempSync(join(tmpdir(), "sessile-runtime-"));
@@ -49,7 +49,7 @@ const newDirectory = () => mkdtempSync(join(base, "store-"));
 function blobsInFiles(how) {
   const dir = newDirectory();
   return {
-    /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+    /** @param {import("sessile").BlobStoreOptions} [options] */
     open: (options = {}) => fileBlobStore({ ...how, ...options, dir }),
     ...(how.layout === "flat" ? { digests: /** @type {const} */ (["sha256"]) } : {}),
     /** @param {string} ref @param {Uint8Array} bytes */
@@ -193,7 +193,7 @@ async function commandLine() {
 function blobsInMemory() {
   const { backend } = memoryBlobStore();
   return {
-    /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+    /** @param {import("sessile").BlobStoreOptions} [options] */
     open: (options = {}) => blobStore(backend, options),
     /** @param {`sha256:${string}`} ref @param {Uint8Array} bytes */
     async damage(ref, bytes) {

@@ -3,11 +3,10 @@
 import { neon, neonConfig } from "@neondatabase/serverless";
 import { AwsClient } from "aws4fetch";
 import { blobStore, memoryBlobStore, memorySessionStore, sessionStore, userMessage } from "sessile";
-import { blobStoreConformance } from "sessile/blobs/conformance";
+import { blobStoreConformance, sessionStoreConformance } from "sessile/conformance";
 import { postgresSessionBackend } from "sessile/postgres";
 import { r2BlobBackend } from "sessile/r2";
 import { s3BlobBackend } from "sessile/s3";
-import { sessionStoreConformance } from "sessile/session/conformance";
 import { durableObjectDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { fillLargeSession, wakeLargeSession } from "./large-session.mjs";
 import { indexCases } from "./sqlite-index.mjs";
@@ -33,7 +32,7 @@ function sessionsInPostgres(url) {
   };
 }
 
-/** @param {() => import("sessile/session").SessionBackend} backend */
+/** @param {() => import("sessile").SessionBackend} backend */
 function fixtureOf(backend) {
   return {
     open: () => sessionStore(backend(), { maxLineBytes }),
@@ -70,7 +69,7 @@ function blobsOnR2(bucket) {
     const prefix = `case ${cases++}/`;
     const backend = r2BlobBackend({ bucket, prefix });
     return {
-      /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+      /** @param {import("sessile").BlobStoreOptions} [options] */
       open: (options = {}) => blobStore(backend, options),
       /** @param {`sha256:${string}`} ref @param {Uint8Array} bytes */
       async damage(ref, bytes) {
@@ -83,7 +82,7 @@ function blobsOnR2(bucket) {
 function blobsInMemory() {
   const { backend } = memoryBlobStore();
   return {
-    /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+    /** @param {import("sessile").BlobStoreOptions} [options] */
     open: (options = {}) => blobStore(backend, options),
     /** @param {`sha256:${string}`} ref @param {Uint8Array} bytes */
     async damage(ref, bytes) {
@@ -101,7 +100,7 @@ function blobsOnS3(url, keys) {
     const prefix = `case ${prefixes++}/`;
     const backend = s3BlobBackend({ fetch: (url, init) => aws.fetch(url, init), url, prefix });
     return {
-      /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+      /** @param {import("sessile").BlobStoreOptions} [options] */
       open: (options = {}) => blobStore(backend, options),
       /** @param {`sha256:${string}`} ref @param {Uint8Array} bytes */
       async damage(ref, bytes) {

@@ -15,12 +15,12 @@ const local = (name) => fileURLToPath(new URL(name, import.meta.url));
 const subpaths = {
   sessile: "index.js",
   "sessile/attachments": "attachments/index.js",
-  "sessile/blobs/conformance": "blobs/conformance.js",
+  "sessile/conformance": "blobs/conformance.js",
   "sessile/postgres": "postgres/index.js",
-  "sessile/projections/anthropic": "projections/anthropic/index.js",
+  "sessile/anthropic": "projections/anthropic/index.js",
   "sessile/r2": "r2/index.js",
   "sessile/s3": "s3/index.js",
-  "sessile/session/conformance": "session/conformance.js",
+  "sessile/conformance": "session/conformance.js",
   "sessile/sqlite": "sqlite/index.js",
 };
 const { outputFiles } = await build({

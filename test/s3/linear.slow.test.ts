@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseXml } from "../../src/s3/xml.js";
+import { parseXml } from "../../src/storage/objects/s3/xml.js";
 import { exponentOf, maxExponent } from "../support/growth.js";
 
 const sizes = [2 ** 14, 2 ** 16, 2 ** 18];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BucketKeys, prefixArgument } from "../../src/blobs/internal.js";
-import { bucketAddress, encodeKey } from "../../src/s3/address.js";
-import { ServerClock } from "../../src/s3/clock.js";
+import { bucketAddress, encodeKey } from "../../src/storage/objects/s3/address.js";
+import { ServerClock } from "../../src/storage/objects/s3/clock.js";
 
 const hex = "ab".repeat(32);
 

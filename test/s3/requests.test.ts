@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
 import { BucketKeys } from "../../src/blobs/internal.js";
-import { S3Client, S3Failure } from "../../src/s3/client.js";
-import { S3Uploads } from "../../src/s3/multipart.js";
-import { S3Objects } from "../../src/s3/objects.js";
-import { openBlob } from "../../src/s3/reading.js";
-import { StoredBlobs, touchedAtOf } from "../../src/s3/stored-blobs.js";
-import { S3Trash } from "../../src/s3/trash.js";
+import { S3Client, S3Failure } from "../../src/storage/objects/s3/client.js";
+import { S3Uploads } from "../../src/storage/objects/s3/multipart.js";
+import { S3Objects } from "../../src/storage/objects/s3/objects.js";
+import { openBlob } from "../../src/storage/objects/s3/reading.js";
+import { StoredBlobs, touchedAtOf } from "../../src/storage/objects/s3/stored-blobs.js";
+import { S3Trash } from "../../src/storage/objects/s3/trash.js";
 
 /** A request as the server gets it. */
 interface Sent {

@@ -1,7 +1,6 @@
-import { collectGarbage, digest, eraseBlobs } from "sessile/blobs";
+import { collectGarbage, deletePartition, digest, eraseBlobs, memorySessionStore } from "sessile";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobBackend, s3BlobStore } from "sessile/s3";
-import { deletePartition, memorySessionStore } from "sessile/session";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { nodeSha256 } from "../support/plain-values.js";
 import { signedFetch } from "../support/s3/client.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseXml, type XmlElement } from "../../src/s3/xml.js";
+import { parseXml, type XmlElement } from "../../src/storage/objects/s3/xml.js";
 
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_.:-]{0,8}$/);
 /** Characters of XML 1.0, and those that have to be escaped often. */

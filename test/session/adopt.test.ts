@@ -2,11 +2,16 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
+import {
+  memoryBlobStore,
+  memorySessionStore,
+  parseSession,
+  type SessionEntry,
+  sessionBlobRoots,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, parseSession, type SessionEntry, sessionBlobRoots } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, describe, expect, it } from "vitest";
 import { conversation } from "../arbitraries/conversations.js";
 import { isFull } from "../support/rounds.js";

@@ -1,13 +1,14 @@
-import { assistantMessage, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  assistantMessage,
   type EntryDraft,
   type LogPosition,
   type Session,
   type SessionBackend,
   type SessionStoreOptions,
   sessionStore,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
 import { gate, hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { blobRefsIn } from "sessile/blobs";
-import { sessionBlobRoots } from "sessile/session";
+import { blobRefsIn, sessionBlobRoots } from "sessile";
 import { expect, test } from "vitest";
 import { sessionOf } from "../arbitraries/entries.js";
 

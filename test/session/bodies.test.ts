@@ -1,7 +1,6 @@
-import { userMessage } from "sessile/content";
-import { type EntryDraft, type LinePlace, type Session, sessionStore } from "sessile/session";
+import { type EntryDraft, type LinePlace, type Session, sessionStore, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedMemory, type LogHooks } from "./hooked-backend.js";
 

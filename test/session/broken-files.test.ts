@@ -14,7 +14,6 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { SessileError } from "sessile/errors";
 import {
   buildSessionContext,
   type Diagnostic,
@@ -22,8 +21,9 @@ import {
   type ParsedSession,
   parseSession,
   type SessionEntry,
-} from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { fileSessionStore, openSessionFile } from "sessile/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";
 import { processorMs } from "../support/processor-time.js";

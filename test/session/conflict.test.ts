@@ -1,16 +1,17 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import fc from "fast-check";
-import { assistantMessage, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  assistantMessage,
   type EntryDraft,
   memorySessionStore,
   type Session,
   type SessionEntry,
   type SessionStore,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 

@@ -9,7 +9,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SessileError } from "sessile/errors";
 import {
   type LogAppend,
   type LogErasure,
@@ -21,16 +20,13 @@ import {
   type SessionStore,
   type StoredSession,
   sessionStore,
-} from "sessile/session";
-import {
-  type ConformanceCase,
-  type ConformanceFixture,
-  sessionStoreConformance,
-} from "sessile/session/conformance";
+} from "sessile";
+import { type ConformanceCase, type ConformanceFixture, sessionStoreConformance } from "sessile/conformance";
+import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test } from "vitest";
 import { searchTermsOfLine } from "../../src/session/internal.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
+import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { fileSystemByProcessClock } from "../support/file-clock.js";
 import { subjects } from "../support/rounds.js";
 import { hookedMemory } from "./hooked-backend.js";

@@ -1,6 +1,5 @@
 import { crc32 } from "node:zlib";
-import { type TextBlock, userMessage } from "sessile/content";
-import type { Session, SessionStore } from "sessile/session";
+import { type Session, type SessionStore, type TextBlock, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 

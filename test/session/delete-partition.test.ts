@@ -1,12 +1,18 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { blobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { userMessage } from "sessile/content";
+import {
+  blobStore,
+  collectGarbage,
+  deletePartition,
+  memoryBlobStore,
+  memorySessionStore,
+  type SessionStore,
+  sessionStore,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { r2BlobBackend } from "sessile/r2";
-import { deletePartition, memorySessionStore, type SessionStore, sessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { MemoryBucket } from "../r2/bucket.js";
 import { canary, filesWithCanary } from "../support/canary.js";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
+import { type EntryDraft, encodeEntry, type SessionEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { type EntryDraft, encodeEntry, type SessionEntry } from "sessile/session";
 import { describe, expect, it, test } from "vitest";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { checkDraft, entryOf, isSameEntry } from "../../src/session/runtime/drafts.js";

@@ -2,15 +2,18 @@
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
 import {
+  assistantMessage,
   type EntryDraft,
   eraseEntries,
   memorySessionStore,
   type Session,
   type SessionStore,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { canary, filesWithCanary } from "../support/canary.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";

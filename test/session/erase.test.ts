@@ -1,21 +1,25 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import fc from "fast-check";
-import { type BlobMark, collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  assistantMessage,
+  type BlobMark,
+  collectGarbage,
   type EntryDraft,
   eraseEntries,
+  memoryBlobStore,
   memorySessionStore,
   type Session,
   type SessionEntry,
   type SessionStore,
   sessionBlobRoots,
   sessionStore,
-} from "sessile/session";
-import { diagnoseSession, fileSessionStore, salvageSession } from "sessile/session/node";
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { diagnoseSession, fileBlobStore, fileSessionStore, salvageSession } from "sessile/node";
 import { afterEach, describe, expect, test } from "vitest";
 import { entryTree, plainHeader, sessionOf } from "../arbitraries/entries.js";
 import { canary, filesWithCanary, withCanary } from "../support/canary.js";

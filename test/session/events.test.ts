@@ -1,4 +1,3 @@
-import { userMessage } from "sessile/content";
 import {
   type EntryDraft,
   type EphemeralDraft,
@@ -6,7 +5,8 @@ import {
   memorySessionStore,
   type Session,
   type SessionEntry,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
 import { describe, expect, it, vi } from "vitest";
 import { Events } from "../../src/session/api/events.js";
 import { entryTypeNames } from "../../src/session/format/entry-types.js";

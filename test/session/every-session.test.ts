@@ -1,4 +1,4 @@
-import type { SessionSummary } from "sessile/session";
+import type { SessionSummary } from "sessile";
 import { afterEach, expect, test, vi } from "vitest";
 import { everySession, listSlack } from "../../src/session/store/list.js";
 

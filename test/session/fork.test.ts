@@ -1,16 +1,19 @@
 import fc from "fast-check";
 import {
   assistantMessage,
+  memorySessionStore,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
   type StoredResource,
   toolResult,
   type UserMessage,
   userMessage,
-} from "sessile/content";
-import { memorySessionStore, type Session, type SessionEntry, type SessionStore } from "sessile/session";
+} from "sessile";
 import { describe, expect, test } from "vitest";
-import type { FileSystem } from "../../src/internal/node/file-system.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import type { FileSystem } from "../../src/core/node/file-system.js";
 import { FreshResources } from "../../src/session/store/copy.js";
+import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { conversation } from "../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";

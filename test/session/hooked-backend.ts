@@ -1,4 +1,4 @@
-import type { LinePlace, LogAppend, LogPosition, SessionBackend, SessionLog } from "sessile/session";
+import type { LinePlace, LogAppend, LogPosition, SessionBackend, SessionLog } from "sessile";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 /** What a test puts before or in the place of a log's own calls. */

@@ -1,9 +1,15 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { userMessage } from "sessile/content";
-import { encodeEntry, eraseEntries, parseSession, type SessionEntry, sessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import {
+  encodeEntry,
+  eraseEntries,
+  parseSession,
+  type SessionEntry,
+  sessionStore,
+  userMessage,
+} from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { databaseDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { copySessions } from "sessile/sync";
 import { afterAll, describe, expect, test } from "vitest";

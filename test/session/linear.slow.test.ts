@@ -5,7 +5,7 @@ import {
   parseSession,
   type SessionEntry,
   SessionTree,
-} from "sessile/session";
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { sessionOf } from "../arbitraries/entries.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";

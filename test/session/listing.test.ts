@@ -1,13 +1,15 @@
 import fc from "fast-check";
-import { describeResource, type Resource, userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  describeResource,
   memorySessionStore,
+  type Resource,
   type SessionEntry,
   type SessionHeader,
   type SessionSummary,
   type StoredSession,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { describe, expect, it, test } from "vitest";
 import { slugOf } from "../../src/session/runtime/session-info.js";
 import {

@@ -1,7 +1,7 @@
-import type { LogBatch, LogPosition, SessionLog } from "sessile/session";
+import type { LogBatch, LogPosition, SessionLog } from "sessile";
 import { expect, test } from "vitest";
-import { FileBackend } from "../../src/session/node/file-backend.js";
 import { eachLine, linesOf, storedLines } from "../../src/session/runtime/log-lines.js";
+import { FileBackend } from "../../src/storage/files/session-backend.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const bytes = new TextEncoder().encode("one\n\nthree\n");

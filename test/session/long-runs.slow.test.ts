@@ -1,14 +1,20 @@
+import {
+  assistantMessage,
+  contextOf,
+  memorySessionStore,
+  messageText,
+  project,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { compact, rollingSummary } from "sessile/compaction";
-import { assistantMessage, contextOf, messageText, toolResult, userMessage } from "sessile/content";
 import { escapeContextTokens, parseContextTokens, unescapeContextTokens } from "sessile/context-tokens";
 import { estimateTextTokens } from "sessile/estimate";
 import { secretRedaction } from "sessile/interop";
-import { project } from "sessile/projections";
-import { memorySessionStore } from "sessile/session";
 import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test, vi } from "vitest";
 import { cleanLine } from "../../src/memory/text.js";
-import { asContent } from "../../src/projections/transcript.js";
+import { asContent } from "../../src/providers/transcript.js";
 import { searchTermsOfLine } from "../../src/session/internal.js";
 import { viewerHtml } from "../../src/viewer/html.js";
 import { checkedTargets } from "../support/checked-targets.js";

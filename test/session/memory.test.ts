@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import { type LogBatch, type LogPosition, memorySessionStore, type SessionLog } from "sessile/session";
+import { type LogBatch, type LogPosition, memorySessionStore, type SessionLog, userMessage } from "sessile";
 import { expect, test } from "vitest";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";

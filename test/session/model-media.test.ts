@@ -1,35 +1,39 @@
 /** Media that a model made are attachments everywhere: in logs, frames, estimates, pages and exports. */
 import fc from "fast-check";
-import { acpReplay } from "sessile/adapters/acp";
-import { fromUIMessages, toUIMessages } from "sessile/adapters/ai-sdk";
-import { findResource, grantResources, resourcesIn, viewResource } from "sessile/attachments";
-import { collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { compact, rollingSummary } from "sessile/compaction";
-import { type AssistantMessage, assistantMessage, contextOf, userMessage } from "sessile/content";
-import { estimateMessageTokens } from "sessile/estimate";
-import { exportSession } from "sessile/interop";
-import { claudeCode } from "sessile/interop/claude-code";
-import { codex } from "sessile/interop/codex";
-import { gemini } from "sessile/interop/gemini";
-import type { LimitProfile } from "sessile/limits";
-import { project, type Target } from "sessile/projections";
-import { aiSdkMessages } from "sessile/projections/ai-sdk";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import { bedrockConverse, readBedrockReply } from "sessile/projections/bedrock";
-import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
 import {
-  openaiChat,
-  openaiResponses,
-  readOpenaiChatReply,
-  readOpenaiResponsesReply,
-} from "sessile/projections/openai";
-import { buildSessionContext, memorySessionStore, parseSession, sessionBlobRoots } from "sessile/session";
+  type AssistantMessage,
+  assistantMessage,
+  buildSessionContext,
+  collectGarbage,
+  contextOf,
+  memoryBlobStore,
+  memorySessionStore,
+  parseSession,
+  project,
+  sessionBlobRoots,
+  type Target,
+  userMessage,
+} from "sessile";
+import { acpReplay } from "sessile/acp";
+import { aiSdkMessages, fromUIMessages, toUIMessages } from "sessile/ai-sdk";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { findResource, grantResources, resourcesIn, viewResource } from "sessile/attachments";
+import { bedrockConverse, readBedrockReply } from "sessile/bedrock";
+import { claudeCode } from "sessile/claude-code";
+import { codex } from "sessile/codex";
+import { compact, rollingSummary } from "sessile/compaction";
+import { estimateMessageTokens } from "sessile/estimate";
+import { geminiContents, readGeminiReply } from "sessile/gemini";
+import { gemini } from "sessile/gemini-cli";
+import { exportSession } from "sessile/interop";
+import type { LimitProfile } from "sessile/limits";
+import { openaiChat, openaiResponses, readOpenaiChatReply, readOpenaiResponsesReply } from "sessile/openai";
 import { finishTurn } from "sessile/tether";
 import { describe, expect, test } from "vitest";
 import { opaqueMedia, withMedia, withReferences } from "../../src/content/internal.js";
 import { separateImages } from "../../src/viewer/images.js";
 import { base64, png } from "../attachments/samples.js";
-import { pngOf } from "../projections/samples.js";
+import { pngOf } from "../providers/samples.js";
 
 const picture = pngOf({ width: 900, height: 700 }, 1, 40_000);
 const data = base64(picture);

@@ -2,16 +2,17 @@ import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { assistantMessage, userMessage } from "sessile";
 import {
+  assistantMessage,
   eraseEntries,
   memorySessionStore,
   type Session,
   type SessionBackend,
   type SessionLog,
   sessionStore,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { conversation } from "../arbitraries/conversations.js";
 import { rounds } from "../support/rounds.js";

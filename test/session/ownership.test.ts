@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { encodeEntry, type SessionEntry } from "sessile/session";
+import { encodeEntry, type SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
 import { bareValue } from "../../src/session/format/erased-values.js";
 import { customOwnership, entryOwnership } from "../../src/session/format/ownership.js";

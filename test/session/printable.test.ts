@@ -1,14 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { memorySessionStore, parseSession } from "sessile";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, parseSession } from "sessile/session";
-import {
-  diagnoseSession,
-  fileSessionStore,
-  openSessionFile,
-  readEntriesBackwards,
-} from "sessile/session/node";
+import { diagnoseSession, fileSessionStore, openSessionFile, readEntriesBackwards } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { sessionOf } from "../arbitraries/entries.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { buildSessionContext, encodeEntry, type ParsedSession, parseSession } from "sessile/session";
-import { openSessionFile } from "sessile/session/node";
+import { buildSessionContext, encodeEntry, type ParsedSession, parseSession } from "sessile";
+import { openSessionFile } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { cuts, damage, damaged, piecesOf } from "../arbitraries/bytes.js";
 import { conversation } from "../arbitraries/conversations.js";

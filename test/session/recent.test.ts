@@ -2,10 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { assistantMessage, toolResult, userMessage } from "sessile";
-import { SessileError } from "sessile/errors";
-import { estimateMessageTokens } from "sessile/estimate";
 import {
+  assistantMessage,
   buildSessionContext,
   type EntryDraft,
   memorySessionStore,
@@ -16,9 +14,13 @@ import {
   type SessionStore,
   SessionTree,
   sessionStore,
+  toolResult,
   type UnknownEntry,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { estimateMessageTokens } from "sessile/estimate";
+import { fileSessionStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { rounds } from "../support/rounds.js";

@@ -2,22 +2,27 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { resourcesIn } from "sessile/attachments";
-import { type BlobStore, digest, memoryBlobStore } from "sessile/blobs";
 import {
   asUserMessage,
+  type BlobStore,
+  digest,
+  type EntryDraft,
   type ImageBlock,
   type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
   resourceOf,
+  type Session,
+  type SessionStoreOptions,
   type TextBlock,
   type ToolResultMessage,
   toolResult,
   userMessage,
-} from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { type EntryDraft, memorySessionStore, type Session, type SessionStoreOptions } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import { resourcesIn } from "sessile/attachments";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { base64, png } from "../attachments/samples.js";
 

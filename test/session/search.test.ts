@@ -1,12 +1,15 @@
 import fc from "fast-check";
-import { assistantMessage, type Message, toolResult, userMessage } from "sessile";
 import {
+  assistantMessage,
   type EntryDraft,
+  type Message,
   memorySessionStore,
   type SearchQuery,
   type SessionLog,
   sessionStore,
-} from "sessile/session";
+  toolResult,
+  userMessage,
+} from "sessile";
 import { describe, expect, test, vi } from "vitest";
 import { type LineTest, lineTest } from "../../src/session/format/search-scan.js";
 import { candidateTerms } from "../../src/session/format/search-terms.js";

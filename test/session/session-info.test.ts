@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
 import {
   evaluatePermission,
   memorySessionStore,
@@ -8,9 +7,10 @@ import {
   type SessionEntry,
   type SessionInfoFields,
   type SessionInfoPatch,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
 import { describe, expect, it } from "vitest";
-import { uuidv7 } from "../../src/internal/ids.js";
+import { uuidv7 } from "../../src/core/ids.js";
 import { assertValidEntry } from "../../src/session/format/encode.js";
 import {
   forkTitle,

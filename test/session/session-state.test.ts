@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import type { SessionBackend, SessionHeader, SessionLog } from "sessile/session";
+import { type SessionBackend, type SessionHeader, type SessionLog, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
 import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
   type EntryDraft,
   type Session,
   type SessionBackend,
   SessionTree,
   sessionStore,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
 import { branchEnds } from "../../src/session/runtime/conversation.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";

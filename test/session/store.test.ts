@@ -1,6 +1,12 @@
-import { type Resource, userMessage } from "sessile/content";
+import {
+  memorySessionStore,
+  type Resource,
+  type SessionBackend,
+  type SessionStore,
+  sessionStore,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type SessionBackend, type SessionStore, sessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { hookedBackend, hookedMemory, type LogHooks } from "./hooked-backend.js";
 

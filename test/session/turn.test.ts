@@ -1,17 +1,21 @@
 import fc from "fast-check";
-import { assistantMessage, type ToolCall, toolCalls, toolResult, userMessage } from "sessile/content";
 import {
+  assistantMessage,
   buildSessionContext,
   type EntryDraft,
   memorySessionStore,
   parseSession,
   type Session,
   type SessionEntry,
+  type ToolCall,
   type TurnContext,
   type TurnSettings,
+  toolCalls,
+  toolResult,
   toolStarted,
   turnSettings,
-} from "sessile/session";
+  userMessage,
+} from "sessile";
 import { describe, expect, it } from "vitest";
 import { runInMemory } from "../../src/session/context/build-context.js";
 import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";

@@ -1,5 +1,4 @@
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
+import { assistantMessage, memorySessionStore, toolResult, userMessage } from "sessile";
 import { expect, test } from "vitest";
 
 const call = { type: "toolCall", id: "c", name: "look", arguments: {} } as const;

@@ -1,6 +1,5 @@
-import { userMessage } from "sessile/content";
+import { type Session, sessionStore, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { type Session, sessionStore } from "sessile/session";
 import { type SqliteDriver, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {

@@ -1,5 +1,4 @@
-import { userMessage } from "sessile/content";
-import { sessionStore } from "sessile/session";
+import { sessionStore, userMessage } from "sessile";
 import {
   databaseDriver,
   durableObjectDriver,

@@ -1,12 +1,16 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { type LogPosition, type SessionLog, sessionStore } from "sessile/session";
+import { type LogPosition, type SessionLog, sessionStore, userMessage } from "sessile";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { linesBackwards } from "../../src/sqlite/backwards.js";
-import { planRewriting } from "../../src/sqlite/erasure.js";
-import { LineJoiner } from "../../src/sqlite/lines.js";
-import { migrationsBetween, tablesVersion, termsTable, versionTable } from "../../src/sqlite/tables.js";
+import { linesBackwards } from "../../src/storage/sql/sqlite/backwards.js";
+import { planRewriting } from "../../src/storage/sql/sqlite/erasure.js";
+import { LineJoiner } from "../../src/storage/sql/sqlite/lines.js";
+import {
+  migrationsBetween,
+  tablesVersion,
+  termsTable,
+  versionTable,
+} from "../../src/storage/sql/sqlite/tables.js";
 import { closeDatabases, FaultyDriver, memoryDriver } from "./databases.js";
 
 afterEach(closeDatabases);

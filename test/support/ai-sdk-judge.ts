@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { aiSdkChats, fromUIMessages, toUIMessages, type UiMessage } from "sessile/adapters/ai-sdk";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import type { SessionStore } from "sessile/session";
+import { type BlobStore, memoryBlobStore, type SessionStore } from "sessile";
+import { aiSdkChats, fromUIMessages, toUIMessages, type UiMessage } from "sessile/ai-sdk";
 import { expect } from "vitest";
 import { makePng } from "../../examples/apps/support/make-media.js";
 import { uiMessages } from "../adapters/ai-sdk/ui-messages.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { BlobQuotas, BlobReservation } from "sessile/blobs";
+import type { BlobQuotas, BlobReservation } from "sessile";
 import { expect } from "vitest";
 
 /** A model of the port of blob quotas, and a property that holds any implementation against it. */

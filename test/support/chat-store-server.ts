@@ -11,9 +11,8 @@ import {
   type UIMessageChunk,
   validateUIMessages,
 } from "ai";
-import { aiSdkChats } from "sessile/adapters/ai-sdk";
-import type { BlobStore } from "sessile/blobs";
-import type { SessionStore } from "sessile/session";
+import type { BlobStore, SessionStore } from "sessile";
+import { aiSdkChats } from "sessile/ai-sdk";
 import type { Page } from "../../examples/apps/ai-sdk-chat/server.js";
 import { readJson, sendJson } from "../../examples/apps/support/http.js";
 

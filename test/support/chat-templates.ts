@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { OpenaiChatMessage } from "sessile/projections/openai";
+import type { OpenaiChatMessage } from "sessile/openai";
 
 const require = createRequire(import.meta.url);
 const imported = (path: string): Promise<unknown> => import(pathToFileURL(path).href);

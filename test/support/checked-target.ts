@@ -1,4 +1,4 @@
-import type { Target } from "sessile/projections";
+import type { Target } from "sessile";
 import type { HazardMaker } from "../arbitraries/hazards.js";
 
 /** A target, and what its provider has to say of what it gives. */

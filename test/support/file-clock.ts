@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ExactFileStat, FileStat, FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
+import type { ExactFileStat, FileStat, FileSystem, OpenFile } from "../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../src/core/node/node-file-system.js";
 
 /** The time that a file gets if it is written now, in whole milliseconds; it may be a tick behind. */
 export function fileClock(): number {

@@ -1,5 +1,5 @@
-import type { FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
-import { createNodeFileSystem } from "../../src/internal/node/node-file-system.js";
+import type { FileSystem, OpenFile } from "../../src/core/node/file-system.js";
+import { createNodeFileSystem } from "../../src/core/node/node-file-system.js";
 
 /** A call to a file system, by the name of the method. */
 export interface FileSystemCall {

@@ -1,5 +1,5 @@
+import type { NeutralRequest, Part, Target } from "sessile";
 import { limitProfiles } from "sessile/limits";
-import type { NeutralRequest, Part, Target } from "sessile/projections";
 import type { HazardMaker } from "../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "./checked-target.js";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { HashFunction } from "sessile/blobs";
+import type { HashFunction } from "sessile";
 
 /**
  * Bytes, base64, digests and records by Node's own means: what judges the library, or makes its inputs, shares no code

@@ -1,6 +1,5 @@
-import { userMessage } from "sessile/content";
+import { eraseEntries, userMessage } from "sessile";
 import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
-import { eraseEntries } from "sessile/session";
 
 /** Rows that the server itself makes, for tables of a size that no client could append in the time of a test. */
 

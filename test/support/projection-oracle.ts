@@ -1,5 +1,4 @@
-import type { Context, ContextMessage, Resource } from "sessile/content";
-import type { AttachmentReport, Loss, Projection } from "sessile/projections";
+import type { AttachmentReport, Context, ContextMessage, Loss, Projection, Resource } from "sessile";
 
 /** A value as the provider would read it: bytes as base64, and easy to search. */
 export function written(value: unknown): string {

@@ -1,9 +1,14 @@
 /** Judges of reply streams: any cut gives a message that a session takes, and the whole equals the reader's result. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AssistantMessage, type ToolCall, toolCalls } from "sessile/content";
-import type { ReplyDelta, ReplyStream } from "sessile/projections";
-import { memorySessionStore } from "sessile/session";
+import {
+  type AssistantMessage,
+  memorySessionStore,
+  type ReplyDelta,
+  type ReplyStream,
+  type ToolCall,
+  toolCalls,
+} from "sessile";
 import { expect } from "vitest";
 import { fixture } from "./fixtures.js";
 import { rounds } from "./rounds.js";

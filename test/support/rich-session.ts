@@ -1,15 +1,16 @@
-import { ingest } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
 import {
   assistantMessage,
+  type BlobStore,
   type Context,
   type ContextMessage,
   contextOf,
   type LinkResource,
+  memoryBlobStore,
   type StoredResource,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { ingest } from "sessile/attachments";
 import { base64, bytesOf, gif, pdf, png } from "../attachments/samples.js";
 
 /** A history in which two models spoke, with everything that a user can attach and a tool can show. */

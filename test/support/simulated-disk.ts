@@ -1,9 +1,6 @@
 import { posix } from "node:path";
-import type { BlobStore } from "sessile/blobs";
-import type { FileBlobStoreOptions } from "sessile/blobs/node";
-import type { SessionStore } from "sessile/session";
-import type { FileSessionStoreOptions } from "sessile/session/node";
-import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
+import type { BlobStore, SessionStore } from "sessile";
+import type { FileBlobStoreOptions, FileSessionStoreOptions } from "sessile/node";
 import type {
   DirectoryEntry,
   ExactFileStat,
@@ -11,8 +8,9 @@ import type {
   FileSystem,
   OpenFile,
   OpenMode,
-} from "../../src/internal/node/file-system.js";
-import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+} from "../../src/core/node/file-system.js";
+import { fileBlobStoreOn } from "../../src/storage/files/blobs/file-store.js";
+import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 
 /** A change of a file's bytes that no sync has made last yet. */
 type FileChange = { readonly at: number; readonly bytes: Uint8Array } | { readonly size: number };

@@ -1,7 +1,6 @@
 /** Syncs of three stores whose clocks are wrong, against a model that knows what each writer knew. */
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { parseSession, type Session, type SessionEntry, type SessionStore } from "sessile/session";
+import { parseSession, type Session, type SessionEntry, type SessionStore, userMessage } from "sessile";
 import { mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../support/rounds.js";

@@ -10,11 +10,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
+import { memoryBlobStore, type SessionStore, sessionStore, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { type SessionStore, sessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { copySessions, syncSessions } from "sessile/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { breakage } from "../arbitraries/broken-sessions.js";

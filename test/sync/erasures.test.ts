@@ -1,6 +1,12 @@
-import { userMessage } from "sessile/content";
+import {
+  eraseEntries,
+  parseSession,
+  type Session,
+  type SessionStore,
+  sessionStore,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import { eraseEntries, parseSession, type Session, type SessionStore, sessionStore } from "sessile/session";
 import { copySessions, mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { canary } from "../support/canary.js";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { parseSession, type Session, type SessionStore } from "sessile/session";
+import { parseSession, type Session, type SessionStore, userMessage } from "sessile";
 import { mergeSessions, syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";

@@ -1,4 +1,4 @@
-import { parseSession, type SessionStore, sessionStore } from "sessile/session";
+import { parseSession, type SessionStore, sessionStore } from "sessile";
 import { hookedMemory } from "../session/hooked-backend.js";
 
 const feed = Uint8Array.of(10);

@@ -1,11 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import {
+  type BlobStore,
+  memoryBlobStore,
+  type Session,
+  type SessionStore,
+  sessionStore,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import { userMessage } from "sessile/content";
-import { type Session, type SessionStore, sessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { hookedBackend, hookedMemory } from "../session/hooked-backend.js";

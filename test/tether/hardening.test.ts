@@ -1,6 +1,5 @@
+import { assistantMessage, type ContextMessage, contextOf, memoryBlobStore, userMessage } from "sessile";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, type ContextMessage, contextOf, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import {
   assistantDone,

@@ -3,11 +3,9 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { assistantMessage, digest, memoryBlobStore, memorySessionStore, type SessionStore } from "sessile";
 import { resourcesIn } from "sessile/attachments";
-import { digest, memoryBlobStore } from "sessile/blobs";
-import { assistantMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore, type SessionStore } from "sessile/session";
 import {
   assistantDone,
   FrameRing,

@@ -1,4 +1,4 @@
-import { type ContextMessage, contextOf } from "sessile/content";
+import { type ContextMessage, contextOf } from "sessile";
 import { FrameRing, readFrame, type TetherFrame, windowContext } from "sessile/tether";
 import { describe, expect, test } from "vitest";
 import { payloadBytes } from "../../src/tether/payload-bytes.js";

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
+import { type BlobStore, memoryBlobStore, memorySessionStore, resourceOf } from "sessile";
 import { resourcesIn } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import { resourceOf } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
 import {
   assistantDone,
   type CheckedUserMessage,

@@ -1,6 +1,5 @@
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import fc from "fast-check";
-import { type TetherFrame, tetherLimits } from "sessile/tether";
 import {
   assistantDeltaPayloadSchema,
   assistantDonePayloadSchema,
@@ -8,7 +7,8 @@ import {
   tetherImageSchema,
   tetherSendInput,
   userMessagePayloadSchema,
-} from "sessile/tether/schema";
+} from "sessile/schema";
+import { type TetherFrame, tetherLimits } from "sessile/tether";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
 import { frameProblem } from "../../src/tether/shape.js";

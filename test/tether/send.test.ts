@@ -1,15 +1,16 @@
 import fc from "fast-check";
-import { ingest } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
 import {
   assistantMessage,
+  type BlobStore,
   type ContextMessage,
   contextOf,
+  memoryBlobStore,
   type StoredResource,
   type ToolResultMessage,
   toolResult,
   userMessage,
-} from "sessile/content";
+} from "sessile";
+import { ingest } from "sessile/attachments";
 import {
   assistantDone,
   finishTurn,

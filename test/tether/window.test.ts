@@ -3,11 +3,12 @@ import {
   type Context,
   type ContextMessage,
   contextOf,
+  type Loss,
+  project,
   type StoredResource,
   toolPairs,
   userMessage,
-} from "sessile/content";
-import { type Loss, project } from "sessile/projections";
+} from "sessile";
 import { windowContext } from "sessile/tether";
 import { describe, expect, test } from "vitest";
 import { imageCharacters, messageCharacters } from "../../src/tether/window.js";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { parseSession } from "sessile/session";
+import { memoryBlobStore, parseSession } from "sessile";
 import { expect, it } from "vitest";
 import { inertJson, viewerEvents, viewerHtml } from "../../src/viewer/html.js";
 import type { PageData, PageEntry, PageUpdate } from "../../src/viewer/page-data.js";

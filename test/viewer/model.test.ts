@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { contextOf } from "sessile/content";
-import { buildSessionContext, parseSession } from "sessile/session";
+import { buildSessionContext, contextOf, parseSession } from "sessile";
 import { describe, expect, it } from "vitest";
 import { readPage } from "../../src/viewer/app/page-source.js";
 import { outlineLines } from "../../src/viewer/model/outline.js";

@@ -1,5 +1,4 @@
-import type { AssistantMessage, Message, ToolCall } from "sessile/content";
-import type { SessionEntry, SessionHeader, UnknownEntry } from "sessile/session";
+import type { AssistantMessage, Message, SessionEntry, SessionHeader, ToolCall, UnknownEntry } from "sessile";
 import { SessionModel } from "../../src/viewer/model/session-model.js";
 import type { PageSession } from "../../src/viewer/page-data.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ToolCall, ToolResultMessage } from "sessile/content";
+import type { ToolCall, ToolResultMessage } from "sessile";
 import { describe, expect, it } from "vitest";
 import { changedLines, type DiffLine, patchLines } from "../../src/viewer/model/line-diff.js";
 import { toolView } from "../../src/viewer/model/tool-views.js";

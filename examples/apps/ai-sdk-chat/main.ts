@@ -2,8 +2,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { fileBlobStore } from "sessile/blobs/node";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { bundlePage } from "./page/bundle.js";
 import { chatTools, modelFrom } from "./script.js";
 import { startChatServer } from "./server.js";

@@ -21,19 +21,11 @@ import {
   type UIMessage,
   type UIMessageChunk,
 } from "ai";
-import {
-  appendUIMessages,
-  toUIMessages,
-  type UIReplies,
-  uiReplies,
-  uiVersions,
-} from "sessile/adapters/ai-sdk";
+import type { BlobStore, Resource, Session, SessionStore } from "sessile";
+import { appendUIMessages, toUIMessages, type UIReplies, uiReplies, uiVersions } from "sessile/ai-sdk";
 import { findResource } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import type { Resource } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
-import type { Session, SessionStore } from "sessile/session";
 import {
   boundConnections,
   checkOrigin,

@@ -1,18 +1,19 @@
 // One turn: the model and its tools, until the model calls none. The turn belongs to the server, not to a
 // request: any number of tabs may watch it, and it ends only by itself, by an abort, or with the process.
 import { generateId, type LanguageModel, streamText, type ToolSet, tool } from "ai";
-import { replayWithin } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
 import {
   assistantMessage,
+  type BlobStore,
+  project,
+  type Session,
   type ToolCall,
   type ToolResultMessage,
   toolCalls,
   toolResult,
-} from "sessile/content";
-import { project } from "sessile/projections";
-import { aiSdkMessages, aiSdkStream } from "sessile/projections/ai-sdk";
-import { type Session, toolStarted } from "sessile/session";
+  toolStarted,
+} from "sessile";
+import { aiSdkMessages, aiSdkStream } from "sessile/ai-sdk";
+import { replayWithin } from "sessile/attachments";
 import type { z } from "zod";
 import { failedResult } from "../support/tools.js";
 

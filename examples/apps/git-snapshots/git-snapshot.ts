@@ -4,17 +4,20 @@
  */
 import { realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
-import { type FileToolTable, fileLedger } from "sessile/compaction";
-import { assistantMessage, contextOf, type ToolCall, toolCalls } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  assistantMessage,
+  contextOf,
   customEntry,
   type EntryMap,
   type Session,
   type SessionEntry,
+  type ToolCall,
+  toolCalls,
   toolStarted,
   type UnknownEntry,
-} from "sessile/session";
+} from "sessile";
+import { type FileToolTable, fileLedger } from "sessile/compaction";
+import { SessileError } from "sessile/errors";
 import { type Saved, SavedFiles } from "./saved-files.js";
 import { openShadow } from "./shadow-directory.js";
 import type { LeftOut } from "./work-tree.js";

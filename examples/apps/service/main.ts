@@ -1,5 +1,5 @@
 // One process of the service: see README.md. Prints its port, and ends in order at SIGTERM.
-import type { BlobStore } from "sessile/blobs";
+import type { BlobStore } from "sessile";
 import type { Model } from "../support/claude.js";
 import { scriptedModel } from "./script.js";
 import { startService } from "./server.js";

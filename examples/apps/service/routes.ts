@@ -1,11 +1,19 @@
 /** The routes. Each gets the stores of its tenant, and can reach no other tenant's. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import {
+  type BlobStore,
+  isBlobRef,
+  type Resource,
+  resourceOf,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+  type SessionSummary,
+  type UnknownEntry,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { type BlobStore, isBlobRef } from "sessile/blobs";
-import { type Resource, resourceOf } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import type { Session, SessionEntry, SessionStore, SessionSummary, UnknownEntry } from "sessile/session";
 import { z } from "zod";
 import type { Model } from "../support/claude.js";
 import { bodyOf, commonHeaders, openEventStream, readJson, sendJson } from "../support/http.js";

@@ -1,6 +1,6 @@
 /** A scripted model in place of a provider: it needs no key. */
 import { setTimeout } from "node:timers/promises";
-import { assistantMessage, messageText } from "sessile/content";
+import { assistantMessage, messageText } from "sessile";
 import type { Model } from "../support/claude.js";
 
 /**

@@ -2,11 +2,10 @@
 import { deserialize, serialize } from "node:v8";
 import { AwsClient } from "aws4fetch";
 import pg from "pg";
-import type { BlobQuotas, BlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobQuotas, BlobStore, SessionStore } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { type PostgresQuery, postgresBlobQuotas, postgresSessionStore } from "sessile/postgres";
 import { s3BlobStore } from "sessile/s3";
-import type { SessionStore } from "sessile/session";
 
 /** The stores, and the end of their connections. */
 export interface Stores {

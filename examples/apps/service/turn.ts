@@ -2,9 +2,15 @@
  * A turn: the question is appended, the model is asked, the answer is appended. The ids of both entries
  * derive from the client's key, so a repeated request finds the turn, or finishes it.
  */
-import { type Resource, resourceOf, userMessage } from "sessile/content";
+import {
+  type Resource,
+  resourceOf,
+  type Session,
+  type SessionEntry,
+  type UnknownEntry,
+  userMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import type { Session, SessionEntry, UnknownEntry } from "sessile/session";
 import type { Model } from "../support/claude.js";
 import { HttpFailure } from "../support/http.js";
 

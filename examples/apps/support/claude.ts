@@ -1,9 +1,15 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import {
+  type AssistantMessage,
+  type BlobStore,
+  type Context,
+  cacheConversation,
+  type Loss,
+  project,
+  type ReplayPolicy,
+} from "sessile";
+import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
 import { viewToolName } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import type { AssistantMessage, Context, ReplayPolicy } from "sessile/content";
-import { cacheConversation, type Loss, project } from "sessile/projections";
-import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 
 /** Options of {@link claude}. */
 export interface ClaudeOptions {

@@ -1,12 +1,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
+import type { BlobStore, Resource } from "sessile";
 import { ingest } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import type { BlobStore } from "sessile/blobs";
-import type { Resource } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
+import { readLocalFile } from "sessile/node";
 import { type Colour, makePng } from "./make-media.js";
 import { confinedPath, declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
 

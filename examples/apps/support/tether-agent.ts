@@ -1,12 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
+import {
+  assistantMessage,
+  type BlobStore,
+  type EntryDraft,
+  type Message,
+  messageText,
+  type Session,
+  type SessionStore,
+  type ToolCall,
+  toolCalls,
+  toolStarted,
+} from "sessile";
 import { runViewTool, viewToolName } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { assistantMessage, type Message, messageText, type ToolCall, toolCalls } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { type EntryDraft, type Session, type SessionStore, toolStarted } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import {
   type AssistantDeltaFrame,
   type AssistantDoneFrame,

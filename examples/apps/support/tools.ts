@@ -3,11 +3,17 @@ import { existsSync } from "node:fs";
 import { lstat, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
+import {
+  type BlobStore,
+  type EntryDraft,
+  type Resource,
+  type Session,
+  type ToolCall,
+  type ToolResultMessage,
+  toolResult,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { sniff } from "sessile/media";
-import type { EntryDraft, Session } from "sessile/session";
 
 /**
  * The output of a tool: text for the model, and the state of the file for programs such as the file ledger.

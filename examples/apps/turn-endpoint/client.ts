@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { RecentPage, SessionEntry } from "sessile/session";
+import type { RecentPage, SessionEntry } from "sessile";
 import type { UploadedFile } from "./files.js";
 import type { EntrySummary } from "./served-session.js";
 import type { TurnServer } from "./server.js";

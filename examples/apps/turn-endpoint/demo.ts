@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { fileBlobStore } from "sessile/blobs/node";
+import { fileBlobStore } from "sessile/node";
 import { check } from "../support/check.js";
 import { claude } from "../support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../support/local-provider.js";

@@ -5,12 +5,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { readLocalFile } from "sessile/attachments/node";
-import type { BlobStore } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import type { BlobRef, BlobStore } from "sessile";
+import { resolveAttachmentsToContentBlocks } from "sessile/claude-agent";
 import { SessileError } from "sessile/errors";
 import { type Media, sniff } from "sessile/media";
-import { resolveAttachmentsToContentBlocks } from "sessile/projections/claude-agent/node";
+import { readLocalFile } from "sessile/node";
 import { commonHeaders, HttpFailure, pathOf } from "../support/http.js";
 import { blockBytes } from "./prompt.js";
 

@@ -4,7 +4,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { fileBlobStore } from "sessile/blobs/node";
+import { fileBlobStore } from "sessile/node";
 import { claude } from "../support/claude.js";
 import { startLocalProvider } from "../support/local-provider.js";
 import { viewerFile } from "./files.js";

@@ -1,14 +1,13 @@
 import { basename } from "node:path";
+import { type BlobStore, type MessagePart, type UserMessage, userMessage } from "sessile";
 import { ingest } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import { type MessagePart, type UserMessage, userMessage } from "sessile/content";
 import {
   type AgentPrompt,
   type AttachmentContentBlock,
   type AttachmentError,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
-} from "sessile/projections/claude-agent/node";
+} from "sessile/claude-agent";
 import { HttpFailure } from "../support/http.js";
 
 /** A turn whose attachments were read. */

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isBlobRef } from "sessile/blobs";
+import { isBlobRef } from "sessile";
 import { bodyOf, commonHeaders, HttpFailure, pathOf, readJson, sendJson } from "../support/http.js";
-import type { Uploads } from "./files.js";
-import { noSuchBlob, type SendBlob } from "./files.js";
+import { noSuchBlob, type SendBlob, type Uploads } from "./files.js";
 import { asEntryId, asTurnRequest } from "./prompt.js";
 import type { ServedSession } from "./served-session.js";
 import { postTurn, type TurnDependencies } from "./turn.js";

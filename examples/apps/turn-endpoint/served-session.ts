@@ -1,20 +1,18 @@
 import {
   type BlobRef,
   type ContextMessage,
+  type EntryNode,
   messageText,
+  type RecentPage,
   resourceOf,
+  type Session,
+  type SessionEntry,
+  type SessionStore,
+  type SessionTree,
   type StoredResource,
   toolCalls,
-} from "sessile/content";
-import type {
-  EntryNode,
-  RecentPage,
-  Session,
-  SessionEntry,
-  SessionStore,
-  SessionTree,
-  UnknownEntry,
-} from "sessile/session";
+  type UnknownEntry,
+} from "sessile";
 import { HttpFailure } from "../support/http.js";
 
 /** A turn that runs. */

@@ -5,8 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fileBlobStore } from "sessile/blobs/node";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import type { Model } from "../support/claude.js";
 import {
   boundConnections,

@@ -1,9 +1,15 @@
 import type { ServerResponse } from "node:http";
 import type Anthropic from "@anthropic-ai/sdk";
+import {
+  assistantMessage,
+  type BlobStore,
+  type EntryDraft,
+  type Session,
+  type SessionEntry,
+  type ToolCall,
+  toolCalls,
+} from "sessile";
 import { runViewTool, type ViewableSession, viewTool, viewToolName } from "sessile/attachments";
-import type { BlobStore } from "sessile/blobs";
-import { assistantMessage, type ToolCall, toolCalls } from "sessile/content";
-import type { EntryDraft, Session, SessionEntry } from "sessile/session";
 import type { Model } from "../support/claude.js";
 import { failureOf, HttpFailure, openEventStream } from "../support/http.js";
 import { failedResult } from "../support/tools.js";

@@ -3,10 +3,10 @@
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type BlobMark, collectGarbage } from "../../blobs/index.js";
-import { fileBlobStore } from "../../blobs/node/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { sessionBlobRoots } from "../../session/index.js";
-import { fileSessionStore } from "../../session/node/index.js";
+import { fileBlobStore } from "../../storage/files/blobs/index.js";
+import { fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
   type CommandContext,

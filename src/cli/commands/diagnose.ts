@@ -3,13 +3,13 @@
 import { resolve } from "node:path";
 import { type BlobStore, memoryBlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import {
   type BlobState,
   diagnoseSession,
   type SessionFinding,
   salvageSession,
-} from "../../session/node/repair/index.js";
+} from "../../storage/files/repair/index.js";
 import {
   type CommandBody,
   type CommandContext,

@@ -2,10 +2,9 @@
 
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { fileBlobStore } from "../../blobs/node/index.js";
-import type { InteropReport } from "../../interop/index.js";
-import { exportSession, type ForeignFormat } from "../../interop/index.js";
-import { fileSessionStore } from "../../session/node/index.js";
+import { exportSession, type ForeignFormat, type InteropReport } from "../../agents/index.js";
+import { fileBlobStore } from "../../storage/files/blobs/index.js";
+import { fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
   type CommandContext,

@@ -1,9 +1,9 @@
 /** `project`: the request that a target would get, its losses, and its limits. */
 
 import { resolve } from "node:path";
-import type { LimitProfile } from "../../limits/index.js";
-import { type Projection, project as projected } from "../../projections/index.js";
-import { bodyPieces } from "../../projections/internal.js";
+import type { LimitProfile } from "../../content/limits/index.js";
+import { type Projection, project as projected } from "../../providers/index.js";
+import { bodyPieces } from "../../providers/internal.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, sourceOptions, textOption, UsageError } from "../command.js";
 import { writeNewFile } from "../new-file.js";

@@ -3,17 +3,17 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { crc32 } from "node:zlib";
-import { memoryBlobStore } from "../../blobs/index.js";
 import {
   commonSecrets,
   type ImportedSession,
   type SecretRedaction,
   secretRedaction,
-} from "../../interop/index.js";
-import { sessionRedactor } from "../../interop/internal.js";
+} from "../../agents/index.js";
+import { sessionRedactor } from "../../agents/internal.js";
+import { memoryBlobStore } from "../../blobs/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { encodeValidLine, entryTableOf, readSlice } from "../../session/internal.js";
-import { fileSessionStore } from "../../session/node/index.js";
+import { fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
   type Parsed,

@@ -1,6 +1,6 @@
 /** `show`: the tree of a session, the context of a model, one entry, or one turn. */
 
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import {
   type CommandBody,

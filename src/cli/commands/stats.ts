@@ -2,9 +2,9 @@
 
 import { isAbsolute, relative, resolve } from "node:path";
 import { type FileRecord, fileLedger } from "../../compaction/index.js";
+import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, contextOf } from "../../content/index.js";
-import type { CostOptions, ModelPrice } from "../../cost/index.js";
-import { estimateMessageTokens } from "../../estimate/index.js";
+import type { CostOptions, ModelPrice } from "../../providers/cost/index.js";
 import type { Session } from "../../session/index.js";
 import {
   type CommandBody,

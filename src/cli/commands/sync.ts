@@ -2,9 +2,9 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { fileBlobStore } from "../../blobs/node/index.js";
-import { SessileError } from "../../errors/index.js";
-import { fileSessionStore } from "../../session/node/index.js";
+import { SessileError } from "../../core/errors/index.js";
+import { fileBlobStore } from "../../storage/files/blobs/index.js";
+import { fileSessionStore } from "../../storage/files/index.js";
 import {
   copySessions,
   type ErasureOptions,

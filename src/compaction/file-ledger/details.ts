@@ -1,6 +1,6 @@
 /** A file ledger as data: in the `details` of a summary, and as text in its footer. */
-import { integerOption } from "../../internal/arguments.js";
-import { isRecord } from "../../internal/shape.js";
+import { integerOption } from "../../core/arguments.js";
+import { isRecord } from "../../core/shape.js";
 import { sha256Of } from "./operations.js";
 import type { PathKey, Paths } from "./paths.js";
 

@@ -1,7 +1,7 @@
 /** Reads from a tool call which files it touches. */
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
-import { parseJson } from "../../internal/json.js";
-import { isRecord } from "../../internal/shape.js";
+import { parseJson } from "../../core/json.js";
+import { isRecord } from "../../core/shape.js";
 import type { PathKey, Paths } from "./paths.js";
 import type { FileOperation, FileToolRow, FileToolTable } from "./tool-table.js";
 

@@ -1,6 +1,6 @@
 /** The table of tools that read and write files. */
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import { operationsOfPatch, textsOf } from "./operations.js";
 
 /** The names of a path: pi has `path`, Claude Code and Gemini CLI `file_path`, opencode and VS Code `filePath`. */

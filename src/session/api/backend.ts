@@ -3,7 +3,7 @@
  * of entries, trees or contexts. `sessionStoreConformance` is its specification.
  */
 
-import type { SessileError } from "../../errors/index.js";
+import type { SessileError } from "../../core/errors/index.js";
 
 /** The end of a log, as one writer saw it. Opaque: equal positions mean the same log in the same state. */
 export type LogPosition = string & { readonly __position: unique symbol };
@@ -78,7 +78,7 @@ export interface LogAppend {
   readonly interleaved?: true;
 }
 
-export type { Durability } from "../../internal/arguments.js";
+export type { Durability } from "../../core/arguments.js";
 
 /** A line that takes the place of another one; see {@link SessionLog.erase}. */
 export interface LineReplacement extends LinePlace {

@@ -8,7 +8,7 @@ import type {
   TextBlock,
   Usage,
 } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import type { OwnCustomType } from "../format/ownership.js";
 import type { PermissionRule } from "../runtime/session-info.js";
 

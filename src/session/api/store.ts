@@ -1,6 +1,6 @@
 /** The public interface of session stores. */
 
-import type { SessileError } from "../../errors/index.js";
+import type { SessileError } from "../../core/errors/index.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { SessionBackend } from "./backend.js";

@@ -1,7 +1,7 @@
 /** Parses a session file from bytes or text, without a store. */
 
-import { describe, integerOption } from "../../internal/arguments.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { describe, integerOption } from "../../core/arguments.js";
+import { encodeUtf8 } from "../../core/bytes.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
 import { defaultLimits, LineSplitter, type ReadLimits } from "../format/line-splitter.js";

@@ -1,7 +1,7 @@
 /** Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
-import { isRecord } from "../../internal/shape.js";
+import { encodeUtf8 } from "../../core/bytes.js";
+import { isRecord } from "../../core/shape.js";
 import { type DiagnosticCode, isTerminatedTornLine, type LineDiagnostic } from "../api/diagnostics.js";
 import {
   extensionVersion,

@@ -1,9 +1,9 @@
 /** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
 
-import { SessileError } from "../../errors/index.js";
-import { integerOption } from "../../internal/arguments.js";
-import { crc32 as crc32OfBytes } from "../../internal/crc32.js";
-import { isRecord, type Problem } from "../../internal/shape.js";
+import { integerOption } from "../../core/arguments.js";
+import { crc32 as crc32OfBytes } from "../../core/crc32.js";
+import { SessileError } from "../../core/errors/index.js";
+import { isRecord, type Problem } from "../../core/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
 import { appendChecksum, checksumPlaceholder, encodeLines } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";

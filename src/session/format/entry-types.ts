@@ -8,7 +8,7 @@ import {
   shownContent,
   systemMessageShape,
   usageShape,
-} from "../../internal/message-shapes.js";
+} from "../../core/message-shapes.js";
 import {
   anything,
   array,
@@ -25,7 +25,7 @@ import {
   stringOf,
   union,
   variants,
-} from "../../internal/shape.js";
+} from "../../core/shape.js";
 import type { EntryType, SessionEntry } from "../api/entries.js";
 
 /** Everything that depends on an entry's type alone. */

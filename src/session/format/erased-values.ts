@@ -3,7 +3,7 @@
  * so that a thread loads, and each call has its result.
  */
 
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 
 /** The text in place of an erased one. */
 export const erasedText = "[erased]";

@@ -1,9 +1,9 @@
 /** Parses one line as JSON, and reads and writes its checksum. Nothing here throws. */
 
-import { decodeUtf8, encodeUtf8, hex8 } from "../../internal/bytes.js";
-import { crc32, crc32Hex } from "../../internal/crc32.js";
-import { isTooDeep } from "../../internal/json.js";
-import { isRecord } from "../../internal/shape.js";
+import { decodeUtf8, encodeUtf8, hex8 } from "../../core/bytes.js";
+import { crc32, crc32Hex } from "../../core/crc32.js";
+import { isTooDeep } from "../../core/json.js";
+import { isRecord } from "../../core/shape.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
 
 /** The JSON of a line, or the reason that it has none. */

@@ -4,8 +4,8 @@
  * before.
  */
 
-import { describe } from "../../internal/arguments.js";
-import { isRecord } from "../../internal/shape.js";
+import { describe } from "../../core/arguments.js";
+import { isRecord } from "../../core/shape.js";
 import type { Diagnostic } from "../api/diagnostics.js";
 import { parseLine } from "./line-json.js";
 import { normalizeMessage } from "./validate.js";

@@ -4,7 +4,7 @@
  */
 
 import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import type { DerivedEntry, EntryMap, EntryType, SessionEntry } from "../api/entries.js";
 import { bareParcel, bareUiMessage, erasedText, parcelValue } from "./erased-values.js";
 

@@ -6,7 +6,7 @@
 
 import { type ContextMessage, type OpaqueBlock, resourceOf } from "../../content/index.js";
 import { opaqueWords, resourcesOf } from "../../content/internal.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { decodeLine } from "./decode.js";
 import { isEntryType } from "./entry-types.js";

@@ -3,7 +3,7 @@
  * that the tree and tool pairs need. Texts become a placeholder, so that every context stays valid.
  */
 
-import { encodeUtf8, equalBytes } from "../../internal/bytes.js";
+import { encodeUtf8, equalBytes } from "../../core/bytes.js";
 import {
   type Erasure,
   erasureOf,

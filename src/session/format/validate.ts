@@ -2,9 +2,9 @@
 
 import { type ImageBlock, isResource, type Resource, type TextBlock } from "../../content/index.js";
 import { shownBlocks } from "../../content/internal.js";
-import { describe } from "../../internal/arguments.js";
-import { contentRules, messageShape } from "../../internal/message-shapes.js";
-import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
+import { describe } from "../../core/arguments.js";
+import { contentRules, messageShape } from "../../core/message-shapes.js";
+import { isRecord, joinPath, type Problem } from "../../core/shape.js";
 import type { SessionEntry } from "../api/entries.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
 

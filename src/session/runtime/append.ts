@@ -4,11 +4,11 @@
  * After a conflict it reads the other writer's lines and places the same drafts again.
  */
 
-import { SessileError } from "../../errors/index.js";
-import { uniqueHex8 } from "../../internal/ids.js";
-import { copyJsonObject } from "../../internal/json.js";
-import { reported } from "../../internal/operations.js";
-import { isRecord } from "../../internal/shape.js";
+import { SessileError } from "../../core/errors/index.js";
+import { uniqueHex8 } from "../../core/ids.js";
+import { copyJsonObject } from "../../core/json.js";
+import { reported } from "../../core/operations.js";
+import { isRecord } from "../../core/shape.js";
 import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";

@@ -1,7 +1,7 @@
 /** Conflicts between writers: the checked options of an append, and the errors. */
 
-import { SessileError } from "../../errors/index.js";
-import { describe } from "../../internal/arguments.js";
+import { describe } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
 import { type EntryTable, parseKind } from "../tree/entry-table.js";

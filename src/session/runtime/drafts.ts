@@ -1,8 +1,8 @@
 /** Drafts at the call of an append: their checks, the entry that a draft makes, and the text of its fields. */
 
-import { SessileError } from "../../errors/index.js";
-import { describe } from "../../internal/arguments.js";
-import { isRecord, type Problem } from "../../internal/shape.js";
+import { describe } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import { isRecord, type Problem } from "../../core/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
 import { type EphemeralDraft, ephemeralTypes } from "../api/events.js";
 import { encodePlaced, invalidEntry, printPlaced } from "../format/encode.js";

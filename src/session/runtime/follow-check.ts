@@ -2,7 +2,7 @@
 
 import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
 import { resourcesOf } from "../../content/internal.js";
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";

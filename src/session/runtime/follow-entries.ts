@@ -1,7 +1,7 @@
 /** `session.follow`: every entry from now on. */
 
-import { SessileError } from "../../errors/index.js";
-import { integerOption } from "../../internal/arguments.js";
+import { integerOption } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SessionState } from "./session-state.js";
 

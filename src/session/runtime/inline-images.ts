@@ -1,10 +1,10 @@
 /**
  * Inline media of a draft, moved to the blob store before the entry is written. Loaded with the first medium,
- * because digests and the sniffer are half of the code of `sessile/session`. test/package/chunks.test.ts
+ * because digests and the sniffer are half of the code of `sessile`. test/package/chunks.test.ts
  */
 import { externalizeEntry } from "../../attachments/internal.js";
 import { digest } from "../../blobs/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeUtf8 } from "../../core/bytes.js";
 import type { EntryDraft } from "../api/entries.js";
 import { assertInline, hasInline, type RecordingOptions } from "./recording.js";
 

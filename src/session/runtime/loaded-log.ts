@@ -1,8 +1,8 @@
 /** A log that is read from its end or its start, and later from the last position, into a tree. */
 
-import { integerOption } from "../../internal/arguments.js";
-import { uniqueHex8 } from "../../internal/ids.js";
-import type { OnOperation, StoreOperation } from "../../internal/operations.js";
+import { integerOption } from "../../core/arguments.js";
+import { uniqueHex8 } from "../../core/ids.js";
+import type { OnOperation, StoreOperation } from "../../core/operations.js";
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";

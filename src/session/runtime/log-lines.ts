@@ -1,6 +1,6 @@
 /** The lines of a log as a reader gets them and a writer makes them. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeUtf8 } from "../../core/bytes.js";
 import type { LinePlace, LineRanges, LogBatch, LongLine, SessionLog } from "../api/backend.js";
 import type { SessionHeader } from "../api/entries.js";
 import { encodeHeader } from "../format/encode.js";

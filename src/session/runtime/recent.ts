@@ -1,8 +1,8 @@
 /** The newest part of a path: how far back a page reaches. One rule for an open session and for a log. */
 
+import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, toolCalls } from "../../content/index.js";
-import { estimateMessageTokens } from "../../estimate/index.js";
-import { describe, integerOption } from "../../internal/arguments.js";
+import { describe, integerOption } from "../../core/arguments.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage } from "../api/session.js";
 import { NeedsWholeLog } from "../context/build-context.js";

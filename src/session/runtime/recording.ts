@@ -3,10 +3,10 @@
 import type { BlobStore } from "../../blobs/index.js";
 import type { ToolResultMessage } from "../../content/index.js";
 import { opaqueMedia } from "../../content/internal.js";
-import { SessileError } from "../../errors/index.js";
-import { describe } from "../../internal/arguments.js";
-import { decodeLooseBase64 } from "../../internal/base64.js";
-import { isRecord } from "../../internal/shape.js";
+import { describe } from "../../core/arguments.js";
+import { decodeLooseBase64 } from "../../core/base64.js";
+import { SessileError } from "../../core/errors/index.js";
+import { isRecord } from "../../core/shape.js";
 import type { EntryDraft } from "../api/entries.js";
 
 /** Options for recording appended entries. */

@@ -1,8 +1,8 @@
 /** Name, title, slug and permissions of a session, from its session_info entries. */
 
-import { encodeUtf8, hex8 } from "../../internal/bytes.js";
-import { crc32 } from "../../internal/crc32.js";
-import { copyJsonObject } from "../../internal/json.js";
+import { encodeUtf8, hex8 } from "../../core/bytes.js";
+import { crc32 } from "../../core/crc32.js";
+import { copyJsonObject } from "../../core/json.js";
 import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";

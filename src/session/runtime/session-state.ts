@@ -1,8 +1,8 @@
 /** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
-import { Mutex } from "../../internal/concurrency.js";
+import { Mutex } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
 import type { BuiltContext } from "../context/build-context.js";

@@ -1,8 +1,8 @@
 /** The implementation of `Session`: it delegates to the state and to the append queue. */
 
 import type { Context, Message } from "../../content/index.js";
-import { uuidv7 } from "../../internal/ids.js";
-import { type OnOperation, observed } from "../../internal/operations.js";
+import { uuidv7 } from "../../core/ids.js";
+import { type OnOperation, observed } from "../../core/operations.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type {
   EntryDraft,

@@ -2,7 +2,7 @@
 
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isBroken, isCutCall } from "../../content/internal.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import { type EntryMap, ownEntry, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
 import {

@@ -1,9 +1,9 @@
 /** Adoption: entries that exist elsewhere, with their ids, parents and times, as the lines of a session. */
 
-import { SessileError } from "../../errors/index.js";
-import { describe, oneOfOption } from "../../internal/arguments.js";
-import { nameArgument } from "../../internal/ids.js";
-import { isRecord } from "../../internal/shape.js";
+import { describe, oneOfOption } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import { nameArgument } from "../../core/ids.js";
+import { isRecord } from "../../core/shape.js";
 import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry, SessionHeader } from "../api/entries.js";
 import type { AdoptableSession, AdoptOptions } from "../api/store.js";

@@ -1,8 +1,8 @@
 /** Arguments of a store: partitions, sessions and directories. */
 
-import { SessileError } from "../../errors/index.js";
-import { describe, stringArgument } from "../../internal/arguments.js";
-import { nameArgument } from "../../internal/ids.js";
+import { describe, stringArgument } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import { nameArgument } from "../../core/ids.js";
 import { extensionVersion, formatVersion, type SessionHeader } from "../api/entries.js";
 import type { SessionRef } from "../api/store.js";
 import type { RecordingOptions } from "../runtime/recording.js";

@@ -2,9 +2,9 @@
 
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
-import { concatBytes } from "../../internal/bytes.js";
-import { blobRefsIn } from "../../internal/ids.js";
+import { concatBytes } from "../../core/bytes.js";
+import { SessileError } from "../../core/errors/index.js";
+import { blobRefsIn } from "../../core/ids.js";
 import type { SessionLog } from "../api/backend.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
 import type { SessionStore } from "../api/store.js";

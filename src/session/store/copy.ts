@@ -1,11 +1,11 @@
 /** Copies of a session: the lines of a fork, a migration or an extraction, in the order of the new log. */
 
 import { withNewIds } from "../../content/internal.js";
-import { SessileError } from "../../errors/index.js";
-import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
-import { randomHex8 } from "../../internal/ids.js";
-import { isRecord } from "../../internal/shape.js";
-import { spaced } from "../../internal/text.js";
+import { concatBytes, encodeUtf8 } from "../../core/bytes.js";
+import { SessileError } from "../../core/errors/index.js";
+import { randomHex8 } from "../../core/ids.js";
+import { isRecord } from "../../core/shape.js";
+import { spaced } from "../../core/text.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/store.js";

@@ -3,10 +3,10 @@
  * append is a compare-and-swap of the row's head.
  */
 
-import { SessileError } from "../../errors/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
-import { crc32 } from "../../internal/crc32.js";
-import { canonicalPath } from "../../internal/directories.js";
+import { encodeUtf8 } from "../../core/bytes.js";
+import { crc32 } from "../../core/crc32.js";
+import { canonicalPath } from "../../core/directories.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { LogPosition } from "../api/backend.js";
 import { searchTermsOfLine } from "../format/search-terms.js";
 

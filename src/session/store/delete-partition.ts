@@ -1,7 +1,7 @@
 /** The deletion of a tenant: all sessions of a partition, and its blobs. */
 
 import type { BlobBackend, BlobStore, BlobTally } from "../../blobs/index.js";
-import { nameArgument } from "../../internal/ids.js";
+import { nameArgument } from "../../core/ids.js";
 import type { SessionBackend } from "../api/backend.js";
 import type { SessionStore } from "../api/store.js";
 

@@ -3,7 +3,7 @@
  * by the table of ownership. Linear in the entries and the links between them.
  */
 
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import { type DerivedEntry, type Erasure, erasureOf, type SessionEntry } from "../api/entries.js";
 import {
   bareFields,

@@ -5,7 +5,7 @@
  */
 
 import type { BlobRef } from "../../content/index.js";
-import { concatBytes, encodeUtf8, equalBytes } from "../../internal/bytes.js";
+import { concatBytes, encodeUtf8, equalBytes } from "../../core/bytes.js";
 import type { LineReplacement, SessionLog } from "../api/backend.js";
 import { type DerivedEntry, formatVersion, type SessionEntry } from "../api/entries.js";
 import { decodeLine, stripBom } from "../format/decode.js";

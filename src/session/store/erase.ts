@@ -2,10 +2,10 @@
 
 import type { BlobErasure, BlobMark, BlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
-import { describe, stringArgument } from "../../internal/arguments.js";
-import { isName } from "../../internal/ids.js";
-import { isRecord } from "../../internal/shape.js";
+import { describe, stringArgument } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import { isName } from "../../core/ids.js";
+import { isRecord } from "../../core/shape.js";
 import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js";
 import { type DerivedEntry, type Erasure, erasureOf } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";

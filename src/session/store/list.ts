@@ -1,8 +1,8 @@
 /** The list of a store: summaries, filters and cursors. */
 
-import { SessileError } from "../../errors/index.js";
-import { integerOption } from "../../internal/arguments.js";
-import { directoryTest } from "../../internal/directories.js";
+import { integerOption } from "../../core/arguments.js";
+import { directoryTest } from "../../core/directories.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionHeader, SessionInfoFields } from "../api/entries.js";

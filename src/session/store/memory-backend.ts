@@ -1,6 +1,6 @@
 /** Sessions in memory. */
 
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import type {
   LineReplacement,
   LogAppend,

@@ -1,7 +1,7 @@
 /** The preview of a message in a list: the user's text, without the descriptors of attachments. */
 
 import { resourceOf } from "../../content/index.js";
-import { collapsed, spaced } from "../../internal/text.js";
+import { collapsed, spaced } from "../../core/text.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 
 export const maxPreviewLength = 200;

@@ -3,9 +3,9 @@
  * is decided in one way for both: candidates are read, and compared as the edits of their branch have them.
  */
 
-import { SessileError } from "../../errors/index.js";
-import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
-import { spaced } from "../../internal/text.js";
+import { describe, integerOption, oneOfOption } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import { spaced } from "../../core/text.js";
 import type {
   LogPosition,
   SearchCandidates,

@@ -1,9 +1,9 @@
 /** A store of sessions on a backend. */
 
-import { SessileError } from "../../errors/index.js";
-import { canonicalPath } from "../../internal/directories.js";
-import { nameArgument, uuidv7 } from "../../internal/ids.js";
-import { observed, observedItems } from "../../internal/operations.js";
+import { canonicalPath } from "../../core/directories.js";
+import { SessileError } from "../../core/errors/index.js";
+import { nameArgument, uuidv7 } from "../../core/ids.js";
+import { observed, observedItems } from "../../core/operations.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import { formatVersion, type SessionInfoFields } from "../api/entries.js";

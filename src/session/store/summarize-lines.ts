@@ -1,6 +1,6 @@
 /** The parts of appended lines that a list shows, for backends that cache them beside the log. */
 
-import { encodeUtf8 } from "../../internal/bytes.js";
+import { encodeUtf8 } from "../../core/bytes.js";
 import type { StoredSession } from "../api/backend.js";
 import { formatVersion } from "../api/entries.js";
 import { decodeHeads } from "../format/decode.js";

@@ -1,6 +1,6 @@
 /** Fills the table of entries from the lines of a log, with diagnostics. */
 
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { KeptBytes, LinePlace, SessionLog } from "../api/backend.js";
 import {
   type Diagnostic,

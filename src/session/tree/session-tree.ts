@@ -1,6 +1,6 @@
 /** The tree of a session: nodes, children, paths. */
 
-import { SessileError } from "../../errors/index.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
 import { EntryTable, noRow, parseKind } from "./entry-table.js";

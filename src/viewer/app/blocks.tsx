@@ -2,7 +2,7 @@
 
 import { Fragment } from "preact";
 import { isResource } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import type { RowCall } from "../model/rows.js";
 import { bytesText } from "../model/text.js";
 import { Attachment, InlineImage } from "./attachments.js";

@@ -1,7 +1,7 @@
 /** A context as sent to a provider: the losses, the size, and the body. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Loss } from "../../projections/index.js";
+import type { Loss } from "../../providers/index.js";
 import type { SeenContext } from "../model/seen-context.js";
 import {
   modelFor,

@@ -1,7 +1,7 @@
 /** The facts of the session: title, agent, project, models, times, cost, and problems of the file. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { ModelCost, SessionCost } from "../../cost/index.js";
+import type { ModelCost, SessionCost } from "../../providers/cost/index.js";
 import { bytesText, costText, countText, durationText, timeText, visibleText } from "../model/text.js";
 import { pause, useViewer } from "./hooks.js";
 import { ScrolledTable } from "./scrolled-table.js";

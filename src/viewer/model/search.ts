@@ -1,6 +1,6 @@
 /** Search over all text of a session, also text that the page shows folded or not at all. */
 
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import type { PageEntry } from "../page-data.js";
 
 /** Members of entries, messages and blocks that are no text for readers. */

@@ -1,7 +1,7 @@
 /** The context of a reply: the messages that the model saw, and those of the branch that it did not. */
 
+import { estimateMessageTokens } from "../../content/estimate/index.js";
 import type { Context, ContextItem } from "../../content/index.js";
-import { estimateMessageTokens } from "../../estimate/index.js";
 import { buildSessionContext } from "../../session/index.js";
 import type { SessionModel } from "./session-model.js";
 import { contextTokens } from "./timeline.js";

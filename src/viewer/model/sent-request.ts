@@ -2,14 +2,14 @@
 
 import { isResource } from "../../content/index.js";
 import { withMedia } from "../../content/internal.js";
-import { decodeBase64 } from "../../internal/base64.js";
-import { isRecord } from "../../internal/shape.js";
-import { aiSdkMessages } from "../../projections/ai-sdk/index.js";
-import { anthropicMessages } from "../../projections/anthropic/index.js";
-import { bedrockConverse } from "../../projections/bedrock/index.js";
-import { geminiContents } from "../../projections/gemini/index.js";
-import { type Loss, type Projection, project, type Target, toBody } from "../../projections/index.js";
-import { openaiChat, openaiResponses } from "../../projections/openai/index.js";
+import { decodeBase64 } from "../../core/base64.js";
+import { isRecord } from "../../core/shape.js";
+import { aiSdkMessages } from "../../frameworks/ai-sdk/index-projection.js";
+import { anthropicMessages } from "../../providers/anthropic/index.js";
+import { bedrockConverse } from "../../providers/bedrock/index.js";
+import { geminiContents } from "../../providers/gemini/index.js";
+import { type Loss, type Projection, project, type Target, toBody } from "../../providers/index.js";
+import { openaiChat, openaiResponses } from "../../providers/openai/index.js";
 import type { LeftOutImage, PageImage } from "../page-data.js";
 import type { SeenContext } from "./seen-context.js";
 

@@ -1,7 +1,7 @@
 /** A session in a page: its entries in memory, its tree, and facts that several views share. */
 
-import { type ModelPrice, type SessionCost, sessionCost } from "../../cost/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
+import { type ModelPrice, type SessionCost, sessionCost } from "../../providers/cost/index.js";
 import { type ContextSource, type SessionInfoFields, SessionTree, toolStarted } from "../../session/index.js";
 import { type EntryTable, entryTableOf, noRow } from "../../session/internal.js";
 import type { PageEntry, PageSession } from "../page-data.js";

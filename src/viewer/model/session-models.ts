@@ -1,6 +1,6 @@
 /** The sessions of a page: its own, and those of subagents, which are read on demand. */
 
-import type { ModelPrice } from "../../cost/index.js";
+import type { ModelPrice } from "../../providers/cost/index.js";
 import type { PageEntry, PageSession, SessionUpdate } from "../page-data.js";
 import { SessionModel } from "./session-model.js";
 

@@ -1,7 +1,7 @@
 /** The timeline of a branch: tokens in context, costs, compactions and errors by turn of the model. */
 
 import type { AssistantMessage, Usage } from "../../content/index.js";
-import { costOf, type ModelPrice } from "../../cost/index.js";
+import { costOf, type ModelPrice } from "../../providers/cost/index.js";
 import type { Row } from "./rows.js";
 
 /** One reply of a model. */

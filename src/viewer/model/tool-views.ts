@@ -2,7 +2,7 @@
 
 import { parsePatch } from "diff";
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord } from "../../core/shape.js";
 import { changedLines, type DiffLine, patchLines } from "./line-diff.js";
 import { firstLine } from "./text.js";
 

@@ -1,11 +1,18 @@
 import * as acp from "@agentclientprotocol/sdk";
 import fc from "fast-check";
-import { type AcpUpdate, acpReplay, acpSessionInfo } from "sessile/adapters/acp";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  type Session,
+  type SessionStore,
+  type TextBlock,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { type AcpUpdate, acpReplay, acpSessionInfo } from "sessile/acp";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, type TextBlock, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
-import { openSessionFile } from "sessile/session/node";
+import { openSessionFile } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from "vitest";
 import { message } from "../../arbitraries/messages.js";
 import { base64, bytesOf, png } from "../../attachments/samples.js";

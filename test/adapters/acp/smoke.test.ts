@@ -8,16 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as acp from "@agentclientprotocol/sdk";
-import { acpReplay, acpSessionInfo } from "sessile/adapters/acp";
+import {
+  type BlobStore,
+  digest,
+  project,
+  type Resource,
+  type Session,
+  type SessionStore,
+  toolCalls,
+  userMessage,
+} from "sessile";
+import { acpReplay, acpSessionInfo } from "sessile/acp";
 import { ingest, resourcesIn, runViewTool, type StoredSource, viewToolName } from "sessile/attachments";
-import { readLocalFile } from "sessile/attachments/node";
-import { type BlobStore, digest } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { type Resource, toolCalls, userMessage } from "sessile/content";
-import { project } from "sessile/projections";
-import { openaiResponses, readOpenaiResponsesReply } from "sessile/projections/openai";
-import type { Session, SessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { fileBlobStore, fileSessionStore, readLocalFile } from "sessile/node";
+import { openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { afterAll, expect, it } from "vitest";
 import { base64, png } from "../../attachments/samples.js";
 

@@ -3,11 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UIMessage } from "ai";
 import fc from "fast-check";
-import { type AiSdkChats, aiSdkChats, type ChatFile } from "sessile/adapters/ai-sdk";
-import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { memorySessionStore, type SessionStore, sessionBlobRoots } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import {
+  type BlobStore,
+  collectGarbage,
+  memoryBlobStore,
+  memorySessionStore,
+  type SessionStore,
+  sessionBlobRoots,
+} from "sessile";
+import { type AiSdkChats, aiSdkChats, type ChatFile } from "sessile/ai-sdk";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { uiMessages } from "./ui-messages.js";

@@ -3,16 +3,20 @@
  * another one the word and the picture, or there is a loss. A page gets each part back. The types are those of `ai`.
  */
 import type { AssistantContent, ContentPart, ToolSet, UIDataTypes, UIMessagePart, UITools } from "ai";
-import { fromUIMessages, toUIMessages, type UiMessage } from "sessile/adapters/ai-sdk";
+import {
+  contextOf,
+  type Loss,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type StoredResource,
+  userMessage,
+} from "sessile";
+import { aiSdkMessages, fromUIMessages, readAiSdkReply, toUIMessages, type UiMessage } from "sessile/ai-sdk";
 import { replayAlways } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { contextOf, type StoredResource, userMessage } from "sessile/content";
-import { type Loss, project } from "sessile/projections";
-import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
-import { openaiResponses } from "sessile/projections/openai";
-import { memorySessionStore } from "sessile/session";
+import { openaiResponses } from "sessile/openai";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { pngOf } from "../../projections/samples.js";
+import { pngOf } from "../../providers/samples.js";
 
 type Fields = { readonly type: string } & Readonly<Record<string, unknown>>;
 

@@ -1,12 +1,17 @@
 import type { UIMessage } from "ai";
 import fc from "fast-check";
-import { aiSdkChats, appendUIMessages, toUIMessages } from "sessile/adapters/ai-sdk";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { aiSdkChats, appendUIMessages, toUIMessages } from "sessile/ai-sdk";
+import { anthropicMessages } from "sessile/anthropic";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { uiMessage } from "./ui-messages.js";

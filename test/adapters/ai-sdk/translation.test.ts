@@ -1,21 +1,24 @@
 import type { UIMessage } from "ai";
 import fc from "fast-check";
-import { appendUIMessages, fromUIMessages, toUIMessages } from "sessile/adapters/ai-sdk";
-import { findResource, ingest, resourcesIn } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
 import {
   assistantMessage,
   contextOf,
+  type EntryDraft,
   type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  type SessionEntry,
   type StoredResource,
   toolResult,
   userMessage,
-} from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
-import { geminiContents } from "sessile/projections/gemini";
-import { openaiChat } from "sessile/projections/openai";
-import { type EntryDraft, memorySessionStore, type Session, type SessionEntry } from "sessile/session";
+} from "sessile";
+import { appendUIMessages, fromUIMessages, toUIMessages } from "sessile/ai-sdk";
+import { anthropicMessages } from "sessile/anthropic";
+import { findResource, ingest, resourcesIn } from "sessile/attachments";
+import { geminiContents } from "sessile/gemini";
+import { openaiChat } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { makePng } from "../../../examples/apps/support/make-media.js";
 import { sessionEntry } from "../../arbitraries/entries.js";

@@ -1,8 +1,14 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import fc from "fast-check";
-import { toUIMessages, uiReplies } from "sessile/adapters/ai-sdk";
-import { assistantMessage, type StopReason, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore, type Session } from "sessile/session";
+import {
+  assistantMessage,
+  memorySessionStore,
+  type Session,
+  type StopReason,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { toUIMessages, uiReplies } from "sessile/ai-sdk";
 import { describe, expect, it } from "vitest";
 
 const model = { provider: "anthropic", model: "m" };

@@ -1,6 +1,7 @@
 /** Version 7 of the AI SDK; test/api/ai-sdk-chats.test.ts has version 6. */
 import * as ai from "ai";
 import { MockLanguageModelV3 } from "ai/test";
+import { memorySessionStore } from "sessile";
 import {
   type AiSdkChats,
   fromUIMessages,
@@ -8,8 +9,7 @@ import {
   type UIReplies,
   type UiChunk,
   type UiMessage,
-} from "sessile/adapters/ai-sdk";
-import { memorySessionStore } from "sessile/session";
+} from "sessile/ai-sdk";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { type AiSdk, judgeHistories, judgeTurns } from "../../support/ai-sdk-judge.js";
 import { storesOf } from "./stores.js";

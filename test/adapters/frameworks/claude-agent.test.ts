@@ -17,10 +17,9 @@ import {
   tagSession,
 } from "@anthropic-ai/claude-agent-sdk";
 import fc from "fast-check";
-import { type ClaudeAgentStore, type ClaudeEntry, claudeAgentStore } from "sessile/adapters/claude-agent";
-import { memoryBlobStore } from "sessile/blobs";
+import { memoryBlobStore, memorySessionStore } from "sessile";
+import { type ClaudeAgentStore, type ClaudeEntry, claudeAgentStore } from "sessile/claude-agent";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore } from "sessile/session";
 import { beforeEach, describe, expect, expectTypeOf, it, vi } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
 import { jsonValue } from "../../arbitraries/values.js";

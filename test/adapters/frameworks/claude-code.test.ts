@@ -11,11 +11,10 @@ import {
   type SessionStore,
 } from "@anthropic-ai/claude-agent-sdk";
 import fc from "fast-check";
-import type { ContextItem } from "sessile/content";
+import { buildSessionContext, type ContextItem, parseSession } from "sessile";
+import { claudeCode } from "sessile/claude-code";
 import { exportSession, type ImportedSession, importSession } from "sessile/interop";
-import { claudeCode } from "sessile/interop/claude-code";
-import { type FoundSession, findSessions } from "sessile/interop/node";
-import { buildSessionContext, parseSession } from "sessile/session";
+import { type FoundSession, findSessions } from "sessile/node";
 import { afterAll, describe, expect, it } from "vitest";
 import { transcripts } from "../../arbitraries/claude-code.js";
 import { conversation } from "../../arbitraries/conversations.js";
@@ -294,7 +293,7 @@ function storeOf(lines: readonly Fields[]): SessionStore {
   };
 }
 
-const recorded = new URL("../../interop/claude-code/files/", import.meta.url);
+const recorded = new URL("../../agents/claude-code/files/", import.meta.url);
 it.each(readdirSync(recorded))("reads the messages of the recorded run %s as the SDK does", async (name) => {
   const { files } = JSON.parse(readFileSync(new URL(name, recorded), "utf8")) as {
     readonly files: readonly { readonly path: string; readonly text: string }[];

@@ -13,9 +13,8 @@ import {
 } from "@langchain/langgraph";
 import * as module from "@langchain/langgraph-checkpoint";
 import fc from "fast-check";
-import { langgraphCheckpointer } from "sessile/adapters/langgraph";
-import { memoryBlobStore } from "sessile/blobs";
-import { memorySessionStore } from "sessile/session";
+import { memoryBlobStore, memorySessionStore } from "sessile";
+import { langgraphCheckpointer } from "sessile/langgraph";
 import { expect, it } from "vitest";
 import { type Stores, storesOf } from "./stores.js";
 

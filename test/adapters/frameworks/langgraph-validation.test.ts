@@ -1,11 +1,7 @@
 /** LangGraph's own suite for checkpointers, on every store. */
 import * as module from "@langchain/langgraph-checkpoint";
 import { deltaChannelHistoryTests, validate } from "@langchain/langgraph-checkpoint-validation";
-import {
-  type LanggraphCheckpointer,
-  langgraphCheckpointer,
-  type Serializer,
-} from "sessile/adapters/langgraph";
+import { type LanggraphCheckpointer, langgraphCheckpointer, type Serializer } from "sessile/langgraph";
 import { expectTypeOf, it } from "vitest";
 import { storesOf } from "./stores.js";
 

@@ -11,9 +11,8 @@ import {
 } from "@openai/agents-core";
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents-core/testing";
 import fc from "fast-check";
-import { type OpenAiAgentsSession, openaiAgentsSession } from "sessile/adapters/openai-agents";
-import { memoryBlobStore } from "sessile/blobs";
-import { memorySessionStore } from "sessile/session";
+import { memoryBlobStore, memorySessionStore } from "sessile";
+import { type OpenAiAgentsSession, openaiAgentsSession } from "sessile/openai-agents";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { type Stores, storesOf } from "./stores.js";
 

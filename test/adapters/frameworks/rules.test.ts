@@ -2,10 +2,16 @@
 
 import * as module from "@langchain/langgraph-checkpoint";
 import type { AgentInputItem } from "@openai/agents-core";
-import { langgraphCheckpointer } from "sessile/adapters/langgraph";
-import { openaiAgentsSession } from "sessile/adapters/openai-agents";
-import { type BlobMark, collectGarbage, memoryBlobStore } from "sessile/blobs";
-import { memorySessionStore, type Session, sessionBlobRoots } from "sessile/session";
+import {
+  type BlobMark,
+  collectGarbage,
+  memoryBlobStore,
+  memorySessionStore,
+  type Session,
+  sessionBlobRoots,
+} from "sessile";
+import { langgraphCheckpointer } from "sessile/langgraph";
+import { openaiAgentsSession } from "sessile/openai-agents";
 import { describe, expect, it } from "vitest";
 import { importsOf } from "../../support/layers.js";
 import { readSources } from "../../support/sources.js";
@@ -67,7 +73,7 @@ const storesNow = (): Stores => ({
 });
 
 it("adapters import no package", () => {
-  const files = readSources().filter(({ path }) => path.startsWith("src/adapters/"));
+  const files = readSources().filter(({ path }) => path.startsWith("src/frameworks/"));
   expect(files.length).toBeGreaterThan(10);
   for (const file of files)
     for (const { specifier } of importsOf(file)) expect(specifier, file.path).toMatch(/^\.\.?\//);

@@ -2,11 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
+import { type BlobStore, memoryBlobStore, memorySessionStore, type SessionStore } from "sessile";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { postgresSessionStore } from "sessile/postgres";
-import { memorySessionStore, type SessionStore } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
 import { afterAll } from "vitest";
 
 /** The stores of an adapter, and a partition that has no sessions. */

@@ -1,8 +1,7 @@
 import fc from "fast-check";
-import { openaiAgentsSession } from "sessile/adapters/openai-agents";
-import { memoryBlobStore } from "sessile/blobs";
+import { memoryBlobStore, memorySessionStore } from "sessile";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore } from "sessile/session";
+import { openaiAgentsSession } from "sessile/openai-agents";
 import { expect, it } from "vitest";
 
 const secret = "api-key-secret";

@@ -1,16 +1,16 @@
 import fc from "fast-check";
-import { memoryBlobStore } from "sessile/blobs";
-import { SessileError } from "sessile/errors";
 import {
   customEntry,
   type EntryDraft,
+  memoryBlobStore,
   memorySessionStore,
   type Session,
   type SessionStore,
-} from "sessile/session";
+} from "sessile";
+import { SessileError } from "sessile/errors";
 import { describe, expect, it, vi } from "vitest";
-import { type AppendPlan, SessionHandles } from "../../../src/adapters/shared/handles.js";
-import { adapterSettings } from "../../../src/adapters/shared/options.js";
+import { type AppendPlan, SessionHandles } from "../../../src/frameworks/shared/handles.js";
+import { adapterSettings } from "../../../src/frameworks/shared/options.js";
 import { text } from "../../arbitraries/values.js";
 
 const item = customEntry("sessile.test.item", (data) => data as string);

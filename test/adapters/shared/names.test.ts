@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isHashedName, joinedName, keyOfName, nameOf } from "../../../src/adapters/shared/names.js";
-import { isName } from "../../../src/internal/ids.js";
+import { isName } from "../../../src/core/ids.js";
+import { isHashedName, joinedName, keyOfName, nameOf } from "../../../src/frameworks/shared/names.js";
 import { text } from "../../arbitraries/values.js";
 
 /** Keys as frameworks have them, and keys that look like names. */

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { type BlobStat, memoryBlobStore } from "sessile/blobs";
-import { memorySessionStore, sessionBlobRoots } from "sessile/session";
+import { type BlobStat, memoryBlobStore, memorySessionStore, sessionBlobRoots } from "sessile";
 import { describe, expect, it } from "vitest";
-import { isParcel, type Parcel, Parcels } from "../../../src/adapters/shared/parcels.js";
+import { isParcel, type Parcel, Parcels } from "../../../src/frameworks/shared/parcels.js";
 import { number, text } from "../../arbitraries/values.js";
 import { encodeBase64 } from "../../support/plain-values.js";
 

@@ -12,7 +12,7 @@ import {
   pathOfFileUrl,
   pathRefusal,
   type Root,
-} from "../../../src/attachments/node/path-rules.js";
+} from "../../../src/storage/files/attachments/path-rules.js";
 
 describe("pathRefusal on POSIX", () => {
   test.each([

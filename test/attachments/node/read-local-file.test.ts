@@ -17,12 +17,12 @@ import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { readLocalFile } from "sessile/attachments/node";
 import { SessileError } from "sessile/errors";
+import { readLocalFile } from "sessile/node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { readOpenFile, readWith } from "../../../src/attachments/node/read-local-file.js";
-import type { ExactFileStat, FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import type { ExactFileStat, FileSystem, OpenFile } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { readOpenFile, readWith } from "../../../src/storage/files/attachments/read-local-file.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { withMethods } from "../../support/hooked-file-system.js";
 

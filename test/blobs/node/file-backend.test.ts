@@ -14,12 +14,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
-import { type BlobStore, collectGarbage, digest as digestBy, memoryBlobStore } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import type { BlobRef } from "sessile/content";
+import { type BlobRef, type BlobStore, collectGarbage, digest as digestBy, memoryBlobStore } from "sessile";
 import { SessileError } from "sessile/errors";
+import { fileBlobStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import { fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
+import { fileBlobStoreOn } from "../../../src/storage/files/blobs/file-store.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";
 import { hookedFileSystem, isSync, systemError } from "../../support/hooked-file-system.js";

@@ -1,4 +1,4 @@
-import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
+import { type FileBlobStoreOptions, fileBlobStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
 
 describe("fileBlobStore", () => {

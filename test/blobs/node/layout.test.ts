@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import fc from "fast-check";
-import type { BlobRef } from "sessile/content";
+import type { BlobRef } from "sessile";
 import { describe, expect, test } from "vitest";
-import { flat, type Layout, sharded } from "../../../src/blobs/node/layout.js";
-import { partitionFolder } from "../../../src/internal/ids.js";
+import { partitionFolder } from "../../../src/core/ids.js";
+import { flat, type Layout, sharded } from "../../../src/storage/files/blobs/layout.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const layouts: Readonly<Record<string, readonly [Layout, readonly ("sha256" | "blake3")[]]>> = {

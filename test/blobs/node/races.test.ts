@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, renameSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import type { BlobStat } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
+import type { BlobStat } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import { fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
-import { sharded } from "../../../src/blobs/node/layout.js";
-import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
-import { touchBlob } from "../../../src/blobs/node/touch.js";
-import { moveToTrash } from "../../../src/blobs/node/trash.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { fileBlobStoreOn } from "../../../src/storage/files/blobs/file-store.js";
+import { sharded } from "../../../src/storage/files/blobs/layout.js";
+import { StoreDirectory } from "../../../src/storage/files/blobs/store-directory.js";
+import { touchBlob } from "../../../src/storage/files/blobs/touch.js";
+import { moveToTrash } from "../../../src/storage/files/blobs/trash.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { hookedFileSystem } from "../../support/hooked-file-system.js";
 

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { sharded } from "../../../src/blobs/node/layout.js";
-import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { sharded } from "../../../src/storage/files/blobs/layout.js";
+import { StoreDirectory } from "../../../src/storage/files/blobs/store-directory.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { hookedFileSystem, systemError } from "../../support/hooked-file-system.js";
 

@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { sharded } from "../../../src/blobs/node/layout.js";
-import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
-import { removeTempFiles } from "../../../src/blobs/node/temp-file.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { sharded } from "../../../src/storage/files/blobs/layout.js";
+import { StoreDirectory } from "../../../src/storage/files/blobs/store-directory.js";
+import { removeTempFiles } from "../../../src/storage/files/blobs/temp-file.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
-import { type BlobStore, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
+import { type BlobStore, collectGarbage } from "sessile";
+import { fileBlobStore } from "sessile/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { fileClock } from "../../support/file-clock.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { assistantMessage, type ContextItem, type ContextMessage, toolResult } from "sessile";
 import type { FileToolTable } from "sessile/compaction";
-import { assistantMessage, type ContextItem, type ContextMessage, toolResult } from "sessile/content";
 import type { Act } from "./naive.js";
 
 /** Where the acts take place. */

@@ -79,10 +79,10 @@ describe("paths", () => {
 
     const name = fc.constantFrom("a", "b.ts", "ä", "x y", "..a", "%41");
     test("is one in all spellings", () => {
-      const noise = fc.constantFrom("", "./", "/", "up/../", ".//");
+      const noise = fc.constantFrom("", ".//", "/", "up/../", ".//");
       fc.assert(
         fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), fc.array(noise), (names, noises) => {
-          const noisy = names.map((each, at) => (noises[at] ?? "").replace(/^\//, "./") + each).join("/");
+          const noisy = names.map((each, at) => (noises[at] ?? "").replace(/^\//, ".//") + each).join("/");
           const plain = names.join("/");
           const url = `file:///w/x/${names.map(encodeURIComponent).join("/")}`;
           for (const each of [

@@ -16,9 +16,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { type Session, toolStarted } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { assistantMessage, type Session, toolResult, toolStarted, userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   GitError,

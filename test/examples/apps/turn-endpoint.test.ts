@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileSessionStore } from "sessile/session/node";
+import { fileSessionStore } from "sessile/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { turnClient } from "../../../examples/apps/turn-endpoint/client.js";
 import { root } from "../../../scripts/entries.mjs";

@@ -1,5 +1,13 @@
 import { statSync } from "node:fs";
 import {
+  type AssistantMessage,
+  type Context,
+  type EntryDraft,
+  type Session,
+  toolCalls,
+  userMessage,
+} from "sessile";
+import {
   type CompactionResult,
   type CompactionStrategy,
   type CompactionTrigger,
@@ -12,9 +20,7 @@ import {
   isContextOverflow,
   truncateToolResult,
 } from "sessile/compaction";
-import { type AssistantMessage, type Context, toolCalls, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import type { EntryDraft, Session } from "sessile/session";
 import { runTool, type Tools } from "../../../examples/apps/support/tools.js";
 import type { ScriptedModel } from "./scripted-model.js";
 import type { ScriptedSummarizer } from "./scripted-summarizer.js";

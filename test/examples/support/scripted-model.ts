@@ -6,7 +6,7 @@ import {
   type ToolCall,
   type ToolResultMessage,
   toolPairs,
-} from "sessile/content";
+} from "sessile";
 import { estimateMessageTokens } from "sessile/estimate";
 import type { Task, Work } from "./scripted-work.js";
 

@@ -1,4 +1,4 @@
-import { messageText, type ToolResultMessage } from "sessile/content";
+import { messageText, type ToolResultMessage } from "sessile";
 
 /** A call that a scripted model makes. */
 export interface ScriptedCall {

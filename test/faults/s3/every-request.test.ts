@@ -1,5 +1,4 @@
-import { type BlobStore, collectGarbage, digest } from "sessile/blobs";
-import type { BlobRef } from "sessile/content";
+import { type BlobRef, type BlobStore, collectGarbage, digest } from "sessile";
 import { SessileError } from "sessile/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tunedStore } from "../../support/s3/conformance.js";

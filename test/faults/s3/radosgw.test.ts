@@ -1,4 +1,4 @@
-import { collectGarbage, digest } from "sessile/blobs";
+import { collectGarbage, digest } from "sessile";
 import { SessileError } from "sessile/errors";
 import { type S3BlobsOptions, s3BlobStore } from "sessile/s3";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";

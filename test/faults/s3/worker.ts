@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { collectGarbage } from "sessile/blobs";
+import { collectGarbage } from "sessile";
 import { s3BlobStore } from "sessile/s3";
 import { nodeSha256 } from "../../support/plain-values.js";
 

@@ -13,27 +13,18 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
-import {
-  errnoOf,
-  type FileSystem,
-  type OpenFile,
-  storageError,
-} from "../../../src/internal/node/file-system.js";
-import {
-  createNodeFileSystem,
-  nodeFileSystem,
-  SyncPacer,
-} from "../../../src/internal/node/node-file-system.js";
-import { isAlive, ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { publishExclusive } from "../../../src/internal/node/publish-exclusive.js";
+import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
+import { errnoOf, type FileSystem, type OpenFile, storageError } from "../../../src/core/node/file-system.js";
+import { createNodeFileSystem, nodeFileSystem, SyncPacer } from "../../../src/core/node/node-file-system.js";
+import { isAlive, ownIdentity } from "../../../src/core/node/process-identity.js";
+import { publishExclusive } from "../../../src/core/node/publish-exclusive.js";
 import {
   appendFully,
   appendFullyAsync,
   readFully,
   readFullySync,
   writeNewFile,
-} from "../../../src/internal/node/read-write-fully.js";
+} from "../../../src/core/node/read-write-fully.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { hookedFileSystem, systemError } from "../../support/hooked-file-system.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

@@ -3,8 +3,8 @@ import { mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import type { FileSystem, OpenFile } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { userMessage } from "sessile";
-import { type SessionEntry, SessionTree, type UnknownEntry } from "sessile/session";
+import { type SessionEntry, SessionTree, type UnknownEntry, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { type BranchVersion, BranchVersions } from "../../../src/session/context/branch-versions.js";
 import {

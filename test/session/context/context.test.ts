@@ -1,7 +1,13 @@
 import fc from "fast-check";
-import type { Message, SystemMessage } from "sessile/content";
+import {
+  buildSessionContext,
+  type Message,
+  parseSession,
+  type SessionEntry,
+  SessionTree,
+  type SystemMessage,
+} from "sessile";
 import { SessileError } from "sessile/errors";
-import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
   type BuiltContext,

@@ -1,6 +1,13 @@
-import type { AssistantMessage, Context, ContextItem, ContextMessage, Message } from "sessile/content";
-import type { EntryMap, SessionEntry } from "sessile/session";
-import { sessionEntrySchema } from "sessile/session/schema";
+import type {
+  AssistantMessage,
+  Context,
+  ContextItem,
+  ContextMessage,
+  EntryMap,
+  Message,
+  SessionEntry,
+} from "sessile";
+import { sessionEntrySchema } from "sessile/schema";
 import { pathTo } from "../../arbitraries/conversations.js";
 import type { AnyEntry } from "../../arbitraries/entries.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { buildSessionContext, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
+import { buildSessionContext, encodeEntry, parseSession, type SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
 import { plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { text } from "../../arbitraries/values.js";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } from "sessile/session";
+import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } from "sessile";
 import { describe, expect, test, vi } from "vitest";
-import { decodeUtf8, encodeUtf8 } from "../../../src/internal/bytes.js";
+import { decodeUtf8, encodeUtf8 } from "../../../src/core/bytes.js";
 import {
   type DecodeContext,
   type DecodedLine,

@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
+import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
-import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { encodeHeader, encodeValidLine, spliceJson } from "../../../src/session/format/encode.js";
 import { removeChecksum } from "../../../src/session/format/line-json.js";

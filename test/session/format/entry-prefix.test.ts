@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { encodeEntry } from "sessile/session";
+import { encodeEntry } from "sessile";
 import { describe, expect, test } from "vitest";
 import {
   type EntryHead,

@@ -2,28 +2,26 @@ import { appendFileSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import {
   assistantMessage,
-  type ContextItem,
-  type Message,
-  type Resource,
-  type SystemMessage,
-  type Usage,
-  userMessage,
-} from "sessile/content";
-import {
   buildSessionContext,
+  type ContextItem,
   type EntryDraft,
   type EntryMap,
   type EntryType,
   evaluatePermission,
+  type Message,
   memorySessionStore,
   parseSession,
+  type Resource,
   type Session,
   type SessionEntry,
   type SessionHeader,
+  type SystemMessage,
   turnSettings,
-} from "sessile/session";
-import { fileSessionStore, openSessionFile } from "sessile/session/node";
-import { sessionEntrySchema, sessionHeaderSchema } from "sessile/session/schema";
+  type Usage,
+  userMessage,
+} from "sessile";
+import { fileSessionStore, openSessionFile } from "sessile/node";
+import { sessionEntrySchema, sessionHeaderSchema } from "sessile/schema";
 import type { TetherFrame, TetherImage, UserMessagePayload } from "sessile/tether";
 import { describe, expect, expectTypeOf, it, test } from "vitest";
 import * as z from "zod";
@@ -33,8 +31,8 @@ import {
   type resourceShape,
   type systemMessageShape,
   type usageShape,
-} from "../../../src/internal/message-shapes.js";
-import type { Fields, Infer, InferFields } from "../../../src/internal/shape.js";
+} from "../../../src/core/message-shapes.js";
+import type { Fields, Infer, InferFields } from "../../../src/core/shape.js";
 import {
   type EntryTypeSpec,
   entryTypeNames,

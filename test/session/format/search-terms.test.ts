@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { SessionEntry } from "sessile/session";
+import type { SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
 import { candidateTerms, searchTexts } from "../../../src/session/format/search-terms.js";
 import { matchTexts, parseQuery } from "../../../src/session/format/search-words.js";

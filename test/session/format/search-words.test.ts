@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
+import { memorySessionStore, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { lineTest } from "../../../src/session/format/search-scan.js";
 import { searchTermsOfLine } from "../../../src/session/format/search-terms.js";

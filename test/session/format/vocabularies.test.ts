@@ -1,10 +1,10 @@
-import { memoryBlobStore } from "sessile/blobs";
+import { memoryBlobStore } from "sessile";
 import { describe, expect, test } from "vitest";
-import { outsideConversation as adapterOutside } from "../../../src/adapters/ai-sdk/append-ui-messages.js";
+import { entryRoles } from "../../../src/agents/shared/entry-roles.js";
 import { externalizeEntry } from "../../../src/attachments/internal.js";
 import { changeTypes } from "../../../src/attachments/resources.js";
-import { costedTypes } from "../../../src/cost/session-cost.js";
-import { entryRoles } from "../../../src/interop/shared/entry-roles.js";
+import { outsideConversation as adapterOutside } from "../../../src/frameworks/ai-sdk/append-ui-messages.js";
+import { costedTypes } from "../../../src/providers/cost/session-cost.js";
 import {
   type EntryTypeSpec,
   entryTypeNames,

@@ -11,10 +11,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type BlobMark, collectGarbage } from "sessile/blobs";
-import { fileBlobStore } from "sessile/blobs/node";
-import { userMessage } from "sessile/content";
 import {
+  type BlobMark,
+  collectGarbage,
   memorySessionStore,
   type SearchHit,
   type SessionQuery,
@@ -22,15 +21,16 @@ import {
   type SessionSummary,
   type StoredSession,
   sessionBlobRoots,
-} from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { fileBlobStore, fileSessionStore } from "sessile/node";
 import { syncSessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
-import type { FileSystem } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
-import { FileLock } from "../../../src/session/node/file-lock.js";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
+import type { FileSystem } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { FileLock } from "../../../src/storage/files/file-lock.js";
+import { FileBackend, type FileBackendOptions } from "../../../src/storage/files/session-backend.js";
+import { yieldWhenDue } from "../../../src/storage/files/session-files.js";
 import {
   fileName,
   idOfPath,
@@ -39,8 +39,8 @@ import {
   projectName,
   projectTest,
   storeDirectory,
-} from "../../../src/session/node/layout.js";
-import { yieldWhenDue } from "../../../src/session/node/session-files.js";
+} from "../../../src/storage/files/session-layout.js";
+import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -1,21 +1,20 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { userMessage } from "sessile/content";
-import type { LogBatch, LogPosition } from "sessile/session";
-import { sessionStoreConformance } from "sessile/session/conformance";
+import { type LogBatch, type LogPosition, userMessage } from "sessile";
+import { sessionStoreConformance } from "sessile/conformance";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
-import type { FileSystem } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
+import type { FileSystem } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { linesOf } from "../../../src/session/runtime/log-lines.js";
 import {
   type DescriptorHolder,
   DescriptorPool,
   descriptorPoolOf,
-} from "../../../src/session/node/file-descriptors.js";
-import { FileLock } from "../../../src/session/node/file-lock.js";
-import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { absentPosition } from "../../../src/session/node/log-position.js";
-import { linesOf } from "../../../src/session/runtime/log-lines.js";
+} from "../../../src/storage/files/file-descriptors.js";
+import { FileLock } from "../../../src/storage/files/file-lock.js";
+import { FileLog, type FileLogOptions } from "../../../src/storage/files/file-log.js";
+import { absentPosition } from "../../../src/storage/files/log-position.js";
+import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

@@ -13,19 +13,19 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { userMessage } from "sessile/content";
 import {
   type Session,
   type SessionEntry,
   type SessionStore,
   type SessionSummary,
   turnSettings,
-} from "sessile/session";
-import { type Durability, fileSessionStore, openSessionFile } from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { type Durability, fileSessionStore, openSessionFile } from "sessile/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { FileLock } from "../../../src/session/node/file-lock.js";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { FileLock } from "../../../src/storage/files/file-lock.js";
+import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { isFull } from "../../support/rounds.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

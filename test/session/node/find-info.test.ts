@@ -1,7 +1,7 @@
 // The newest session_info is in the list wherever it is in a file, and each byte is read once.
 
 import fc from "fast-check";
-import type { SessionSummary } from "sessile/session";
+import type { SessionSummary } from "sessile";
 import { describe, expect, test } from "vitest";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 

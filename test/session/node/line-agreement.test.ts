@@ -1,8 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
   encodeEntry,
   memorySessionStore,
@@ -12,13 +10,10 @@ import {
   type SessionStore,
   sessionBlobRoots,
   type UnknownEntry,
-} from "sessile/session";
-import {
-  diagnoseSession,
-  fileSessionStore,
-  readEntriesBackwards,
-  salvageSession,
-} from "sessile/session/node";
+  userMessage,
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { diagnoseSession, fileSessionStore, readEntriesBackwards, salvageSession } from "sessile/node";
 import { copySessions } from "sessile/sync";
 import { describe, expect, test } from "vitest";
 import { readSlice } from "../../../src/session/internal.js";

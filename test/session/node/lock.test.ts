@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { FileSystem } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { FileLock, type LockTimes } from "../../../src/session/node/file-lock.js";
+import type { FileSystem } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { ownIdentity } from "../../../src/core/node/process-identity.js";
+import { FileLock, type LockTimes } from "../../../src/storage/files/file-lock.js";
 import { useChildren } from "../../faults/start-child.js";
 import { fileClock } from "../../support/file-clock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import type { LogPosition } from "sessile/session";
+import type { LogPosition } from "sessile";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
-import type { OpenFile, OpenMode } from "../../../src/internal/node/file-system.js";
+import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
+import type { OpenFile, OpenMode } from "../../../src/core/node/file-system.js";
 import {
   absentPosition,
   endingOf,
@@ -14,8 +14,8 @@ import {
   parsePosition,
   printPosition,
   readEnding,
-} from "../../../src/session/node/log-position.js";
-import { LogWriter, type LogWriterOptions } from "../../../src/session/node/log-writer.js";
+} from "../../../src/storage/files/log-position.js";
+import { LogWriter, type LogWriterOptions } from "../../../src/storage/files/log-writer.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/dir/log.jsonl";

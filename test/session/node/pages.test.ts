@@ -1,19 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { encodeEntry, parseSession } from "sessile";
 import { SessileError } from "sessile/errors";
-import { encodeEntry, parseSession } from "sessile/session";
-import {
-  type EntriesPage,
-  fileSessionStore,
-  openSessionFile,
-  readEntriesBackwards,
-} from "sessile/session/node";
+import { type EntriesPage, fileSessionStore, openSessionFile, readEntriesBackwards } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { readEntriesBackwardsOn } from "../../../src/session/node/pages/read-entries-backwards.js";
-import { linesBackwards } from "../../../src/session/node/read-backwards.js";
+import type { FileSystem, OpenFile } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { readEntriesBackwardsOn } from "../../../src/storage/files/pages/read-entries-backwards.js";
+import { linesBackwards } from "../../../src/storage/files/read-backwards.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";

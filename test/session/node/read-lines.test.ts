@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import type { LogBatch, LogPosition } from "sessile/session";
+import type { LogBatch, LogPosition } from "sessile";
 import { describe, expect, test } from "vitest";
-import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { absentPosition } from "../../../src/session/node/log-position.js";
-import { readHeadTail } from "../../../src/session/node/read-head-tail.js";
-import { readLines, readRanges } from "../../../src/session/node/read-lines.js";
-import { LogWatch } from "../../../src/session/node/watch.js";
+import type { OpenFile } from "../../../src/core/node/file-system.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
+import { absentPosition } from "../../../src/storage/files/log-position.js";
+import { readHeadTail } from "../../../src/storage/files/read-head-tail.js";
+import { readLines, readRanges } from "../../../src/storage/files/read-lines.js";
+import { LogWatch } from "../../../src/storage/files/watch.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 interface ReadResult {

@@ -14,23 +14,22 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import type { BlobRef } from "sessile/content";
-import { SessileError } from "sessile/errors";
 import {
+  type BlobRef,
   buildSessionContext,
   encodeEntry,
   type ParsedSession,
   parseSession,
   type SessionEntry,
   type UnknownEntry,
-} from "sessile/session";
-import { openSessionFile, type SalvageReport } from "sessile/session/node";
-import { diagnoseSession, salvageSession } from "sessile/session/repair";
+} from "sessile";
+import { SessileError } from "sessile/errors";
+import { diagnoseSession, openSessionFile, type SalvageReport, salvageSession } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import type { FileSystem } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
+import type { FileSystem } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
+import { ownIdentity } from "../../../src/core/node/process-identity.js";
+import { salvageSessionOn } from "../../../src/storage/files/repair/salvage.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";

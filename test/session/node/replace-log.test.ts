@@ -13,11 +13,11 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import type { OpenFile } from "../../../src/core/node/file-system.js";
+import { nodeFileSystem } from "../../../src/core/node/node-file-system.js";
 import { tornLineTerminator } from "../../../src/session/api/diagnostics.js";
-import { tornTailEnding } from "../../../src/session/node/repair-torn-tail.js";
-import { copyLog, saveCopy } from "../../../src/session/node/replace-log.js";
+import { tornTailEnding } from "../../../src/storage/files/repair-torn-tail.js";
+import { copyLog, saveCopy } from "../../../src/storage/files/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

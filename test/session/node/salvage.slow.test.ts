@@ -1,7 +1,7 @@
-import { encodeEntry, type SessionEntry } from "sessile/session";
+import { encodeEntry, type SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
-import { diagnoseSessionOn } from "../../../src/session/node/repair/diagnose.js";
-import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
+import { diagnoseSessionOn } from "../../../src/storage/files/repair/diagnose.js";
+import { salvageSessionOn } from "../../../src/storage/files/repair/salvage.js";
 import { sessionOf } from "../../arbitraries/entries.js";
 import { exponentOfAsync, growing, maxExponent } from "../../support/growth.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";

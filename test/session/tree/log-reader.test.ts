@@ -1,16 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import {
-  type Diagnostic,
-  encodeEntry,
-  memorySessionStore,
-  parseSession,
-  type SessionEntry,
-} from "sessile/session";
-import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/session/node";
+import { type Diagnostic, encodeEntry, memorySessionStore, parseSession, type SessionEntry } from "sessile";
+import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/node";
 import { describe, expect, test } from "vitest";
-import { decodeUtf8 } from "../../../src/internal/bytes.js";
+import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { DiagnosticList } from "../../../src/session/api/diagnostics.js";
 import { LogReader } from "../../../src/session/tree/log-reader.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile";
 import { SessileError } from "sessile/errors";
-import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/format/entry-prefix.js";
 import { EntryTable, noRow } from "../../../src/session/tree/entry-table.js";

@@ -1,7 +1,15 @@
+import {
+  assistantMessage,
+  type BlobStore,
+  type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  type Session,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, type Message, type ToolCall, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore, type Session } from "sessile/session";
 import { bytesOf, pdf, png } from "../../attachments/samples.js";
 
 const call = (id: string): ToolCall => ({ type: "toolCall", id, name: "read", arguments: { path: "a.png" } });

@@ -10,7 +10,7 @@
  * @property {string} blob
  */
 
-/** @import { SessionEntry, UnknownEntry } from "sessile/session" */
+/** @import { SessionEntry, UnknownEntry } from "sessile" */
 
 /** @typedef {SessionEntry | UnknownEntry} Entry */
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { customEntry } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
+import { customEntry } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { expect, it, onTestFinished } from "vitest";
-import { SessionHandles } from "../../../../src/adapters/shared/handles.js";
+import { SessionHandles } from "../../../../src/frameworks/shared/handles.js";
 import { startProcess, useProgram } from "../../../faults/start-child.js";
 
 const item = customEntry("sessile.test.item", (data) => data as string);

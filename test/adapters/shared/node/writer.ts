@@ -1,7 +1,7 @@
 /** A process that appends numbered items to one key, some at a time, and says when it is done. */
-import { customEntry } from "sessile/session";
-import { fileSessionStore } from "sessile/session/node";
-import { SessionHandles } from "../../../../src/adapters/shared/handles.js";
+import { customEntry } from "sessile";
+import { fileSessionStore } from "sessile/node";
+import { SessionHandles } from "../../../../src/frameworks/shared/handles.js";
 
 const [dir = "", name = "", count = "0", atATime = "1"] = process.argv.slice(2);
 const item = customEntry("sessile.test.item", (data) => data as string);

@@ -1,8 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { assistantMessage, type ToolCall, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore, type Session } from "sessile/session";
+import {
+  assistantMessage,
+  memorySessionStore,
+  type Session,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
 
 /** Runs git as a person does, with settings of their own. */
 export function git(dir: string, ...args: readonly string[]): string {

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
-import { assistantMessage } from "sessile/content";
+import { assistantMessage } from "sessile";
 import { assistantDone, FrameRing, tetherImage } from "sessile/tether";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tetherMcpServer } from "../../../../examples/apps/mcp-server/tether-server.js";

@@ -1,8 +1,13 @@
 import { setTimeout } from "node:timers/promises";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  type Session,
+  type SessionStore,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, userMessage } from "sessile/content";
-import { memorySessionStore, type Session, type SessionStore } from "sessile/session";
 import { beforeEach, describe, expect, it } from "vitest";
 import { scriptedModel } from "../../../../examples/apps/service/script.js";
 import { type Question, runTurn } from "../../../../examples/apps/service/turn.js";

@@ -1,4 +1,4 @@
-import { assistantMessage, type Context, messageText, type ToolCall } from "sessile/content";
+import { assistantMessage, type Context, messageText, type ToolCall } from "sessile";
 import { type TetherSession, tetherImage, userMessageFrame } from "sessile/tether";
 import type { Model } from "../../../../examples/apps/support/claude.js";
 import { type AnswerFrame, tetherAgent } from "../../../../examples/apps/support/tether-agent.js";

@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ToolCall } from "sessile/content";
-import { messageText } from "sessile/content";
+import { messageText, type ToolCall } from "sessile";
 import { tetherImage } from "sessile/tether";
 import { describe, expect, it } from "vitest";
 import { imageTools } from "../../../../examples/apps/support/image-tools.js";

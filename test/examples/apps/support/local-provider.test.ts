@@ -1,9 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { memoryBlobStore } from "sessile/blobs";
-import { contextOf, userMessage } from "sessile/content";
+import { contextOf, memoryBlobStore, userMessage } from "sessile";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Model } from "../../../../examples/apps/support/claude.js";
-import { claude } from "../../../../examples/apps/support/claude.js";
+import { claude, type Model } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
 
 let provider: LocalProvider;

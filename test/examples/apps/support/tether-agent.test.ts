@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { assistantMessage, messageText, type Session, toolStarted, userMessage } from "sessile";
 import { resourcesIn } from "sessile/attachments";
-import { assistantMessage, messageText, userMessage } from "sessile/content";
-import { type Session, toolStarted } from "sessile/session";
 import {
   assistantDone,
   checkFrame,

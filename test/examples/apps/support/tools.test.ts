@@ -11,10 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
-import { project } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
+import { assistantMessage, contextOf, memoryBlobStore, project, toolResult, userMessage } from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { confinedPath, fileTools, runTool } from "../../../../examples/apps/support/tools.js";
 import { gif, pdf, png } from "../../../attachments/samples.js";

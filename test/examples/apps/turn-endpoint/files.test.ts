@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { basename, dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
-import { fileBlobStore } from "sessile/blobs/node";
+import { fileBlobStore } from "sessile/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../../examples/apps/support/make-media.js";
 import { uploadName } from "../../../../examples/apps/turn-endpoint/files.js";

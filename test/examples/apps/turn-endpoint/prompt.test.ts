@@ -13,9 +13,8 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryBlobStore } from "sessile/blobs";
-import { resourceOf, type UserMessage } from "sessile/content";
-import type { AgentUserMessage } from "sessile/projections/claude-agent/node";
+import { memoryBlobStore, resourceOf, type UserMessage } from "sessile";
+import type { AgentUserMessage } from "sessile/claude-agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../../examples/apps/support/make-media.js";
 import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { assistantMessage, userMessage } from "sessile/content";
-import { fileSessionStore } from "sessile/session/node";
+import { assistantMessage, userMessage } from "sessile";
+import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/apps/support/make-media.js";
 import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type Anthropic from "@anthropic-ai/sdk";
-import { assistantMessage } from "sessile/content";
+import { assistantMessage } from "sessile";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Model } from "../../../../examples/apps/support/claude.js";
 import { makePdf, makePng } from "../../../../examples/apps/support/make-media.js";

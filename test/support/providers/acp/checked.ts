@@ -1,4 +1,4 @@
-import { type AcpPromptOptions, acpPrompt } from "sessile/projections/acp";
+import { type AcpPromptOptions, acpPrompt } from "sessile/acp";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
 import { everything } from "./rejected.js";

@@ -1,4 +1,4 @@
-import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
+import { type AiSdkMessages, aiSdkMessages } from "sessile/ai-sdk";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";

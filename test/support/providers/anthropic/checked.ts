@@ -1,4 +1,4 @@
-import { anthropicMessages } from "sessile/projections/anthropic";
+import { anthropicMessages } from "sessile/anthropic";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { anthropicBreaches } from "./rules.js";

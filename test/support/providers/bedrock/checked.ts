@@ -1,4 +1,4 @@
-import { bedrockConverse } from "sessile/projections/bedrock";
+import { bedrockConverse } from "sessile/bedrock";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";

@@ -1,4 +1,4 @@
-import { claudeAgentMessages } from "sessile/projections/claude-agent";
+import { claudeAgentMessages } from "sessile/claude-agent";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
 import { claudeAgentRules } from "./rules.js";

@@ -1,4 +1,4 @@
-import { type CodexExec, codexExec } from "sessile/projections/codex";
+import { type CodexExec, codexExec } from "sessile/codex";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
 import { codexRules } from "./rules.js";

@@ -1,4 +1,4 @@
-import { geminiContents } from "sessile/projections/gemini";
+import { geminiContents } from "sessile/gemini";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";

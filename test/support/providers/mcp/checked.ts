@@ -1,4 +1,4 @@
-import { mcpContent } from "sessile/projections/mcp";
+import { mcpContent } from "sessile/mcp";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
 import { mcpRules } from "./rules.js";

@@ -1,4 +1,4 @@
-import { openaiChat, openaiChatDialects, openaiResponses } from "sessile/projections/openai";
+import { openaiChat, openaiChatDialects, openaiResponses } from "sessile/openai";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { chatBreaches } from "./chat/rules.js";

@@ -1,0 +1,163 @@
+/** A reply and the results of its calls as entries: one assistant message, then a result a call. */
+
+import type { AssistantMessage } from "../../content/index.js";
+import { type AnthropicReply, readAnthropicReply } from "../../providers/anthropic/index.js";
+import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { shownBlocks, withoutBytes } from "./content.js";
+import { type Conversation, countedType, userDraft } from "./entries.js";
+import { blocksOf, type Call, hasReason, idOf, type Line, type Unit } from "./lines.js";
+
+/** Adds a reply with its results. Returns the last entry. */
+export function addReply(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
+  const { builder, source } = conversation;
+  const [first] = unit.lines;
+  for (const line of unit.lines) source.count(countedType(line), "mapped", line.record);
+  const timestamp = first?.value.timestamp;
+  if (!unit.lines.some(hasReason)) conversation.inferred.add(unit);
+  const message = replyMessage(unit.lines, builder.time(timestamp));
+  const recordId = first?.uuid ?? "";
+  let last = builder.add({ type: "message", message }, { recordId, parentId, timestamp });
+  for (const line of unit.results) last = addResults(conversation, line, last);
+  for (const call of unit.calls.values()) {
+    if (!conversation.answered.has(answerKey(unit, call.id)))
+      last = addSubagents(conversation, call, undefined, last);
+  }
+  return last;
+}
+
+/** The message of the lines of a reply: blocks in the order of the file, usage and end of the last line. */
+function replyMessage(lines: readonly Line[], timestamp: number): AssistantMessage {
+  const content: AnthropicBlock[] = [];
+  const inputs: unknown[] = [];
+  const calls = new Set<unknown>();
+  let reply: Partial<AnthropicReply> = {};
+  let requested: string | undefined;
+  for (const line of lines) {
+    const fields = objectOf(line.value.message) ?? {};
+    for (const block of blocksOf(line)) {
+      const { type, id } = objectOf(block) ?? {};
+      // A line that was written again.
+      if (typeof type !== "string" || (type === "tool_use" && calls.has(id))) continue;
+      if (type === "tool_use") calls.add(id);
+      content.push(withoutInput(block as AnthropicBlock));
+      inputs.push(objectOf(block)?.input);
+    }
+    const { model, usage, stop_reason: end, stop_details: details } = fields;
+    const explanation = textOf(objectOf(details)?.explanation);
+    reply = {
+      ...reply,
+      ...(typeof model === "string" ? { model } : {}),
+      ...(objectOf(usage) === undefined ? {} : { usage: usage as AnthropicReply["usage"] }),
+      ...(typeof end === "string" ? { stop_reason: end } : {}),
+      ...(explanation === undefined ? {} : { stop_details: { explanation } }),
+    };
+    requested = idOf(line.value.requestedModel) ?? requested;
+  }
+  // Most lines are written before the reply ends, and have no reason.
+  const inferred = calls.size > 0 ? "tool_use" : "end_turn";
+  const { model = "unknown", usage = {} as AnthropicReply["usage"], stop_reason: end = inferred } = reply;
+  const read = (stop_reason: string | null) =>
+    readAnthropicReply(
+      { ...reply, model, usage, stop_reason, content },
+      { timestamp, ...(requested === undefined ? {} : { model: requested }) },
+    );
+  const { providerFields: { stop_reason: _, ...fields } = {}, ...message } = read(end);
+  // A call at the limit of a reply's length is left out of a new reply; here its result can follow.
+  const blocks = message.stopReason === "length" ? read(inferred).content : message.content;
+  const known = reply.stop_reason === undefined ? fields : { ...fields, stop_reason: end };
+  return {
+    ...message,
+    content: blocks.map((block, at) =>
+      block.type === "toolCall" ? { ...block, arguments: inputs[at] ?? {} } : block,
+    ),
+    ...(Object.keys(known).length === 0 ? {} : { providerFields: known }),
+  };
+}
+
+type AnthropicBlock = AnthropicReply["content"][number];
+
+/** A call without its arguments: the reader would copy them, which takes longer than all the rest. */
+function withoutInput(block: AnthropicBlock): AnthropicBlock {
+  const { type, id, name } = block as ForeignObject;
+  const isCall = type === "tool_use" && typeof id === "string" && typeof name === "string";
+  return isCall ? ({ ...block, input: undefined } as AnthropicBlock) : block;
+}
+
+/** The key of a result: calls of two replies may have one id. */
+export function answerKey({ at }: Unit, callId: string): string {
+  return `${at} ${callId}`;
+}
+
+/** A user line with results: a message each, and one for text beside them. */
+function addResults(conversation: Conversation, line: Line, last: string): string {
+  const { answered, builder, layout, source } = conversation;
+  const { value, record } = line;
+  const { file, line: at } = record;
+  const beside: unknown[] = [];
+  const found: Call[] = [];
+  let tail = last;
+  let part = 0;
+  const place = { recordId: line.uuid, timestamp: value.timestamp };
+  for (const block of blocksOf(line)) {
+    const result = objectOf(block);
+    if (result?.type !== "tool_result") {
+      beside.push(block);
+      continue;
+    }
+    const index = part++;
+    const callId = idOf(result.tool_use_id);
+    const reply = callId === undefined ? undefined : layout.replyOf(callId, line);
+    const call = reply?.calls.get(callId as string);
+    if (callId === undefined || reply === undefined || call === undefined) {
+      source.find({ code: "orphanResult", file, line: at, text: `a result without a call: ${callId}` });
+      continue;
+    }
+    const key = answerKey(reply, callId);
+    if (answered.has(key)) {
+      source.find({ code: "duplicateResult", file, line: at, text: `a second result of the call ${callId}` });
+      continue;
+    }
+    found.push(call);
+    const details = blocksOf(line).length === 1 ? withoutBytes(value.toolUseResult) : undefined;
+    const message = {
+      role: "toolResult",
+      toolCallId: callId,
+      toolName: call.name,
+      content: shownBlocks(result.content),
+      ...(details === undefined ? {} : { details }),
+      isError: result.is_error === true,
+      timestamp: builder.time(value.timestamp),
+    } as const;
+    tail = builder.add({ type: "message", message }, { ...place, part: index, parentId: tail });
+    answered.set(key, tail);
+  }
+  const draft = beside.length === 0 ? undefined : userDraft(conversation, line, beside);
+  if (draft !== undefined) tail = builder.add(draft, { ...place, part: "text", parentId: tail });
+  source.count(countedType(line), tail === last ? "unmapped" : "mapped", record);
+  for (const call of found) tail = addSubagents(conversation, call, line, tail);
+  return tail;
+}
+
+/** The links from a call to the sessions of the subagents that it started. Returns the last of its own place. */
+function addSubagents(
+  conversation: Conversation,
+  call: Call,
+  result: Line | undefined,
+  parentId: string,
+): string {
+  const toolCallId = call.id;
+  const add = (
+    sessionId: string,
+    place: { readonly parentId: string | null; readonly timestamp?: unknown },
+  ) =>
+    conversation.builder.add(
+      { type: "custom", customType: "sessile.subagent", data: { toolCallId, sessionId } },
+      { recordId: sessionId, part: toolCallId, ...place },
+    );
+  // A workflow starts more of them while the conversation goes on: their links move nothing.
+  const timestamp = result?.value.timestamp;
+  for (const sessionId of result === undefined ? [] : conversation.runOf(result))
+    add(sessionId, { parentId: null, timestamp });
+  const sessionId = conversation.childOf(call, result);
+  return sessionId === undefined ? parentId : add(sessionId, { parentId });
+}

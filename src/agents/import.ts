@@ -1,0 +1,195 @@
+/** The import of a session: files to entries, with images and the original bytes in the blob store. */
+
+import { externalizeEntry } from "../attachments/internal.js";
+import { digest, isBlobRef } from "../blobs/index.js";
+import { SessileError } from "../core/errors/index.js";
+import { describe, integerOption, oneOfOption } from "../core/arguments.js";
+import { toHex } from "../core/bytes.js";
+import type { SessionEntry } from "../session/index.js";
+import { detectSession } from "./detect.js";
+import { Source } from "./foreign-source.js";
+import { importOwn } from "./import-own.js";
+import { type LoadedFile, loadFiles } from "./load-files.js";
+import { ReportBuilder } from "./report.js";
+import { digestOf } from "./shared/ids.js";
+import type { DetectedSession, ForeignFile, ForeignFormat, ImportedSession, ImportOptions } from "./types.js";
+
+const defaultMaxLineBytes = 64 * 1024 * 1024;
+const defaultMaxBytes = 1024 * 1024 * 1024;
+const headBytes = 64 * 1024;
+const sha256Prefix = "sha256:";
+
+/**
+ * Imports a session of another agent: the files that it consists of become entries with ids that follow from
+ * the records, so that equal input gives equal ids. Nothing is opened or fetched. Never throws because of
+ * content: each unreadable part is a finding of the report. Those of pi and of this library need no format.
+ *
+ * @param files the files of one session, those of its subagents included
+ * @throws SessileError NO_HEADER if no file is a session of the given formats; errors of the blob store
+ * @throws TypeError, RangeError for invalid arguments
+ * @example
+ * ```ts
+ * const files = [{ path: "rollout.jsonl", bytes: await readFile("rollout.jsonl") }];
+ * const imported = await importSession(files, { from: codex, blobs });
+ * const session = await sessions.adopt(imported);
+ * ```
+ */
+export async function importSession(
+  files: readonly ForeignFile[],
+  options: ImportOptions,
+): Promise<ImportedSession> {
+  if (!Array.isArray(files) || files.length === 0)
+    throw new TypeError(`files: expected at least one file, got ${describe(files)}`);
+  const { redact } = options;
+  const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultMaxLineBytes, 1024);
+  const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 1024);
+  const keep = keepOf(options);
+  const report = new ReportBuilder(redact);
+  const loaded = await loadFiles(files, maxBytes, options, report);
+  const { format, detected } = formatOf(loaded, options.from);
+  if (format === undefined) {
+    if (detected === undefined) throw unknownError(files);
+    return importOwn(loaded, detected, { report, maxLineBytes, redact });
+  }
+  const source = new Source({
+    ...options,
+    format: format.name,
+    files: loaded,
+    instructions: options.instructions ?? false,
+    maxLineBytes,
+    keepsLines: keep === "lines",
+    report,
+  });
+  await format.read(source);
+  source.finish();
+  const [main = emptySession(source), ...children] = source.sessions;
+  const agentVersion = source.agentVersion ?? detected?.agentVersion;
+  let exact = false;
+  if (keep !== "none") {
+    const kept = await keptFiles(loaded, keep === "blob" ? options : {});
+    exact = keep === "blob" && kept.every(({ blob }) => blob !== undefined);
+    const data = {
+      v: 1,
+      agent: format.name,
+      format: detected?.variant ?? format.name,
+      ...(agentVersion === undefined ? {} : { agentVersion }),
+      ...(options.session === undefined ? {} : { session: options.session }),
+      ...(options.instructions === true ? { instructions: true } : {}),
+      // Their texts are in the files: an erasure there looks for them here.
+      ...(children.length === 0 ? {} : { children: children.map(({ sessionId }) => sessionId) }),
+      files: kept,
+    };
+    main.addForeign(
+      data,
+      kept.map(({ path, sha256 }) => digestOf(path, sha256)),
+    );
+    if (exact) report.keepAll();
+  }
+  const sessions: Omit<ImportedSession, "children" | "report">[] = [];
+  for (const entries of [main, ...children]) {
+    const session = entries.finish();
+    sessions.push({ ...session, entries: await externalized(session.entries, options) });
+  }
+  const built = report.build(format.name, { exact, agentVersion });
+  const [first, ...rest] = sessions.map((session) => ({ ...session, children: [], report: built }));
+  return { ...(first as ImportedSession), children: rest };
+}
+
+function keepOf(options: ImportOptions): "blob" | "lines" | "none" {
+  if (options.blobs !== undefined && typeof options.blobs?.put !== "function")
+    throw new TypeError(`blobs: expected a blob store, got ${describe(options.blobs)}`);
+  if (options.redact !== undefined && typeof options.redact !== "function")
+    throw new TypeError(`redact: expected a function, got ${describe(options.redact)}`);
+  const fallback = options.blobs === undefined ? "lines" : "blob";
+  const keep = oneOfOption("keep", options.keep ?? fallback, ["blob", "lines", "none"]);
+  if (keep === "blob" && options.blobs === undefined)
+    throw new TypeError('keep: expected the option `blobs` with "blob", got none');
+  return options.redact === undefined ? keep : "none";
+}
+
+/** The format to read, or the detected one of this library's family, which needs none. */
+function formatOf(
+  files: readonly LoadedFile[],
+  from: ImportOptions["from"],
+): { readonly format: ForeignFormat | undefined; readonly detected: DetectedSession | undefined } {
+  const found = files
+    .map(({ path, bytes, stored }) => detectSession((bytes ?? stored).subarray(0, headBytes), path))
+    .filter((each) => each !== undefined);
+  if (!Array.isArray(from)) {
+    const format = from as ForeignFormat;
+    if (typeof format?.read !== "function")
+      throw new TypeError(`from: expected a format or a list of them, got ${describe(from)}`);
+    return { format, detected: found.find(({ format: name }) => name === format.name) };
+  }
+  const formats = new Map((from as readonly ForeignFormat[]).map((each) => [each.name, each]));
+  const isOwn = ({ format }: DetectedSession) => format === "pi" || format === "sessile";
+  const usable = found.filter((each) => formats.has(each.format) || isOwn(each));
+  const detected = usable.find(({ sure }) => sure) ?? usable[0];
+  return { format: detected && formats.get(detected.format), detected };
+}
+
+function unknownError(files: readonly ForeignFile[]): SessileError {
+  const path = files[0]?.path ?? "";
+  return new SessileError("NO_HEADER", `${path}: no file is a session of the given formats`, {
+    details: { path, lines: 0 },
+  });
+}
+
+/** A session for files without a readable record: the format has begun none. */
+function emptySession(source: Source) {
+  source.session({ id: source.files[0]?.path ?? "" });
+  return source.sessions[0] as (typeof source.sessions)[number];
+}
+
+/** The files of a `sessile.foreign` entry. A database is not kept: it has other sessions too. */
+async function keptFiles(
+  files: readonly LoadedFile[],
+  { blobs, signal }: Pick<ImportOptions, "blobs" | "signal">,
+): Promise<
+  readonly {
+    readonly path: string;
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly blob?: string;
+  }[]
+> {
+  const kept = [];
+  for (const { path, stored, kind } of files) {
+    const stat =
+      blobs === undefined || kind === "sqlite"
+        ? undefined
+        : await blobs.put(stored, signal === undefined ? {} : { signal }).catch(ignoreTooLarge);
+    // The store has mostly made the digest already.
+    const named = isBlobRef(stat?.ref) && stat.ref.startsWith(sha256Prefix) ? stat.ref : undefined;
+    const sha256 = named?.slice(sha256Prefix.length) ?? (await sha256Of(stored));
+    const row = { path, bytes: stored.length, sha256 };
+    kept.push(stat === undefined ? row : { ...row, blob: stat.ref });
+  }
+  return kept;
+}
+
+function ignoreTooLarge(error: unknown): undefined {
+  if (!SessileError.is(error, "BLOB_TOO_LARGE")) throw error;
+}
+
+/** By the platform, where it has a digest: thirty times as fast. */
+export async function sha256Of(bytes: Uint8Array): Promise<string> {
+  const subtle = globalThis.crypto?.subtle;
+  if (subtle === undefined) return digest(bytes).slice(sha256Prefix.length);
+  return toHex(new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>)));
+}
+
+/** The entries with their inline images in the blob store. Ids of resources follow from those of entries. */
+async function externalized(
+  entries: readonly SessionEntry[],
+  { blobs, signal }: Pick<ImportOptions, "blobs" | "signal">,
+): Promise<readonly SessionEntry[]> {
+  if (blobs === undefined) return entries;
+  const out: SessionEntry[] = [];
+  for (const entry of entries) {
+    let count = 0;
+    const newId = () => `res_${digestOf(entry.id, String(count++)).slice(0, 16)}`;
+    out.push((await externalizeEntry(entry, { blobs, newId, signal, source: "import" })).entry);
+  }
+  return out;
+}

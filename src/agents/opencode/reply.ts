@@ -1,0 +1,226 @@
+/** A reply of opencode: its steps as messages, its tools as calls and results. */
+
+import type {
+  AssistantMessage,
+  ImageBlock,
+  TextBlock,
+  ToolResultMessage,
+  Usage,
+} from "../../content/index.js";
+import { endOf, replyEnding } from "../../providers/internal.js";
+import { arrayOf, countOf, type ForeignObject, numberOf, objectOf, textOf } from "../shared/values.js";
+import type { ForeignRecord } from "../types.js";
+import { annotationOf, type EntryAnnotation } from "./annotations.js";
+import { apiOf, isRedacted, signatureOf } from "./signatures.js";
+import type { StoredMessage } from "./stored-sessions.js";
+import { fileBlock, type PartOutcome, unknownPart } from "./user-parts.js";
+
+type Block = AssistantMessage["content"][number];
+
+/** One request to the model, and its reply. */
+export interface Step {
+  readonly parts: readonly ForeignRecord[];
+  /** The parts of tools. */
+  readonly tools: readonly ForeignRecord[];
+  readonly records: readonly PartOutcome[];
+  /** The part that ended it. */
+  readonly finish: ForeignObject | undefined;
+}
+
+const unsentTypes = new Set(["step-start", "step-finish", "snapshot", "patch", "agent", "retry", "file"]);
+
+/**
+ * The steps of a message, which 1.0 and older stored as one.
+ * @param isFirst whether a call is the first one with its id
+ */
+export function stepsOf(
+  { parts }: StoredMessage,
+  isFirst: (callId: string, record: ForeignRecord) => boolean,
+): readonly Step[] {
+  type Open = {
+    parts: ForeignRecord[];
+    tools: ForeignRecord[];
+    records: PartOutcome[];
+    finish?: ForeignObject;
+  };
+  const newStep = (): Open => ({ parts: [], tools: [], records: [] });
+  let step = newStep();
+  const steps: Open[] = [step];
+  for (const record of parts) {
+    const { value } = record;
+    const { type } = value;
+    if (type === "step-start" && step.parts.length > 0) {
+      step = newStep();
+      steps.push(step);
+    }
+    if (type === "step-finish") step.finish = value;
+    const isCall = type === "tool" && textOf(value.callID) !== undefined && textOf(value.tool) !== undefined;
+    const isText = type === "text" || type === "reasoning";
+    const isNew = !isText && type !== "tool" && !unsentTypes.has(String(type));
+    const isSent = isCall ? isFirst(String(value.callID), record) : isText || isNewContent(value, isNew);
+    step.records.push({ record, outcome: isSent ? "mapped" : "unmapped", isNew });
+    if (!isSent) continue;
+    step.parts.push(record);
+    if (isCall) step.tools.push(record);
+  }
+  return steps.map((each) => ({ ...each, finish: each.finish }));
+}
+
+/** The message of a step; undefined for one without content. */
+export function replyOf(
+  { info }: StoredMessage,
+  { parts, finish }: Step,
+  steps: number,
+  timestamp: number,
+  annotation: EntryAnnotation | undefined,
+): AssistantMessage | undefined {
+  const { value } = info;
+  const provider = textOf(value.providerID) ?? "unknown";
+  const values = parts.map((part) => part.value);
+  const api = apiOf(values, provider);
+  const content = values.flatMap((part) => blockOf(part, api));
+  if (content.length === 0) return undefined;
+  const counted = steps > 1 && finish !== undefined ? finish : value;
+  const usage = usageOf(counted.tokens, counted.cost);
+  const mode = textOf(value.mode);
+  const errorMessage =
+    textOf(objectOf(objectOf(value.error)?.data)?.message) ?? textOf(annotation?.members.error);
+  const hasCalls = content.some(({ type }) => type === "toolCall");
+  return {
+    role: "assistant",
+    content,
+    provider,
+    model: textOf(value.modelID) ?? "unknown",
+    ...(api === undefined ? {} : { api }),
+    ...(usage === undefined ? {} : { usage }),
+    ...endingOf(value, steps > 1 ? finish?.reason : undefined, hasCalls),
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+    ...(value.summary === true ? { summary: true } : {}),
+    ...(mode === undefined ? {} : { mode }),
+    timestamp,
+  };
+}
+
+/** Whether a part of a newer version has words or media, which the reply keeps. */
+function isNewContent(part: ForeignObject, isNew: boolean): boolean {
+  return isNew && unknownPart(part).length > 0;
+}
+
+function blockOf(part: ForeignObject, api: string | undefined): readonly Block[] {
+  const signature = signatureOf(part, api);
+  const text = textOf(part.text) ?? "";
+  if (part.type === "tool") {
+    const { callID, tool, state } = part;
+    const { isWrapped, namespace } = objectOf(objectOf(part.metadata)?.sessile) ?? {};
+    const input = objectOf(state)?.input ?? {};
+    return [
+      {
+        type: "toolCall",
+        id: textOf(callID) ?? "",
+        name: textOf(tool) ?? "",
+        arguments: isWrapped === true ? (objectOf(input)?.value ?? null) : input,
+        ...(typeof namespace === "string" ? { namespace: namespace.toWellFormed() } : {}),
+        ...(signature === undefined ? {} : { thoughtSignature: signature }),
+      },
+    ];
+  }
+  if (part.type === "reasoning") {
+    if (text === "" && signature === undefined) return [];
+    return [
+      {
+        type: "thinking",
+        thinking: text,
+        ...(signature === undefined ? {} : { thinkingSignature: signature }),
+        ...(isRedacted(part) ? { redacted: true } : {}),
+      },
+    ];
+  }
+  if (part.type !== "text") return unknownPart(part);
+  if (text === "" && signature === undefined) return [];
+  return [{ type: "text", text, ...(signature === undefined ? {} : { textSignature: signature }) }];
+}
+
+function endingOf(
+  { error, finish }: ForeignObject,
+  ownFinish: unknown,
+  hasCalls: boolean,
+): Pick<AssistantMessage, "stopReason" | "refused"> {
+  const reason = ownFinish ?? finish;
+  if ((error !== undefined && error !== null) || reason === "aborted") return { stopReason: "aborted" };
+  const { stopReason, refused } = replyEnding(endOf(reason) ?? (hasCalls ? "toolUse" : "stop"), "");
+  return refused === undefined ? { stopReason } : { stopReason, refused };
+}
+
+/** `input` is less the cached part. From 1.18 on `output` is less the reasoning, which `total` tells. */
+export function usageOf(value: unknown, cost: unknown): Usage | undefined {
+  const tokens = objectOf(value);
+  if (tokens === undefined) return undefined;
+  const cache = objectOf(tokens.cache);
+  const input = countOf(tokens.input);
+  const cacheRead = countOf(cache?.read);
+  const cacheWrite = countOf(cache?.write);
+  const counted = countOf(tokens.output);
+  const total = numberOf(tokens.total);
+  const reasoning = countOf(tokens.reasoning);
+  const isWithout = total === input + cacheRead + cacheWrite + counted + reasoning;
+  const output = isWithout ? counted + reasoning : counted;
+  const sum = input + output + cacheRead + cacheWrite;
+  if (sum === 0) return undefined;
+  const price = numberOf(cost) ?? 0;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: total ?? sum,
+    // opencode has the sum alone.
+    ...(price > 0 ? { cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: price } } : {}),
+  };
+}
+
+/** The result of a tool; undefined for one that has not ended. */
+export function toolOutcome(part: ForeignObject, timestamp: number): ToolResultMessage | undefined {
+  const state = objectOf(part.state) ?? {};
+  const { status, error } = state;
+  if (status !== "completed" && status !== "error") return undefined;
+  const metadata = objectOf(state.metadata) ?? {};
+  const annotation = annotationOf(metadata);
+  const { sessile: _own, ...shownDetails } = metadata;
+  const details =
+    annotation?.members.details ?? (Object.keys(shownDetails).length === 0 ? undefined : shownDetails);
+  const shown = status === "completed" ? textOf(state.output) : undefined;
+  // The output of a stopped command is its result (1.18).
+  const printed = metadata.interrupted === true ? textOf(metadata.output) : undefined;
+  const text = shown ?? printed ?? textOf(error) ?? "";
+  const attachments = status === "completed" ? arrayOf(state.attachments) : [];
+  const files = attachments.flatMap((item): readonly (TextBlock | ImageBlock)[] => {
+    const file = objectOf(item);
+    const block = file && fileBlock(file);
+    return block === undefined ? [] : [block];
+  });
+  const texts = splitText(text, annotation?.members.lengths, files.length);
+  return {
+    role: "toolResult",
+    toolCallId: textOf(part.callID) ?? "",
+    toolName: textOf(part.tool) ?? "",
+    content: [...texts, ...files],
+    ...(details === undefined ? {} : { details }),
+    isError: status === "error" || annotation?.members.isError === true,
+    timestamp,
+  };
+}
+
+/** The texts of a result as they were before they were joined. */
+function splitText(text: string, lengths: unknown, files: number): readonly TextBlock[] {
+  const sizes = arrayOf(lengths).map(countOf);
+  const total = sizes.reduce((sum, size) => sum + size + 1, -1);
+  if (sizes.length > 1 && total === text.length) {
+    let at = 0;
+    return sizes.map((size) => {
+      const part = text.slice(at, at + size);
+      at += size + 1;
+      return { type: "text", text: part };
+    });
+  }
+  return text === "" && files > 0 ? [] : [{ type: "text", text }];
+}

@@ -1,0 +1,232 @@
+/** Parses a text into context tokens and the text between them, without loss. */
+
+import { describe } from "../../core/arguments.js";
+import { insideOf, isAbsolutePath } from "./paths.js";
+
+/** The kind of a token's file. `file` is reserved: the parser accepts it, the planners never write it. */
+export type ContextTokenKind = "image" | "text" | "file";
+
+/** Text between tokens. Never empty, and never adjacent to another text segment. */
+export interface TextSegment {
+  readonly type: "text";
+  /** As in the source. */
+  readonly raw: string;
+  /** The text to show: unescaped by {@link unescapeContextTokens}. */
+  readonly text: string;
+}
+
+/** A context token with a usable path. */
+export interface TokenSegment {
+  readonly type: "token";
+  readonly kind: ContextTokenKind;
+  /** Absolute, and inside the context directory if the options name one. */
+  readonly path: string;
+  /** As in the source. */
+  readonly raw: string;
+}
+
+/**
+ * The reason why a token is unusable: its path is `empty`, `relative` or `outside` the context directory, or
+ * its import is `pending` or has `failed` (see {@link completeImport}).
+ */
+export type BrokenReason = "empty" | "relative" | "outside" | "pending" | "failed";
+
+/** A token without a usable path. */
+export interface BrokenSegment {
+  readonly type: "broken";
+  readonly kind: ContextTokenKind;
+  readonly reason: BrokenReason;
+  /** The text in place of the path, trimmed. */
+  readonly path: string;
+  /** As in the source. */
+  readonly raw: string;
+}
+
+/** A piece of a message. */
+export type Segment = TextSegment | TokenSegment | BrokenSegment;
+
+/** Options of {@link parseContextTokens} and {@link extractImagePaths}. */
+export interface InlineTokenOptions {
+  /**
+   * The directory of the tokens' files: an absolute POSIX, drive or UNC path. A token with a path outside it
+   * is broken. By default every absolute path is valid, so set it for messages from untrusted senders.
+   */
+  readonly contextDirectory?: string;
+}
+
+/** The prefix in place of a path while an import runs. Not absolute, so that no file has such a path. */
+export const pendingMark = "pending:";
+/** The prefix in place of a path after an import failed. */
+export const failedMark = "failed:";
+
+/**
+ * Splits a message into text and context tokens, `<<context:<kind>:<absolute path>>>`. The `raw`s, joined,
+ * are the source. Runs in linear time, and never throws for any string.
+ *
+ * The opener is lower case; the kind is `image`, `text` or `file` in any case; the path ends at the first
+ * `>>>`. Kind and path are trimmed. Text with another kind, without `>>>`, or with a line feed, a NUL or
+ * another opener before its `>>>` is plain text, and the parser finds a token inside it. A known kind without
+ * a usable path is a broken segment. Paths are compared as text: check for links when you open the file.
+ *
+ * @throws TypeError if `source` is not a string or `contextDirectory` is not absolute
+ * @example
+ * ```ts
+ * const options = { contextDirectory: "/ctx" };
+ * const segments = parseContextTokens("see <<context:image:/ctx/blobs/a.png>>>", options);
+ * segments.map(({ type }) => type); // ["text", "token"]
+ * segments.map(({ raw }) => raw).join(""); // "see <<context:image:/ctx/blobs/a.png>>>"
+ * ```
+ */
+export function parseContextTokens(source: string, options: InlineTokenOptions = {}): readonly Segment[] {
+  if (typeof source !== "string") throw new TypeError(`source: expected a string, got ${describe(source)}`);
+  const { contextDirectory } = options;
+  const inside = contextDirectory === undefined ? isAbsolutePath : insideOf(contextDirectory);
+  if (inside === undefined) {
+    throw new TypeError(`contextDirectory: expected an absolute path, got ${describe(contextDirectory)}`);
+  }
+  const segments: Segment[] = [];
+  let done = 0;
+  const addText = (end: number): void => {
+    const raw = source.slice(done, end);
+    if (raw !== "") segments.push({ type: "text", raw, text: unescapeContextTokens(raw) });
+  };
+  let open = source.indexOf(opener);
+  let close = 0;
+  while (open !== -1) {
+    const start = open + opener.length;
+    // Searched again only after the last closer: a search per opener would be quadratic.
+    if (close < start) close = source.indexOf(closer, start);
+    if (close === -1) break;
+    const next = source.indexOf(opener, start);
+    if (next === -1 || close < next) {
+      const written = writtenToken(source.slice(start, close));
+      if (written !== undefined) {
+        addText(open);
+        done = close + closer.length;
+        segments.push(segmentOf(written, source.slice(open, done), inside));
+      }
+    }
+    open = next;
+  }
+  addText(source.length);
+  return segments;
+}
+
+interface Written {
+  readonly kind: ContextTokenKind;
+  readonly path: string;
+}
+
+/** Parses the text between an opener and a closer; undefined if it is not a token. */
+function writtenToken(inner: string): Written | undefined {
+  const colon = inner.indexOf(":");
+  if (colon === -1 || inner.includes("\n") || inner.includes("\0")) return undefined;
+  const kind = inner.slice(0, colon).trim().toLowerCase();
+  if (kind !== "image" && kind !== "text" && kind !== "file") return undefined;
+  return { kind, path: inner.slice(colon + 1).trim() };
+}
+
+function segmentOf({ kind, path }: Written, raw: string, inside: (path: string) => boolean): Segment {
+  const reason = brokenReason(path, inside);
+  return reason === undefined
+    ? { type: "token", kind, path, raw }
+    : { type: "broken", kind, reason, path, raw };
+}
+
+function brokenReason(path: string, inside: (path: string) => boolean): BrokenReason | undefined {
+  if (isAbsolutePath(path)) return inside(path) ? undefined : "outside";
+  if (path.startsWith(pendingMark)) return "pending";
+  if (path.startsWith(failedMark)) return "failed";
+  return path === "" ? "empty" : "relative";
+}
+
+/** The start of every context token. */
+export const opener = "<<context:";
+/** The end of every context token. */
+export const closer = ">>>";
+
+const openerEnd = "context:";
+
+/** The places of openers, escaped any number of times: those of `<<` and of what follows the backslashes. */
+function* openersIn(text: string): Generator<readonly [start: number, end: number], void> {
+  for (let at = text.indexOf(openerEnd); at >= 0; at = text.indexOf(openerEnd, at + openerEnd.length)) {
+    let start = at;
+    while (start > 0 && text[start - 1] === "\\") start--;
+    if (start >= 2 && text[start - 1] === "<" && text[start - 2] === "<") yield [start - 2, at];
+  }
+}
+
+/** Adds a backslash to each opener that is wanted, by its start and end. */
+export function escapeOpeners(
+  text: string,
+  isWanted: (start: number, end: number) => boolean = () => true,
+): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const [start, end] of openersIn(text)) {
+    if (!isWanted(start, end + openerEnd.length)) continue;
+    parts.push(text.slice(from, start + 2));
+    from = start + 2;
+  }
+  return parts.length === 0 ? text : [...parts, text.slice(from)].join("\\");
+}
+
+/** Part of every escaped opener and rare elsewhere, so that most texts need no replacement. */
+const escapedEnd = "\\context:";
+
+/**
+ * Makes text inert: the parser finds no context token in the result. Adds a backslash to each opener,
+ * `<<\context:`, also to an escaped one, so that {@link unescapeContextTokens} restores any string exactly.
+ * Not idempotent: unescape as often as you escape. Linear.
+ *
+ * {@link parseContextTokens} unescapes the `text` of a segment and keeps the backslash in its `raw`.
+ *
+ * @example
+ * ```ts
+ * escapeContextTokens("<<context:image:/etc/x>>>").length; // 26
+ * extractImagePaths(escapeContextTokens("<<context:image:/etc/x>>>")); // []
+ * ```
+ */
+export function escapeContextTokens(text: string): string {
+  return escapeOpeners(text);
+}
+
+/**
+ * Reverses {@link escapeContextTokens}: removes one backslash from each escaped opener. Leaves other text
+ * unchanged, including bare openers. Linear.
+ *
+ * @example
+ * ```ts
+ * unescapeContextTokens(escapeContextTokens("a <<context: b")); // "a <<context: b"
+ * ```
+ */
+export function unescapeContextTokens(text: string): string {
+  if (!text.includes(escapedEnd)) return text;
+  const parts: string[] = [];
+  let from = 0;
+  for (const [start, end] of openersIn(text)) {
+    if (end === start + 2) continue;
+    parts.push(text.slice(from, start + 2));
+    from = start + 3;
+  }
+  return [...parts, text.slice(from)].join("");
+}
+
+/**
+ * Returns the paths of a message's image tokens, one per token, in their order. `codex exec` takes each path
+ * after an `--image` of its own. Pass the prompt on standard input: that flag takes all values up to the next
+ * flag.
+ *
+ * @throws TypeError if `source` is not a string or `contextDirectory` is not absolute
+ * @example
+ * ```ts
+ * const images = extractImagePaths("<<context:image:/a.png>>> and <<context:image:/b.png>>>");
+ * images.flatMap((path) => ["--image", path]); // ["--image", "/a.png", "--image", "/b.png"]
+ * ```
+ * @see https://github.com/openai/codex/issues/30106 (read 2026-11-21)
+ */
+export function extractImagePaths(source: string, options: InlineTokenOptions = {}): readonly string[] {
+  return parseContextTokens(source, options).flatMap((segment) =>
+    segment.type === "token" && segment.kind === "image" ? [segment.path] : [],
+  );
+}

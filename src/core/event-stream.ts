@@ -1,0 +1,136 @@
+/**
+ * Binary frames of `application/vnd.amazon.eventstream`: lengths with their checksum, headers, payload, and a
+ * checksum of all.
+ *
+ * @see https://smithy.io/2.0/aws/amazon-eventstream.html (read as a stored copy on 2026-11-22)
+ */
+import { SessileError } from "./errors/index.js";
+import { decodeUtf8 } from "./bytes.js";
+import { crc32 } from "./crc32.js";
+
+/** One message of the stream. */
+export interface EventStreamMessage {
+  /** The headers with text values. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** A copy. */
+  readonly payload: Uint8Array;
+}
+
+/** Two lengths and the checksum of both. */
+const preludeBytes = 12;
+const checksumBytes = 4;
+
+/** Bytes of a header's value, by its type. Texts and bytes start with their length in two bytes. */
+const valueBytes: readonly (number | "counted")[] = [0, 0, 1, 2, 4, 8, "counted", "counted", 8, 16];
+const textType = 7;
+
+/** Decodes one stream of frames. Feed it chunks in order; a partial last frame is dropped. */
+export class EventStreamFrames {
+  readonly #maxBytes: number;
+  /** Holds the bytes from `#start` to `#end`; grows by doubling. */
+  #buffer = new Uint8Array(0);
+  #start = 0;
+  #end = 0;
+  /** The length of the frame at `#start`; undefined until its prelude is checked. */
+  #frameBytes: number | undefined;
+
+  /** @param maxBytes of one frame. A longer frame is rejected, so that a server cannot exhaust memory. */
+  constructor(maxBytes = 64 * 1024 * 1024) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Returns the messages that a chunk completes.
+   *
+   * @throws SessileError REPLY_FAILED for a wrong checksum, length or header; the rest of the stream is lost
+   */
+  push(chunk: Uint8Array): readonly EventStreamMessage[] {
+    this.#append(chunk);
+    const messages: EventStreamMessage[] = [];
+    for (let frame = this.#next(); frame !== undefined; frame = this.#next()) messages.push(messageOf(frame));
+    return messages;
+  }
+
+  /** The next frame, as a view; undefined if it is incomplete. */
+  #next(): Uint8Array | undefined {
+    const there = this.#end - this.#start;
+    if (this.#frameBytes === undefined) {
+      if (there < preludeBytes) return undefined;
+      this.#frameBytes = this.#frameLength();
+    }
+    if (there < this.#frameBytes) return undefined;
+    const frame = this.#buffer.subarray(this.#start, this.#start + this.#frameBytes);
+    this.#start += this.#frameBytes;
+    this.#frameBytes = undefined;
+    return frame;
+  }
+
+  #frameLength(): number {
+    const prelude = this.#buffer.subarray(this.#start, this.#start + preludeBytes);
+    const view = viewOf(prelude);
+    if (view.getUint32(8) !== crc32(prelude, 0, 8))
+      throw broken("the checksum of a frame's lengths is wrong");
+    const length = view.getUint32(0);
+    const headersLength = view.getUint32(4);
+    if (length < preludeBytes + headersLength + checksumBytes)
+      throw broken("a frame is shorter than its parts");
+    if (length > this.#maxBytes)
+      throw broken(`a frame has ${length} bytes, at most ${this.#maxBytes} are read`);
+    return length;
+  }
+
+  #append(chunk: Uint8Array): void {
+    const there = this.#end - this.#start;
+    if (this.#end + chunk.length > this.#buffer.length) {
+      const needed = there + chunk.length;
+      // Reallocates only if the buffer is more than half full, so that bytes move a constant number of times.
+      const room =
+        needed * 2 <= this.#buffer.length ? this.#buffer : new Uint8Array(Math.max(needed * 2, 1024));
+      room.set(this.#buffer.subarray(this.#start, this.#end));
+      this.#buffer = room;
+      this.#start = 0;
+      this.#end = there;
+    }
+    this.#buffer.set(chunk, this.#end);
+    this.#end += chunk.length;
+  }
+}
+
+function messageOf(frame: Uint8Array): EventStreamMessage {
+  const view = viewOf(frame);
+  const end = frame.length - checksumBytes;
+  if (view.getUint32(end) !== crc32(frame, 0, end)) throw broken("the checksum of a frame is wrong");
+  const payloadStart = preludeBytes + view.getUint32(4);
+  return {
+    headers: headersOf(frame.subarray(preludeBytes, payloadStart)),
+    payload: frame.slice(payloadStart, end),
+  };
+}
+
+function headersOf(bytes: Uint8Array): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  let at = 0;
+  const take = (count: number): Uint8Array => {
+    if (at + count > bytes.length) throw broken("a header is longer than the headers");
+    at += count;
+    return bytes.subarray(at - count, at);
+  };
+  while (at < bytes.length) {
+    const name = decodeUtf8(take(viewOf(take(1)).getUint8(0)));
+    const type = viewOf(take(1)).getUint8(0);
+    const size = valueBytes[type];
+    if (size === undefined) throw broken(`a header has the unknown type ${type}`);
+    const value = take(size === "counted" ? viewOf(take(2)).getUint16(0) : size);
+    const text = type === textType ? decodeUtf8(value) : undefined;
+    if (name !== undefined && text !== undefined) headers.set(name, text);
+  }
+  return headers;
+}
+
+function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, length);
+}
+
+function broken(problem: string): SessileError<"REPLY_FAILED"> {
+  return new SessileError("REPLY_FAILED", `event stream: ${problem}`, { details: {} });
+}

@@ -1,0 +1,244 @@
+/** The replay of a session: its conversation as updates, for a client that loads it. */
+
+import type { BlobStore } from "../../blobs/index.js";
+import {
+  type BlobRef,
+  describeResource,
+  type ImageBlock,
+  type Message,
+  type TextBlock,
+  type ToolCall,
+} from "../../content/index.js";
+import { shownBlocks } from "../../content/internal.js";
+import { SessileError } from "../../core/errors/index.js";
+import { encodeBase64 } from "../../core/base64.js";
+import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { applyUpdates, updatesOf as messageUpdatesOf } from "../../session/internal.js";
+import type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
+
+/** The appearance of a tool call. */
+export interface ToolCallView {
+  /** @default the name of the tool */
+  readonly title?: string;
+  readonly kind?: AcpToolKind;
+  readonly locations?: readonly AcpToolLocation[];
+}
+
+/** Options of {@link acpReplay}. */
+export interface AcpReplayOptions {
+  /** The store of the images. @default none: images are shown by their descriptions */
+  readonly blobs?: BlobStore;
+  /** The end of the shown branch. @default the session's leaf */
+  readonly leafId?: string | null;
+  /** Chooses the appearance of a tool call. @default the name of the tool as its title */
+  readonly show?: (call: ToolCall) => ToolCallView;
+}
+
+/**
+ * Yields the conversation from the root to a leaf as updates of `session/update`, for the reply to
+ * `session/load`. Messages that a compaction replaced are shown; system messages and hidden messages are not.
+ * Updates of messages are applied. A call without a result is failed. Holds the bytes of one image at a time.
+ * Answer the request after the last update is sent.
+ * @throws SessileError ENTRY_NOT_FOUND; STORAGE_FAILED from `blobs`
+ * @example
+ * ```ts
+ * import * as acp from "@agentclientprotocol/sdk";
+ *
+ * const app = acp.agent({ name: "agent" }).onRequest("session/load", async ({ params, client }) => {
+ *   const session = await sessions.open(params.sessionId);
+ *   for await (const update of acpReplay(session, { blobs }))
+ *     await client.notify("session/update", { sessionId: params.sessionId, update });
+ *   await session.close();
+ *   return {};
+ * });
+ * ```
+ */
+export async function* acpReplay(
+  session: Session,
+  options: AcpReplayOptions = {},
+): AsyncGenerator<AcpUpdate, void, undefined> {
+  const path = await session.path(options.leafId);
+  const updates = messageUpdatesOf(path);
+  const entries = path.map((entry) => applyUpdates(entry, updates) ?? entry);
+  const calls = new OpenCalls(entries);
+  for (const entry of entries) {
+    const message = shownMessage(entry);
+    if (message !== undefined) yield* updatesOf(entry.id, message, calls, options);
+  }
+}
+
+/** The message of an entry, if clients show it. */
+function shownMessage(entry: SessionEntry | UnknownEntry): Message | undefined {
+  if (entry.type === "message") return entry.message;
+  if (entry.type !== "custom_message") return undefined;
+  const { customType, content, display } = entry;
+  return { role: "custom", customType, content, display, timestamp: Date.parse(entry.timestamp) };
+}
+
+async function* updatesOf(
+  messageId: string,
+  message: Message,
+  calls: OpenCalls,
+  options: AcpReplayOptions,
+): AsyncGenerator<AcpUpdate, void, undefined> {
+  switch (message.role) {
+    case "user":
+      for await (const content of contentOf(message.content, options.blobs))
+        yield { sessionUpdate: "user_message_chunk", messageId, content };
+      return;
+    case "custom":
+      if (!message.display) return;
+      for await (const content of contentOf(message.content, options.blobs))
+        yield { sessionUpdate: "agent_message_chunk", messageId, content };
+      return;
+    case "assistant":
+      for (const block of message.content) {
+        if (block.type === "toolCall") {
+          const { toolCallId, isAnswered } = calls.open(block);
+          yield toolCallUpdate(toolCallId, block, options.show?.(block) ?? {});
+          if (!isAnswered) yield { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
+        } else if (block.type === "text" || block.type === "image" || block.type === "opaque") {
+          const shown = block.type === "opaque" ? shownBlocks(block) : [block];
+          for await (const content of contentOf(shown, options.blobs))
+            yield { sessionUpdate: "agent_message_chunk", messageId, content };
+        } else if (block.type === "thinking" && block.redacted !== true && block.thinking !== "") {
+          const content = textContent(block.thinking);
+          yield { sessionUpdate: "agent_thought_chunk", messageId, content };
+        }
+      }
+      return;
+    case "toolResult": {
+      const { toolCallId: id, toolName: name } = message;
+      const found = calls.close(id);
+      // A result without its call on the path gets one.
+      const missing: ToolCall = { type: "toolCall", id, name, arguments: {} };
+      const toolCallId = found?.toolCallId ?? calls.unique(id);
+      if (found === undefined) yield toolCallUpdate(toolCallId, missing, {});
+      const content: AcpToolContent[] = [];
+      for await (const block of contentOf(message.content, options.blobs))
+        content.push({ type: "content", content: block });
+      const status = message.isError ? "failed" : "completed";
+      const rawOutput = message.details ?? textOf(message.content);
+      yield { sessionUpdate: "tool_call_update", toolCallId, status, content, rawOutput };
+      return;
+    }
+    case "bashExecution": {
+      const { command, output, exitCode, cancelled } = message;
+      const call: ToolCall = { type: "toolCall", id: messageId, name: "bash", arguments: { command } };
+      const toolCallId = calls.unique(messageId);
+      yield toolCallUpdate(toolCallId, call, { title: command, kind: "execute" });
+      const content: AcpToolContent[] =
+        output === "" ? [] : [{ type: "content", content: textContent(output) }];
+      const status = cancelled || exitCode !== 0 ? "failed" : "completed";
+      const rawOutput = { output, exitCode: exitCode ?? null };
+      yield { sessionUpdate: "tool_call_update", toolCallId, status, content, rawOutput };
+      return;
+    }
+    case "system":
+      return;
+  }
+}
+
+function toolCallUpdate(toolCallId: string, call: ToolCall, view: ToolCallView): AcpUpdate {
+  const { title = call.name, kind, locations } = view;
+  return {
+    sessionUpdate: "tool_call",
+    toolCallId,
+    title,
+    ...(kind === undefined ? {} : { kind }),
+    ...(locations === undefined ? {} : { locations: [...locations] }),
+    status: "pending",
+    rawInput: call.arguments,
+  };
+}
+
+/**
+ * The calls on a path. A client knows a call by its id alone, so that a second call of one id gets another
+ * id.
+ */
+class OpenCalls {
+  /** Pending results, by the id of their calls. */
+  readonly #results = new Map<string, number>();
+  readonly #open = new Map<string, { toolCallId: string }[]>();
+  readonly #used = new Set<string>();
+
+  constructor(entries: readonly (SessionEntry | UnknownEntry)[]) {
+    for (const entry of entries) {
+      if (entry.type !== "message" || entry.message.role !== "toolResult") continue;
+      const { toolCallId } = entry.message;
+      this.#results.set(toolCallId, (this.#results.get(toolCallId) ?? 0) + 1);
+    }
+  }
+
+  /**
+   * Opens a call. Whether it is answered: a later result has its id, and no call before it needs that one.
+   */
+  open({ id }: ToolCall): { readonly toolCallId: string; readonly isAnswered: boolean } {
+    const toolCallId = this.unique(id);
+    const open = this.#open.get(id) ?? [];
+    const isAnswered = (this.#results.get(id) ?? 0) > open.length;
+    if (isAnswered) {
+      open.push({ toolCallId });
+      this.#open.set(id, open);
+    }
+    return { toolCallId, isAnswered };
+  }
+
+  /** An id that no call of the replay has. */
+  unique(id: string): string {
+    let toolCallId = id;
+    for (let count = 2; this.#used.has(toolCallId); count++) toolCallId = `${id}#${count}`;
+    this.#used.add(toolCallId);
+    return toolCallId;
+  }
+
+  /** Closes the oldest open call of this id. */
+  close(id: string): { readonly toolCallId: string } | undefined {
+    this.#results.set(id, (this.#results.get(id) ?? 1) - 1);
+    return this.#open.get(id)?.shift();
+  }
+}
+
+async function* contentOf(
+  content: string | readonly (TextBlock | ImageBlock)[],
+  blobs: BlobStore | undefined,
+): AsyncGenerator<AcpContent, void, undefined> {
+  const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
+  for (const block of blocks) {
+    if (block.type === "image") yield { type: "image", data: block.data, mimeType: block.mimeType };
+    else if (block.resource !== undefined) yield await attachmentContent(block.resource, blobs);
+    else if (block.text !== "") yield textContent(block.text);
+  }
+}
+
+/** An image with its bytes, a link as a link, and any other attachment as its description. */
+async function attachmentContent(
+  resource: NonNullable<TextBlock["resource"]>,
+  blobs: BlobStore | undefined,
+): Promise<AcpContent> {
+  if (resource.kind === "link") {
+    const { uri, name } = resource;
+    return { type: "resource_link", uri, name: name || uri };
+  }
+  const bytes = resource.kind === "image" ? await blobBytes(blobs, resource.blob) : undefined;
+  if (bytes === undefined) return textContent(describeResource(resource));
+  return { type: "image", data: encodeBase64(bytes), mimeType: resource.mediaType };
+}
+
+/** The bytes of a blob; undefined for one that is absent or corrupt. */
+async function blobBytes(blobs: BlobStore | undefined, ref: BlobRef): Promise<Uint8Array | undefined> {
+  try {
+    return await blobs?.get(ref);
+  } catch (error) {
+    if (SessileError.is(error, "BLOB_CORRUPT")) return undefined;
+    throw error;
+  }
+}
+
+function textContent(text: string): AcpContent {
+  return { type: "text", text };
+}
+
+function textOf(content: readonly (TextBlock | ImageBlock)[]): string {
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

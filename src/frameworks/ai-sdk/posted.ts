@@ -1,0 +1,173 @@
+/**
+ * What a page may post. Its messages are a client's JSON: only the last one counts, the earlier ones are ids,
+ * and of a reply only the answers that its calls wait for.
+ */
+
+import { SessileError } from "../../core/errors/index.js";
+import { describe } from "../../core/arguments.js";
+import { isRecord } from "../../core/shape.js";
+import type { UiMessage, UiPart } from "./ui-message.js";
+
+/** What a page may write. A reply, a result and an instruction to the model are the server's. */
+export interface PostedMessageOptions {
+  /**
+   * Whose messages a page may post. A system message instructs the model.
+   * @default ["user"]
+   */
+  readonly roles?: readonly ("user" | "system")[];
+  /** The names of the tools that run in the page: it may post the results of their calls. @default [] */
+  readonly clientTools?: readonly string[];
+}
+
+/** A message as JSON has it. */
+export interface PlainMessage {
+  readonly id: string;
+  readonly role: UiMessage["role"];
+  readonly metadata?: unknown;
+  readonly parts: readonly UiPart[];
+}
+
+/** A copy of a message. Throws INVALID_MESSAGE for a value that is none. */
+export function checkedMessage(message: unknown, path: string): PlainMessage {
+  const value = plainCopy(message, path);
+  if (!isRecord(value)) throw invalidMessage(path, "a message", message);
+  const { id, role, parts } = value;
+  if (typeof id !== "string") throw invalidMessage(`${path}.id`, "a string", id);
+  if (role !== "system" && role !== "user" && role !== "assistant")
+    throw invalidMessage(`${path}.role`, "system, user or assistant", role);
+  assertParts(parts, `${path}.parts`);
+  for (const [at, part] of parts.entries()) {
+    if (role !== "assistant" || part.type !== "steering-message") continue;
+    const steeringPath = `${path}.parts[${at}]`;
+    if (typeof part.id !== "string") throw invalidMessage(`${steeringPath}.id`, "a string", part.id);
+    assertParts(part.parts, `${steeringPath}.parts`);
+  }
+  return value as unknown as PlainMessage;
+}
+
+/** A copy by JSON. Throws for a member that JSON has no text for, and for one nested too deep. */
+function plainCopy(message: unknown, path: string): unknown {
+  try {
+    const text = JSON.stringify(message) as string | undefined;
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    throw invalidMessage(path, "a message as JSON", message);
+  }
+}
+
+function assertParts(parts: unknown, path: string): asserts parts is readonly UiPart[] {
+  if (!Array.isArray(parts)) throw invalidMessage(path, "an array", parts);
+  for (const [at, part] of parts.entries())
+    if (!isRecord(part) || typeof part.type !== "string")
+      throw invalidMessage(`${path}[${at}]`, "a part", part);
+}
+
+/** The message that a page posted, a copy, and the ids of those that it shows before it, the last one last. */
+export interface Posted {
+  readonly message: PlainMessage;
+  readonly path: string;
+  readonly before: readonly string[];
+}
+
+/** Checks what a page posted. Throws INVALID_MESSAGE for a role that it may not write. */
+export function postedMessage(
+  messages: readonly unknown[],
+  { roles = ["user"] }: PostedMessageOptions,
+): Posted {
+  if (!Array.isArray(messages)) throw invalidMessage("messages", "an array", messages);
+  const path = `messages[${messages.length - 1}]`;
+  if (messages.length === 0) throw invalidMessage("messages", "a message at the end", "none");
+  const message = checkedMessage(messages.at(-1), path);
+  const { role } = message;
+  if (role !== "assistant" && !roles.includes(role))
+    throw invalidMessage(`${path}.role`, "a role among roles", role);
+  const before = messages
+    .slice(0, -1)
+    .flatMap((one: unknown) => (isRecord(one) && typeof one.id === "string" ? [one.id] : []));
+  return { message, path, before };
+}
+
+/** The error of a message whose id names one that is not the page's to write, or an unknown reply. */
+export function notOwn({ message, path }: Posted): SessileError<"INVALID_MESSAGE"> {
+  const { id, role } = message;
+  const expected = role === "assistant" ? "the id of a reply of this chat" : `the id of a ${role}'s message`;
+  return invalidMessage(`${path}.id`, expected, id);
+}
+
+/** Whether a part is a call that waits for a result or an approval. */
+function isWaiting({ state }: UiPart): boolean {
+  return state === "input-available" || state === "approval-requested" || state === "approval-responded";
+}
+
+/** Whether a part has the final result of its call. */
+export function isAnswered({ state, preliminary }: UiPart): boolean {
+  if (state === "output-available") return preliminary !== true;
+  return state === "output-error" || state === "output-denied";
+}
+
+/** Whether the user refused the call of a part. */
+export function isDenied({ state, approval }: UiPart): boolean {
+  return state === "approval-responded" && isRecord(approval) && approval.approved === false;
+}
+
+/** The name of the tool of a part. */
+export function toolNameOf({ type, toolName }: UiPart): string {
+  return type === "dynamic-tool" ? String(toolName) : type.slice("tool-".length);
+}
+
+/**
+ * The answers of a page to the calls of a reply, by the indexes of their parts. An answer is the call as the
+ * server has it, with the page's result, or with its approval if the call requests that one. Other changes of
+ * the reply do not count. Throws INVALID_MESSAGE for the result of another tool than those of the page.
+ */
+export function answersOf(
+  reply: UiMessage,
+  { message, path }: Posted,
+  { clientTools = [] }: PostedMessageOptions,
+): ReadonlyMap<number, UiPart> {
+  const answers = new Map<number, UiPart>();
+  for (const [at, call] of (reply.parts as readonly UiPart[]).entries()) {
+    if (!isWaiting(call)) continue;
+    const index = message.parts.findLastIndex(({ toolCallId }) => toolCallId === call.toolCallId);
+    const answer = message.parts[index];
+    if (answer === undefined) continue;
+    const { state } = answer;
+    if (isAnswered(answer)) {
+      const name = toolNameOf(call);
+      if (call.providerExecuted === true || !clientTools.includes(name))
+        throw invalidMessage(`${path}.parts[${index}]`, "a result of a tool among clientTools", name);
+      const result =
+        state === "output-available"
+          ? { state, output: answer.output }
+          : { state: "output-error", errorText: errorTextOf(answer) };
+      answers.set(at, { ...call, ...result });
+    } else if (state === "approval-responded" && call.state === "approval-requested") {
+      const { approval: request } = call;
+      const { approval } = answer;
+      if (!isRecord(request) || !isRecord(approval) || approval.id !== request.id) continue;
+      const { approved, reason } = approval;
+      if (typeof approved !== "boolean") continue;
+      const said = { approved, ...(typeof reason === "string" ? { reason } : {}) };
+      answers.set(at, { ...call, state, approval: { ...request, ...said } });
+    }
+  }
+  return answers;
+}
+
+/** The error of a call, or the reason of its denial, as `convertToModelMessages` tells a model. */
+export function errorTextOf({ errorText, approval }: UiPart): string {
+  if (typeof errorText === "string") return errorText;
+  return isRecord(approval) && typeof approval.reason === "string"
+    ? approval.reason
+    : "Tool call execution denied.";
+}
+
+export function invalidMessage(
+  path: string,
+  expected: string,
+  got: unknown,
+): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}, got ${describe(got)}`, {
+    details: { path, expected },
+  });
+}

@@ -1,0 +1,255 @@
+/** Reads a reply of the AI SDK as an assistant message. */
+
+import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
+import { copyJson, copyJsonObject } from "../../core/json.js";
+import { array, custom, isRecord, joinPath, object, string } from "../../core/shape.js";
+import { modelNames, assertReply, blockFields, countOf, countsIn, given, replyFields, usageFields, endOf, replyEnding } from "../../providers/internal.js";
+import { modelRefOf } from "./families.js";
+import { signatureOf } from "./messages.js";
+
+/** A step of `generateText` or `streamText`, as far as it is read. */
+export interface AiSdkStep {
+  readonly model: { readonly provider: string; readonly modelId: string };
+  /** Content that the model generated. */
+  readonly content: readonly { readonly type: string }[];
+  readonly finishReason: string;
+  /** The provider's own word for it. */
+  readonly rawFinishReason?: string | undefined;
+  readonly providerMetadata?: object | undefined;
+  readonly usage: {
+    readonly inputTokens: number | undefined;
+    readonly inputTokenDetails?: {
+      readonly noCacheTokens: number | undefined;
+      readonly cacheReadTokens: number | undefined;
+      readonly cacheWriteTokens: number | undefined;
+    };
+    readonly outputTokens: number | undefined;
+    readonly totalTokens: number | undefined;
+  };
+  readonly response: {
+    readonly id?: string;
+    /** The model that answered. */
+    readonly modelId?: string;
+    /** Messages of this step; before version 7 of all steps before it too. */
+    readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  };
+}
+
+/** A step, or a result whose last step is meant. */
+export type AiSdkReply = AiSdkStep | { readonly steps: readonly AiSdkStep[] };
+
+/** Options of {@link readAiSdkReply}. */
+export interface ReadAiSdkReplyOptions {
+  /** The account, if the harness has several with one provider. */
+  readonly account?: string;
+}
+
+const stepFields = {
+  model: object({ provider: string, modelId: string }),
+  content: array(object({})),
+  finishReason: given(string),
+  response: object({ messages: array(object({})) }),
+};
+const stepShape = object(stepFields);
+/** Only the last step is read. */
+const result = object({
+  steps: custom((value) => {
+    if (!Array.isArray(value) || value.length === 0) return { path: "", expected: "an array with a step" };
+    const problem = stepShape(value.at(-1));
+    return problem && { path: joinPath(`[${value.length - 1}]`, problem.path), expected: problem.expected };
+  }),
+});
+
+type Block = AssistantMessage["content"][number];
+
+/**
+ * Reads a reply of the AI SDK as a message of a session. A projection to the same model sends it back
+ * unchanged: provider metadata is kept as signatures, provider-executed tools as opaque blocks. Sources and
+ * citations, which the SDK sends to no provider, are kept for user interfaces. Of a result the last step is
+ * read. If a call had several steps, read each of `result.steps`, with the results of the tools between them.
+ *
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for a result without a
+ *   step
+ * @example
+ * ```ts
+ * const reply = readAiSdkReply({
+ *   model: { provider: "anthropic.messages", modelId: "claude-sonnet-4-5" },
+ *   content: [{ type: "text" }],
+ *   finishReason: "stop",
+ *   usage: { inputTokens: 3, outputTokens: 1, totalTokens: 4 },
+ *   response: { messages: [{ role: "assistant", content: [{ type: "text", text: "hi" }] }] },
+ * });
+ * reply.provider; // "anthropic"
+ * ```
+ */
+export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions = {}): AssistantMessage {
+  const isResult = isRecord(reply) && "steps" in reply;
+  assertReply(reply, isResult ? result : stepShape);
+  const step = (
+    isResult ? (reply as { readonly steps: readonly AiSdkStep[] }).steps.at(-1) : reply
+  ) as AiSdkStep;
+  return readStep(step, options);
+}
+
+/** The message of a step. */
+export function readStep(step: AiSdkStep, options: ReadAiSdkReplyOptions): AssistantMessage {
+  const { provider, model: asked, api } = modelRefOf(step.model.provider, step.model.modelId);
+  const { finishReason, rawFinishReason, providerMetadata, response, usage } = step;
+  // The SDK calls a pause a stop, and its older versions a refusal.
+  const raw = endOf(rawFinishReason);
+  const end = raw === "pause" || raw === "refused" ? raw : (endOf(finishReason) ?? "stop");
+  const { refused, ...ending } = replyEnding(end, finishReason);
+  const { id } = response;
+  // Not as arguments: a reply may have more blocks than a call takes.
+  const message = {
+    ...assistantMessage({
+      provider,
+      ...modelNames(asked, response.modelId),
+      api,
+      usage: aiSdkUsage(step),
+      ...ending,
+    }),
+    content: blocksOf(step),
+    ...(refused === undefined ? {} : { refused }),
+    ...replyFields({
+      ...{ id, rawFinishReason, providerMetadata },
+      ...usageFields("usage", usage, ...countedTokens),
+    }),
+  };
+  return options.account === undefined ? message : { ...message, account: options.account };
+}
+
+const countedTokens = ["inputTokens", "inputTokenDetails", "outputTokens", "totalTokens"];
+
+function aiSdkUsage({ usage }: AiSdkStep): Usage {
+  const tokens = countsIn(usage);
+  const details = countsIn(tokens.inputTokenDetails);
+  const inputTokens = countOf(tokens.inputTokens) ?? 0;
+  const output = countOf(tokens.outputTokens) ?? 0;
+  const cacheRead = countOf(details.cacheReadTokens) ?? 0;
+  const cacheWrite = countOf(details.cacheWriteTokens) ?? 0;
+  const input = countOf(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
+  const totalTokens = countOf(tokens.totalTokens) ?? inputTokens + output;
+  // Anthropic's own counts.
+  const written = countsIn(countsIn(tokens.raw).cache_creation);
+  const cacheWrite1h = countOf(written.ephemeral_1h_input_tokens) ?? 0;
+  const hourly = cacheWrite1h > 0 ? { cacheWrite1h } : {};
+  return { input, output, cacheRead, cacheWrite, ...hourly, totalTokens };
+}
+
+/** A part of a step's content. */
+interface ContentPart {
+  readonly type: string;
+  readonly text?: string;
+  readonly providerExecuted?: boolean;
+  readonly providerMetadata?: object;
+  readonly citations?: unknown;
+}
+
+function blocksOf({ content, finishReason, response }: AiSdkStep): readonly Block[] {
+  const kept: readonly ContentPart[] = content.filter(isKept);
+  const isLast = ({ role }: { readonly role: string }) => role === "assistant";
+  // The messages may be those of all steps so far: after an empty step the last one is of the step before.
+  const said = kept.length === 0 ? [] : response.messages.findLast(isLast)?.content;
+  const parts: readonly unknown[] = typeof said === "string" ? [{ type: "text", text: said }] : arrayOf(said);
+  const cut = finishReason === "length" ? cutCallIn(content) : undefined;
+  const blocks: Block[] = [];
+  let at = 0;
+  for (const part of content) {
+    if (part.type === "source") blocks.push({ type: "opaque", data: sourceData(part) });
+    else if (part === kept[at] && parts.length === kept.length)
+      for (const block of blockOf(parts[at++], part)) blocks.push(block);
+  }
+  if (parts.length !== kept.length)
+    for (const part of parts) for (const block of blockOf(part)) blocks.push(block);
+  return cut === undefined ? blocks : blocks.filter((block) => block.type !== "toolCall" || block.id !== cut);
+}
+
+function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/**
+ * Whether a content part belongs in the assistant message: not sources, empty text or results of the client's
+ * tools.
+ */
+function isKept(part: ContentPart): boolean {
+  switch (part.type) {
+    case "source":
+    case "tool-approval-response":
+      return false;
+    case "text":
+      return part.text !== "" || (part.providerMetadata !== undefined && part.providerMetadata !== null);
+    case "tool-result":
+    case "tool-error":
+      return part.providerExecuted === true;
+    default:
+      return true;
+  }
+}
+
+/** The id of a call at the end that the limit of tokens cut: the SDK calls it invalid, or it has no arguments. */
+function cutCallIn(content: AiSdkStep["content"]): unknown {
+  const last = content.findLast(({ type }) => type === "tool-call" || type === "text") as Fields | undefined;
+  if (last?.type !== "tool-call" || last.providerExecuted === true) return undefined;
+  const { input, invalid, toolCallId } = last;
+  return invalid === true || (isRecord(input) && Object.keys(input).length === 0) ? toolCallId : undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A source as a part of the user interface, which shows it again; no provider is sent one. */
+function sourceData(part: object): unknown {
+  const copy: Fields = copyJsonObject(part);
+  const { type: _, sourceType, id, ...rest } = copy;
+  const isKnown = sourceType === "url" || sourceType === "document";
+  return isKnown ? { type: `source-${sourceType}`, sourceId: id, ...rest } : copy;
+}
+
+/** The block of a part of a message. `content` is the same part as the step has it. */
+function blockOf(part: unknown, content?: ContentPart): readonly Block[] {
+  if (!isRecord(part)) return [];
+  const { type, text } = part;
+  const signature = signatureOf(part.providerOptions);
+  if (type === "text" && typeof text === "string" && (text !== "" || signature === undefined)) {
+    if (text === "") return [];
+    const cited = content?.type === "text" ? content.citations : undefined;
+    const fields = { ...fieldsOf(part, "text"), ...(cited === undefined ? {} : { citations: cited }) };
+    const signed = signature === undefined ? {} : { textSignature: signature };
+    return [{ type, text, ...signed, ...blockFields(fields) }];
+  }
+  if (type === "reasoning" && typeof text === "string") {
+    const signed = signature === undefined ? {} : { thinkingSignature: signature };
+    const redacted = text === "" ? { redacted: true } : {};
+    return [
+      { type: "thinking", thinking: text, ...signed, ...redacted, ...blockFields(fieldsOf(part, "text")) },
+    ];
+  }
+  const { toolCallId, toolName } = part;
+  if (type === "tool-call" && part.providerExecuted !== true) {
+    if (typeof toolCallId === "string" && typeof toolName === "string") {
+      const signed = signature === undefined ? {} : { thoughtSignature: signature };
+      const fields = blockFields(fieldsOf(part, "toolCallId", "toolName", "input", "providerExecuted"));
+      return [
+        {
+          type: "toolCall",
+          id: toolCallId,
+          name: toolName,
+          arguments: copyJson(part.input),
+          ...signed,
+          ...fields,
+        },
+      ];
+    }
+  }
+  // The SDK writes absent members out.
+  return [{ type: "opaque", data: copyJsonObject(part) }];
+}
+
+/** The members of a part beside those that its block represents. */
+function fieldsOf(part: Fields, ...known: readonly string[]): Fields {
+  const rest = Object.entries(part).filter(
+    ([key, value]) => value !== undefined && ![...known, "type", "providerOptions"].includes(key),
+  );
+  return Object.fromEntries(rest);
+}

@@ -1,0 +1,7 @@
+/**
+ * A session as the messages of an MCP prompt, and as the content of tools' results.
+ *
+ * @module projections/mcp
+ */
+export type { ContentBlock, EmbeddedResource, ImageContent, ResourceLink, TextContent } from "../../providers/internal.js";
+export { type McpContent, type McpContentOptions, type McpPromptMessage, mcpContent } from "./mcp-content.js";

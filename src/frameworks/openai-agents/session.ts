@@ -1,0 +1,299 @@
+/** A session of OpenAI Agents: its items are entries on the path to the leaf. */
+
+import { SessileError } from "../../core/errors/index.js";
+import { stringArgument } from "../../core/arguments.js";
+import { mapConcurrent } from "../../core/concurrency.js";
+import { isRecord } from "../../core/shape.js";
+import type { EntryDraft, Session } from "../../session/index.js";
+import { ownEntry } from "../../session/internal.js";
+import { type AppendPlan, SessionHandles } from "../shared/handles.js";
+import { canonicalText, textDigest, valueDigest } from "../shared/ids.js";
+import { type AdapterOptions, adapterSettings } from "../shared/options.js";
+import { isParcel, type Parcel, Parcels } from "../shared/parcels.js";
+import { copyTransaction, type TransactionCopy, unsupported } from "./transaction.js";
+import type { HistoryMutation, OpenAiAgentsSession } from "./types.js";
+
+/** Options of {@link openaiAgentsSession}. */
+export interface OpenAiAgentsOptions extends AdapterOptions {
+  /** The key of the session: any string that is not empty. */
+  readonly sessionId: string;
+}
+
+/** An item with its place in the tree. */
+interface StoredItem {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly parcel: Parcel;
+}
+
+const adapter = "openai-agents";
+const clearPrefix = "clear.";
+const maxConcurrentReads = 16;
+
+const itemEntry = ownEntry(`sessile.${adapter}.item`, (data): { readonly item: Parcel } => {
+  if (isRecord(data) && isParcel(data.item)) return { item: data.item };
+  throw new TypeError("data: expected an item");
+});
+
+/** Its id begins with `clear.`, so that the tree alone shows where the history begins. */
+const clearEntry = ownEntry(`sessile.${adapter}.clear`, (data) => data);
+
+const operationEntry = ownEntry(`sessile.${adapter}.operation`, (data): { readonly digest: string } => {
+  if (isRecord(data) && typeof data.digest === "string") return { digest: data.digest };
+  throw new TypeError("data: expected an operation");
+});
+
+/**
+ * A session for OpenAI Agents: `run(agent, input, { session })`.
+ *
+ * Items are appended, never rewritten; images and other large values go to `blobs`. Transactions are made
+ * once, also across processes and crashes.
+ * @throws TypeError, RangeError for invalid options
+ */
+export function openaiAgentsSession<Item extends object>(
+  options: OpenAiAgentsOptions,
+): OpenAiAgentsSession<Item> {
+  const settings = adapterSettings(adapter, options);
+  const key = stringArgument("sessionId", options.sessionId);
+  const place = { partition: settings.partition, key };
+  const parcels = new Parcels(settings);
+  const handles = new SessionHandles(adapter, settings);
+
+  /**
+   * Copies and checks items at the call. The result stores their blobs once: a plan calls it, so that appends
+   * with and without blobs keep the order of the calls.
+   */
+  const copied = (items: readonly unknown[], name: string): (() => Promise<readonly Parcel[]>) => {
+    const packed = items.map((item, at) => parcels.pack(item, `${name}[${at}]`));
+    let stored: readonly Parcel[] | undefined;
+    return async () => {
+      if (stored !== undefined) return stored;
+      const made: Parcel[] = [];
+      for (const each of packed) made.push(await parcels.store(each));
+      stored = made;
+      return made;
+    };
+  };
+  /** The same for a transaction, whose errors show none of its content. */
+  const copiedContent: typeof copied = (items, name) => {
+    try {
+      return copied(items, name);
+    } catch (error) {
+      if (SessileError.is(error, "INVALID_ENTRY"))
+        throw unsupported(`transaction.${name}`, "JSON values, undefined and Uint8Array");
+      throw error;
+    }
+  };
+  const open = async (items: readonly StoredItem[]): Promise<Item[]> => {
+    const opened: Item[] = [];
+    for await (const item of mapConcurrent(items, maxConcurrentReads, ({ parcel }) => parcels.open(parcel)))
+      opened.push(item as Item);
+    return opened;
+  };
+  const change = (plan: (session: Session | undefined) => Promise<Change>): Promise<void> =>
+    handles.append(place, async (session): Promise<AppendPlan<void>> => {
+      return { done: () => undefined, ...(await plan(session)) };
+    });
+
+  return {
+    async getSessionId() {
+      return key;
+    },
+
+    async getItems(limit) {
+      if (limit !== undefined && limit <= 0) return [];
+      return handles.read(place, async (session) => {
+        if (session === undefined) return [];
+        return open(limit === undefined ? await allItems(session) : await newestItems(session, limit));
+      });
+    },
+
+    async addItems(items) {
+      if (items.length === 0) return;
+      const made = copied(items, "items");
+      await change(async () => ({ drafts: drafts(await made()) }));
+    },
+
+    async popItem() {
+      return handles.append(place, async (session): Promise<AppendPlan<Item | undefined>> => {
+        const [last] = session === undefined ? [] : await newestItems(session, 1);
+        if (last === undefined) return { drafts: [], done: () => undefined };
+        const [item] = await open([last]);
+        return { drafts: [{ type: "leaf", targetId: last.parentId }], done: () => item };
+      });
+    },
+
+    async clearSession() {
+      await change(async (session) => ({ drafts: (await isFresh(session)) ? [] : [clear()] }));
+    },
+
+    async replaceHistoryWithCompaction(items) {
+      const made = copied(items, "items");
+      await change(async (session) => ({
+        drafts: [...((await isFresh(session)) ? [] : [clear()]), ...drafts(await made())],
+      }));
+    },
+
+    async applyHistoryMutations({ mutations }) {
+      const known = mutations.filter(({ type }) => type === "replace_function_call");
+      if (known.length === 0) return;
+      const callIds = known.map(({ callId }) => callId);
+      const replacements = copied(
+        known.map(({ replacement }: HistoryMutation<Item>) => replacement),
+        "replacements",
+      );
+      await change(async (session) => {
+        if (session === undefined) return { drafts: [] };
+        const items = await allItems(session);
+        const calls = (await open(items)).map(callIdOf);
+        return branchOf(items, await mutated(items, calls, callIds, await replacements()));
+      });
+
+      /** The parcels after the mutations, each of which sees the ones before it. */
+      async function mutated(
+        items: readonly StoredItem[],
+        calls: readonly (string | undefined)[],
+        ids: readonly string[],
+        made: readonly Parcel[],
+      ): Promise<readonly Parcel[]> {
+        let list = items.map(({ parcel }, at) => ({ parcel, call: calls[at] }));
+        for (const [at, id] of ids.entries()) {
+          const first = list.findIndex(({ call }) => call === id);
+          const parcel = made[at] as Parcel;
+          const call = callIdOf(await parcels.open(parcel));
+          list = list.flatMap((item, index) => {
+            if (index === first) return [{ parcel, call }];
+            return item.call === id ? [] : [item];
+          });
+        }
+        return list.map(({ parcel }) => parcel);
+      }
+    },
+
+    async applyHistoryTransaction(args) {
+      const { operationId, transaction } = copyTransaction(args);
+      const added = transaction.type === "append_items" ? transaction.items : transaction.replacement;
+      const made = copiedContent(added, transaction.type === "append_items" ? "items" : "replacement");
+      const digest = valueDigest(transaction);
+      await change(async (session) => {
+        const id = `op.${textDigest(JSON.stringify([session === undefined ? null : await lastClear(session), operationId]))}`;
+        if (session !== undefined && (await session.tree()).has(id)) {
+          await assertSameOperation(session, id, digest);
+          return { drafts: [] };
+        }
+        const parent = await suffixParent(session, transaction);
+        return { drafts: [{ ...operationEntry.draft({ digest }), id }, ...drafts(await made())], ...parent };
+      });
+    },
+
+    async close() {
+      await handles.close();
+    },
+  };
+
+  /** The entry that a replacement follows. Throws CONCURRENT_WRITER if the history has another end. */
+  async function suffixParent(
+    session: Session | undefined,
+    transaction: TransactionCopy,
+  ): Promise<{ readonly parent?: string | null }> {
+    if (transaction.type === "append_items") return {};
+    const { expectedSuffix } = transaction;
+    if (expectedSuffix.length === 0) return {};
+    const items = session === undefined ? [] : await newestItems(session, expectedSuffix.length);
+    const actual = canonicalText(await open(items));
+    if (actual === canonicalText(expectedSuffix)) return { parent: items[0]?.parentId ?? null };
+    const message = "Session history suffix no longer matches the transaction precondition.";
+    const details = { expected: `${expectedSuffix.length} items`, actual: session?.leafId ?? "none" };
+    throw new SessileError("CONCURRENT_WRITER", `${message} Nothing was written`, { details });
+  }
+}
+
+type Change = Omit<AppendPlan<void>, "done">;
+
+function drafts(parcels: readonly Parcel[]): readonly EntryDraft[] {
+  return parcels.map((item) => itemEntry.draft({ item }));
+}
+
+function clear(): EntryDraft {
+  return { ...clearEntry.draft({}), id: `${clearPrefix}${crypto.randomUUID()}` };
+}
+
+/** Drafts that make the list, after the items that stay. */
+function branchOf(items: readonly StoredItem[], wanted: readonly Parcel[]): Change {
+  const same = ({ parcel }: StoredItem, at: number) => JSON.stringify(parcel) === JSON.stringify(wanted[at]);
+  const first = items.findIndex((item, at) => !same(item, at));
+  const changed = items[first];
+  if (changed === undefined) return { drafts: [] };
+  const added = drafts(wanted.slice(first));
+  // Without a new item only the leaf moves.
+  if (added.length === 0) return { drafts: [{ type: "leaf", targetId: changed.parentId }] };
+  return { drafts: added, parent: changed.parentId };
+}
+
+async function assertSameOperation(session: Session, id: string, digest: string): Promise<void> {
+  const entry = await session.entry(id);
+  const known = entry && operationEntry.read(entry);
+  if (known?.digest === digest) return;
+  const message = "Session history operation was already applied with a different transaction.";
+  throw new SessileError("DUPLICATE_ID", `${message} Nothing was written`, { details: { entryId: id } });
+}
+
+/** The id of the last clear above the leaf; null if there is none. */
+async function lastClear(session: Session): Promise<string | null> {
+  const tree = await session.tree();
+  let at = session.leafId;
+  while (at !== null && !at.startsWith(clearPrefix)) at = tree.node(at)?.parentId ?? null;
+  return at;
+}
+
+/** Whether there is nothing to clear: no branch has an entry after the key or the last clear. */
+async function isFresh(session: Session | undefined): Promise<boolean> {
+  const leaf = session?.leafId ?? null;
+  if (session === undefined || leaf === null) return true;
+  const tree = await session.tree();
+  const isStart = leaf.startsWith(clearPrefix) || tree.node(leaf)?.parentId === null;
+  return isStart && tree.children(leaf).length === 0;
+}
+
+/** All items of the history, oldest first. */
+async function allItems(session: Session): Promise<readonly StoredItem[]> {
+  const entries = new Map((await session.path()).map((entry) => [entry.id, entry]));
+  const nodes = (await session.tree()).path(session.leafId);
+  const start = nodes.findLastIndex(({ id }) => id.startsWith(clearPrefix)) + 1;
+  return nodes.slice(start).flatMap(({ id, parentId }): readonly StoredItem[] => {
+    const entry = entries.get(id) ?? damaged(id);
+    const stored = itemEntry.read(entry);
+    return stored === undefined ? [] : [{ id, parentId, parcel: stored.item }];
+  });
+}
+
+/** Items that are read one by one. More of them are read in one batch with all others. */
+const maxSingleReads = 16;
+
+/** The newest items, oldest first. */
+async function newestItems(session: Session, limit: number): Promise<readonly StoredItem[]> {
+  if (!(limit <= maxSingleReads)) {
+    const all = await allItems(session);
+    return all.slice(Math.max(all.length - limit, 0));
+  }
+  const items: StoredItem[] = [];
+  let at = session.leafId;
+  while (at !== null && items.length < limit && !at.startsWith(clearPrefix)) {
+    const node = (await session.tree()).node(at);
+    const stored = itemEntry.read((await session.entry(at)) ?? damaged(at));
+    const parentId = node?.parentId ?? null;
+    if (stored !== undefined) items.push({ id: at, parentId, parcel: stored.item });
+    at = parentId;
+  }
+  return items.reverse();
+}
+
+function callIdOf(item: unknown): string | undefined {
+  if (!isRecord(item) || item.type !== "function_call") return undefined;
+  return typeof item.callId === "string" ? item.callId : undefined;
+}
+
+function damaged(entryId: string): never {
+  const message = `the entry ${JSON.stringify(entryId)} is damaged`;
+  throw new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
+}

@@ -1,0 +1,249 @@
+/** Renders a request for the Messages API. */
+
+import { copyJson, copyJsonObject, type JsonObject } from "../../core/json.js";
+import { isRecord } from "../../core/shape.js";
+import { withoutSpaceAtEnd } from "../block-reader.js";
+import {
+  type ClaudeCacheControl,
+  type ClaudeShownBlock,
+  type ClaudeTextBlock,
+  claudeShownBlock,
+} from "../claude-blocks.js";
+import { isReasoning } from "../past-reasoning.js";
+import { nothingShownText } from "../placeholders.js";
+import type {
+  AssistantPart,
+  AssistantTurn,
+  CallPart,
+  NeutralRequest,
+  Part,
+  ResultPart,
+  TextPart,
+  Turn,
+  UserPart,
+  UserTurn,
+} from "../request.js";
+import type { RenderTools } from "../target.js";
+import { type Drops, findDrops, isOpaqueBlock } from "./drop-unsendable.js";
+import type {
+  AnthropicAssistantBlock,
+  AnthropicCallBlock,
+  AnthropicRequest,
+  AnthropicResultBlock,
+  AnthropicUserBlock,
+} from "./types.js";
+
+/** Options of the rendering. */
+export interface RenderOptions {
+  readonly cacheTtl: "5m" | "1h";
+  /** The model refuses white space at the end of its own turn. */
+  readonly trimsAssistant: boolean;
+}
+
+/** Writes a request as Anthropic's Messages API takes it. */
+export function renderAnthropic(
+  { system, turns }: NeutralRequest,
+  options: RenderOptions,
+  tools: RenderTools,
+): AnthropicRequest {
+  const drops = findDrops(turns, tools);
+  const writer = new Writer(drops, options, tools);
+  const messages = turns.map((turn) =>
+    turn.role === "user"
+      ? { role: turn.role, content: writer.user(turn) }
+      : { role: turn.role, content: writer.assistant(turn) },
+  );
+  const container = drops.hasOpenServerCalls ? containerOf(turns) : undefined;
+  const continued = container === undefined ? {} : { container };
+  if (system.length === 0) return { messages, ...continued };
+  return {
+    system: system.map((part) => writer.placed<ClaudeTextBlock>({ type: "text", text: part.text }, part)),
+    messages,
+    ...continued,
+  };
+}
+
+/**
+ * The container of the latest reply that names one.
+ *
+ * @see https://github.com/anthropics/anthropic-sdk-typescript/issues/1114 (stored copy read 2026-11-28)
+ */
+function containerOf(turns: readonly Turn[]): string | undefined {
+  for (const turn of [...turns].reverse()) {
+    const container = turn.role === "assistant" ? turn.providerFields?.container : undefined;
+    if (isRecord(container) && typeof container.id === "string") return container.id;
+  }
+  return undefined;
+}
+
+class Writer {
+  readonly #drops: Drops;
+  readonly #options: RenderOptions;
+  readonly #tools: RenderTools;
+  /** The set of tools of each call that is of one, by the call's id. */
+  readonly #toolsets = new Map<string, string>();
+
+  constructor(drops: Drops, options: RenderOptions, tools: RenderTools) {
+    this.#drops = drops;
+    this.#options = options;
+    this.#tools = tools;
+  }
+
+  /** Traces a block to its part, and adds a cache marker if the cached prefix ends here. */
+  placed<T extends { cache_control?: ClaudeCacheControl }>(block: T, part: Part): T {
+    if (this.#tools.endsCache(part)) {
+      const { cacheTtl } = this.#options;
+      block.cache_control = { type: "ephemeral", ...(cacheTtl === "5m" ? {} : { ttl: cacheTtl }) };
+    }
+    return this.#tools.trace(block, part);
+  }
+
+  user({ results, parts }: UserTurn): AnthropicUserBlock[] {
+    const moved: ClaudeShownBlock[] = [];
+    return [
+      ...results.map((result) => this.#result(result, moved)),
+      ...moved,
+      ...parts.map((part) => this.placed(claudeShownBlock(part), part)),
+    ];
+  }
+
+  assistant({ parts }: AssistantTurn): AnthropicAssistantBlock[] {
+    const kept = parts.filter((part) => !this.#drops.parts.has(part));
+    const ordered = withServerToolsFirst(kept).flatMap((part) => {
+      const block = assistantBlock(part, this.#drops.serverCalls);
+      return block === undefined ? [] : [{ part, block }];
+    });
+    const blocks = ordered.map(({ part, block: whole }, index) => {
+      const block = index === ordered.length - 1 ? this.#withoutSpaceAtEnd(part, whole) : whole;
+      if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
+      return part.type === "text" || part.type === "call"
+        ? this.#withCacheMarker(block, part)
+        : this.#tools.trace(block, part);
+    });
+    return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
+  }
+
+  /** Trims the end of a text that became the last part because the blocks after it were dropped. */
+  #withoutSpaceAtEnd(part: Part, block: AnthropicAssistantBlock): AnthropicAssistantBlock {
+    if (!this.#options.trimsAssistant || block.type !== "text") return block;
+    const text = withoutSpaceAtEnd(block.text);
+    if (text === block.text) return block;
+    const reason = "the target refuses white space at the end";
+    this.#tools.reportLoss(part, { code: "trailingSpace", by: "target", reason });
+    return { ...block, text };
+  }
+
+  #withCacheMarker(block: AnthropicAssistantBlock, part: Part): AnthropicAssistantBlock {
+    return block.type === "text" || block.type === "tool_use" ? this.placed(block, part) : block;
+  }
+
+  #noteToolset(callId: string, toolset: string | undefined): void {
+    if (toolset !== undefined) this.#toolsets.set(callId, toolset);
+  }
+
+  #result(part: ResultPart, moved: ClaudeShownBlock[]): AnthropicResultBlock {
+    const toolset = this.#toolsets.get(part.callId);
+    const content = part.parts.map((userPart) => {
+      if (part.isError && userPart.type !== "text") return this.#moved(userPart, part, moved);
+      return this.#tools.trace(claudeShownBlock(userPart), userPart);
+    });
+    const block: AnthropicResultBlock = {
+      type: "tool_result",
+      tool_use_id: part.callId,
+      content,
+      ...(part.isError ? { is_error: true } : {}),
+      ...(toolset === undefined ? {} : { toolset_name: toolset }),
+    };
+    return this.placed(block, part);
+  }
+
+  /**
+   * A failed result is text only; its other parts follow the results.
+   *
+   * @see https://github.com/can1357/oh-my-pi/issues/12809 (stored copy read 2026-11-21)
+   */
+  #moved(userPart: UserPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
+    const text = "[shown after the results]";
+    const reason = "the target accepts only text in a failed result";
+    this.#tools.reportLoss(userPart, { code: "moved", by: "target", reason, instead: text });
+    moved.push(
+      { type: "text", text: `[of the failed call of ${name}]` },
+      this.#tools.trace(claudeShownBlock(userPart), userPart),
+    );
+    return { type: "text", text };
+  }
+}
+
+/**
+ * Renders a part as a block. A block of the API is sent back unchanged, with the fields that a session does
+ * not represent. Undefined if the data is no block.
+ */
+export function assistantBlock(
+  part: AssistantPart,
+  droppedServerCalls: ReadonlySet<string>,
+): AnthropicAssistantBlock | undefined {
+  switch (part.type) {
+    case "text":
+      return { ...fieldsOf(part), type: "text", text: part.text };
+    case "reasoning":
+      return part.redacted
+        ? { ...fieldsOf(part), type: "redacted_thinking", data: part.signature }
+        : { ...fieldsOf(part), type: "thinking", thinking: part.text, signature: part.signature };
+    case "call":
+      return callBlock(part, droppedServerCalls);
+    case "opaque":
+      return isOpaqueBlock(part.data) ? structuredClone(part.data) : undefined;
+  }
+}
+
+/** A copy, without the marker of another request: the value is the caller's to change. */
+function fieldsOf({ providerFields }: Pick<TextPart, "providerFields">): JsonObject {
+  if (providerFields === undefined) return {};
+  const { cache_control: _, ...fields } = copyJsonObject(providerFields);
+  return fields;
+}
+
+function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): AnthropicCallBlock {
+  const { caller, ...rest } = fieldsOf(part);
+  const lost =
+    isRecord(caller) && typeof caller.tool_id === "string" && droppedServerCalls.has(caller.tool_id);
+  return {
+    ...rest,
+    ...(caller === undefined || lost ? {} : { caller }),
+    type: "tool_use",
+    id: part.id,
+    name: part.name,
+    input: copyJson(part.arguments),
+  };
+}
+
+/** The set of tools that a call is of, which its result has to name. */
+function toolsetOf(part: CallPart): string | undefined {
+  const toolset = part.providerFields?.toolset_name;
+  return typeof toolset === "string" ? toolset : undefined;
+}
+
+/**
+ * Moves client calls after the blocks of the provider's own tools. The API refuses a client call before such
+ * a block, though the model writes them so. If reasoning is between them, nothing moves. Text after a call is
+ * accepted.
+ *
+ * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-22)
+ */
+export function withServerToolsFirst(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const first = parts.findIndex(isCall);
+  const last = parts.findLastIndex(isServerTool);
+  if (first === -1 || last < first) return parts;
+  const between = parts.slice(first, last + 1);
+  if (between.some(isReasoning)) return parts;
+  const calls = between.filter(isCall);
+  const others = between.filter((part) => !isCall(part));
+  return [...parts.slice(0, first), ...others, ...calls, ...parts.slice(last + 1)];
+}
+
+const isCall = ({ type }: AssistantPart): boolean => type === "call";
+
+function isServerTool(part: AssistantPart): boolean {
+  if (part.type !== "opaque" || !isRecord(part.data) || typeof part.data.type !== "string") return false;
+  return /^(?:server|mcp)_tool_use$|_tool_result$/.test(part.data.type);
+}

@@ -1,0 +1,112 @@
+/** The target of Anthropic's Messages API. */
+
+import { oneOfOption, stringArgument } from "../../core/arguments.js";
+import type { LimitProfile } from "../../content/limits/index.js";
+import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
+import { modelFacts } from "../models/internal.js";
+import { claudeMedia } from "../claude-blocks.js";
+import { mediaFor } from "../model-ref.js";
+import { withoutPastReasoning } from "../past-reasoning.js";
+import type { Target } from "../target.js";
+import { isOpaqueBlock } from "./drop-unsendable.js";
+import { renderAnthropic } from "./render.js";
+import type { AnthropicRequest } from "./types.js";
+
+/** Options of {@link anthropicMessages}. */
+export interface AnthropicMessagesOptions {
+  /** The model of the request, such as `claude-opus-5-5`. */
+  readonly model: string;
+  /**
+   * The provider, as messages of the session name it. Reasoning is sent back only to the same provider.
+   * Default `anthropic`.
+   */
+  readonly provider?: string;
+  /** The account, if the harness has several; see `AssistantMessage.account`. */
+  readonly account?: string;
+  /** Default `limitProfiles.anthropic`. */
+  readonly profile?: LimitProfile;
+  /**
+   * A transport of the profile. Default its first, Anthropic's own API. On Bedrock and Vertex no media is
+   * sent by reference.
+   */
+  readonly transport?: string;
+  /** The model's context window in tokens. Without it the limits of models with a small window apply. */
+  readonly contextWindow?: number;
+  /**
+   * Whether reasoning of earlier turns is sent back. Newer models accept reasoning only after the same bytes
+   * as when it was made. A replay policy, a limit or a compaction changes these bytes. Default `current` for
+   * such models (Fable and Mythos from 5.1, Opus from 5.5), `all` for the rest.
+   */
+  readonly reasoning?: "all" | "current";
+  /**
+   * The lifetime of cache markers. Default `5m`. A request has at most four markers, including those on
+   * declared tools.
+   */
+  readonly cacheTtl?: "5m" | "1h";
+}
+
+/**
+ * Projects to Anthropic's Messages API. The value has the members of a request that a session fills, `system`
+ * and `messages`, and fits the official client's types.
+ *
+ * @throws TypeError if `model` is no string, or an option has an unknown value.
+ * @example
+ * ```ts
+ * const model = "claude-opus-5-5";
+ * const { value } = await project(await session.context(), anthropicMessages({ model }));
+ * const reply = await client.messages.create({ model, max_tokens: 4096, ...value });
+ * ```
+ * @see @anthropic-ai/sdk 1.11.0, resources/messages/messages.d.ts
+ */
+export function anthropicMessages(options: AnthropicMessagesOptions): Target<AnthropicRequest> {
+  const model = stringArgument("model", options.model);
+  const facts = modelFacts(model);
+  // An unknown model, as after a proxy, is treated as an older one.
+  const trimsAssistant = facts.refusesPrefill !== true;
+  const profile = options.profile ?? anthropicLimits;
+  const { transport = profile.transports[0], contextWindow, account } = options;
+  const reasoning = oneOfOption(
+    "reasoning",
+    options.reasoning ?? (facts.bindsReasoning === true ? "current" : "all"),
+    ["all", "current"],
+  );
+  const cacheTtl = oneOfOption("cacheTtl", options.cacheTtl, ["5m", "1h"]);
+  const isOwnApi = transport === "api";
+  return {
+    name: "anthropic-messages",
+    model: {
+      provider: stringArgument("provider", options.provider ?? "anthropic"),
+      model,
+      api: "anthropic-messages",
+      ...(account === undefined ? {} : { account }),
+    },
+    accepts: mediaFor(model, options.provider ?? "anthropic", {
+      user: claudeMedia,
+      toolResult: claudeMedia,
+      references: isOwnApi ? ["file", "url"] : [],
+    }),
+    rules: {
+      toolName: { maxLength: maxToolNameLength },
+      trimsAssistant,
+      // Such as the PDF that a fetch of the API's own found. It takes no image of the model's.
+      opaqueMedia: (data) => (isOpaqueBlock(data) ? "always" : "never"),
+    },
+    limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
+    embedsBase64: true,
+    estimate: { image: facts.image ?? "anthropicLarge" },
+    maxCacheMarkers: 4,
+    render: (request, tools) => {
+      const sent = reasoning === "current" ? withoutPastReasoning(request, tools) : request;
+      return renderAnthropic(sent, { cacheTtl, trimsAssistant }, tools);
+    },
+  };
+}
+
+/**
+ * The limit for names of declared tools. A call in the history may have 200 characters, but then its tool
+ * cannot be declared.
+ *
+ * @see https://github.com/anthropics/claude-code/issues/16425 and
+ *   https://github.com/anthropics/claude-code/issues/2673 (stored copies read 2026-11-21)
+ */
+const maxToolNameLength = 128;

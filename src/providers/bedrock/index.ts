@@ -1,0 +1,27 @@
+/**
+ * Sessions as requests of Amazon Bedrock's Converse, and its replies as messages.
+ *
+ * @module projections/bedrock
+ */
+export type { Json, JsonObject } from "../../core/json.js";
+export {
+  type BedrockReply,
+  type BedrockReplyBlock,
+  type ReadBedrockReplyOptions,
+  readBedrockReply,
+} from "./reply.js";
+export { type BedrockStreamEvent, type BedrockStreamReply, bedrockStream } from "./stream.js";
+export { type BedrockConverseOptions, bedrockConverse } from "./target.js";
+export type {
+  BedrockBlock,
+  BedrockCachePoint,
+  BedrockDocument,
+  BedrockImage,
+  BedrockMessage,
+  BedrockReasoning,
+  BedrockRequest,
+  BedrockSource,
+  BedrockSystemBlock,
+  BedrockText,
+  BedrockToolResult,
+} from "./types.js";

@@ -1,0 +1,241 @@
+/** Reads a reply of the Gemini API as an assistant message. */
+
+import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
+import { stringArgument } from "../../core/arguments.js";
+import { encodeUtf8 } from "../../core/bytes.js";
+import { crc32Hex } from "../../core/crc32.js";
+import { copyJsonObject } from "../../core/json.js";
+import { array, isRecord, nonEmptyString, object, string } from "../../core/shape.js";
+import { modelNames } from "../model-ref.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  firstOf,
+  given,
+  givenFields,
+  holdsMedia,
+  isSignature,
+  replyFields,
+  usageFields,
+} from "../reply-shape.js";
+import { endOf, type ReplyEnding, replyEnding } from "../stop-reasons.js";
+import { geminiApi, transcribed } from "./shapes.js";
+import { generatedCallId } from "./target.js";
+
+/** A response of `generateContent`, as far as it is read. The official client's fits. */
+export interface GeminiReply {
+  readonly candidates?: readonly {
+    readonly content?: { readonly parts?: readonly GeminiReplyPart[] };
+    readonly finishReason?: string;
+    readonly finishMessage?: string;
+  }[];
+  readonly promptFeedback?: { readonly blockReason?: string; readonly blockReasonMessage?: string };
+  readonly usageMetadata?: {
+    readonly promptTokenCount?: number;
+    readonly cachedContentTokenCount?: number;
+    readonly candidatesTokenCount?: number;
+    readonly thoughtsTokenCount?: number;
+    readonly toolUsePromptTokenCount?: number;
+    readonly totalTokenCount?: number;
+  };
+  readonly modelVersion?: string;
+  readonly responseId?: string;
+}
+
+/** A part of a response. One that is something else is kept as it is. */
+export interface GeminiReplyPart {
+  readonly text?: string;
+  readonly thought?: boolean;
+  readonly thoughtSignature?: string;
+  readonly functionCall?: {
+    readonly id?: string;
+    readonly name?: string;
+    readonly args?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Options of {@link readGeminiReply}. */
+export interface ReadGeminiReplyOptions {
+  /**
+   * The requested model, as for the target. Default the version that the response names. Give it if an alias
+   * was requested: signatures are sent back only to the model that the message names.
+   */
+  readonly model?: string;
+  /** The provider, as for `geminiContents`. Default `google`. */
+  readonly provider?: string;
+  /** The account, as for `geminiContents`. */
+  readonly account?: string;
+}
+
+/** The shape of a part that is read; a stream leaves out any other part. */
+export const replyPart = object({
+  text: given(string),
+  functionCall: givenFields({ name: given(string), args: givenFields({}) }),
+});
+/** The shape of the members that are read, of a candidate. */
+export const candidateFields = { finishReason: given(string), finishMessage: given(string) };
+/** The shape of the members that are read, of a response and of a stream's chunk. */
+export const responseFields = {
+  candidates: given(
+    firstOf(givenFields({ content: givenFields({ parts: given(array(replyPart)) }), ...candidateFields })),
+  ),
+  promptFeedback: givenFields({ blockReason: given(string), blockReasonMessage: given(string) }),
+  responseId: given(string),
+};
+
+type Block = AssistantMessage["content"][number];
+
+/**
+ * Reads a response of the official client as a message of a session: text, reasoning, calls and other parts,
+ * each with its signature and its other members. `geminiContents` sends the model its own parts back. A call
+ * without an id gets one that is not sent back. Only the first candidate is read; its grounding, and the other
+ * members of the response, are kept.
+ *
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for `modelVersion`, if
+ *   the options name no model.
+ * @throws TypeError if the `model` option is no string.
+ * @see https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (stored copy, 2026-11-21)
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), geminiContents({ model }), { blobs });
+ * const reply = await client.models.generateContent({ model, contents: value.contents });
+ * await session.appendMessage(readGeminiReply(reply, { model }));
+ * ```
+ */
+export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOptions = {}): AssistantMessage {
+  const { model: named } = options;
+  assertReply(
+    reply,
+    object(named === undefined ? { modelVersion: nonEmptyString, ...responseFields } : responseFields),
+  );
+  const asked = named === undefined ? undefined : stringArgument("model", named);
+  const { provider = "google", account } = options;
+  const [candidate] = reply.candidates ?? [];
+  const sent = candidate?.content?.parts ?? [];
+  // A call whose arguments were still to come is as if it had never begun.
+  const parts = sent.filter((part) => !isUnfinishedCall(part));
+  const content = blocksOf(parts, reply.responseId);
+  const { refused, ...ending } = endingOf(reply, content);
+  // Not as arguments: a reply may have more blocks than a call takes.
+  const message = {
+    ...assistantMessage({
+      provider,
+      ...modelNames(asked, reply.modelVersion),
+      api: geminiApi(provider),
+      usage: geminiUsage(reply),
+      ...ending,
+    }),
+    content,
+    ...(refused === undefined ? {} : { refused }),
+    ...restOf(reply),
+  };
+  return account === undefined ? message : { ...message, account };
+}
+
+/** The members of a response beside its content and counts. Those that begin with `sdk` are of the transport. */
+function restOf(reply: GeminiReply): Pick<AssistantMessage, "providerFields"> {
+  const candidate = reply.candidates?.[0];
+  const { providerFields } = replyFields(candidate ?? {}, "content", "index");
+  const rest = {
+    ...reply,
+    candidates: providerFields === undefined ? undefined : [providerFields],
+    ...usageFields("usageMetadata", reply.usageMetadata, ...knownCounts),
+  };
+  return replyFields(rest, "modelVersion", "sdkHttpResponse", "automaticFunctionCallingHistory");
+}
+
+const knownCounts = [
+  ...["promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount"],
+  ...["thoughtsTokenCount", "toolUsePromptTokenCount", "totalTokenCount"],
+];
+
+function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
+  let tag = responseId ?? undefined;
+  const known = new Set<string>();
+  return parts.map((sent, index): Block => {
+    // REST answers through a proxy may have null for absent members.
+    const part = Object.fromEntries(
+      Object.entries(sent).filter(([, value]) => value !== null),
+    ) as typeof sent;
+    const { thought, text, functionCall } = part;
+    const thoughtSignature = isSignature(part.thoughtSignature) ? part.thoughtSignature : undefined;
+    if (functionCall !== undefined) {
+      const { id } = functionCall;
+      const name = functionCall.name ?? "";
+      const own = typeof id === "string" && id !== "" && !known.has(id) ? id : undefined;
+      tag ??= crc32Hex(encodeUtf8(JSON.stringify(parts)));
+      const callId = own ?? generatedCallId(tag, index);
+      known.add(callId);
+      const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
+      const { providerFields: ofCall } = blockFields(functionCall, ...knownOfCall);
+      const rest = { ...part, functionCall: ofCall };
+      return {
+        type: "toolCall",
+        id: callId,
+        name,
+        arguments: copyJsonObject(functionCall.args ?? {}),
+        ...signed,
+        ...blockFields(rest, "thoughtSignature"),
+      };
+    }
+    const words = text ?? transcribed(part);
+    if (words === undefined) return opaque(part);
+    const rest = blockFields(part, "text", "thought", "thoughtSignature");
+    if (holdsMedia(rest)) return opaque(part);
+    if (thought === true) {
+      const signed = thoughtSignature === undefined ? {} : { thinkingSignature: thoughtSignature };
+      return { type: "thinking", thinking: words, ...signed, ...rest };
+    }
+    const signed = thoughtSignature === undefined ? {} : { textSignature: thoughtSignature };
+    // A signature may arrive on an empty text, which other providers refuse.
+    if (thoughtSignature !== undefined && !/\S/.test(words)) return opaque(part);
+    return { type: "text", text: words, ...signed, ...rest };
+  });
+}
+
+const knownOfCall = ["id", "name", "args", "partialArgs", "willContinue"];
+
+function isUnfinishedCall(part: GeminiReplyPart): boolean {
+  const call: unknown = part?.functionCall;
+  return isRecord(call) && call.willContinue === true;
+}
+
+/** A JSON copy: without undefined members, and sharing no objects with the client. */
+function opaque(part: GeminiReplyPart): Block {
+  return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
+}
+
+function endingOf({ candidates, promptFeedback }: GeminiReply, content: readonly Block[]): ReplyEnding {
+  const { blockReason, blockReasonMessage } = promptFeedback ?? {};
+  const { finishReason, finishMessage } = candidates?.[0] ?? {};
+  const reason = finishReason ?? blockReason ?? undefined;
+  if (reason === undefined && candidates?.[0] !== undefined) return { stopReason: "aborted" };
+  const isBlocked = (finishReason ?? undefined) === undefined && reason !== undefined;
+  const end = isBlocked ? "refused" : (endOf(reason) ?? "error");
+  if (end === "stop") return { stopReason: content.some(isCall) ? "toolUse" : "stop" };
+  const said = finishMessage ?? blockReasonMessage ?? undefined;
+  const why = reason ?? "no candidate";
+  return replyEnding(end, said === undefined ? why : `${why}: ${said}`);
+}
+
+const isCall = ({ type }: Block) => type === "toolCall";
+
+function geminiUsage({ usageMetadata }: GeminiReply): Usage {
+  const tokens = countsIn(usageMetadata);
+  const prompt = countOf(tokens.promptTokenCount) ?? 0;
+  const cacheRead = countOf(tokens.cachedContentTokenCount) ?? 0;
+  const generated = countOf(tokens.candidatesTokenCount) ?? 0;
+  const thought = countOf(tokens.thoughtsTokenCount) ?? 0;
+  const tools = countOf(tokens.toolUsePromptTokenCount) ?? 0;
+  const input = prompt + tools - cacheRead;
+  const output = generated + thought;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite: 0,
+    totalTokens: countOf(tokens.totalTokenCount) ?? input + cacheRead + output,
+  };
+}

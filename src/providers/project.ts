@@ -1,0 +1,310 @@
+/** The projection of a context to a request: the stages in order. */
+
+import { resourcesIn } from "../attachments/index.js";
+import { dropRefusedNotes, type InlineContext, inlineAsResources } from "../attachments/internal.js";
+import type { Context, ContextItem } from "../content/index.js";
+import { toolsAfter } from "../content/internal.js";
+import { SessileError } from "../core/errors/index.js";
+import { describe, oneOfOption, stringArgument } from "../core/arguments.js";
+import type { LimitViolation } from "../content/limits/index.js";
+import { type AttachmentReport, reportOf } from "./attachment-state.js";
+import { needsDigests, resolveAttachments } from "./attachments.js";
+import { breakpointParts } from "./cache-breakpoints.js";
+import { enforceLimits, limitWords } from "./enforce-limits.js";
+import { explainRejection } from "./explain.js";
+import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
+import { type Loss, LossList } from "./losses.js";
+import { Base64Placeholders, type Outline, outlineOf, withBase64Placeholders } from "./media-part.js";
+import { pairTurns } from "./pair-tool-calls.js";
+import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
+import type {
+  NeutralRequest,
+  Part,
+  PendingAssistantPart,
+  PendingAttachment,
+  PendingTurn,
+  PendingUserPart,
+} from "./request.js";
+import { latestOnly, mediaIn, selectMessages } from "./select-messages.js";
+import type { RenderTools, Target } from "./target.js";
+import { type ProjectionUsage, requestUsage } from "./usage.js";
+
+/**
+ * Projects a context to a request for one target: valid by its rules, within its limits, with a report of all
+ * changes and omissions. Does not change the context.
+ *
+ * The same context gives the same bytes. A longer context keeps the bytes of its prefix, except if the replay
+ * of an attachment ended, a limit removed an item, a pending call got its result, an upload replaced bytes or
+ * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, the
+ * model declined a turn, or a turn ended whose reasoning or open provider call the target accepts only within
+ * that turn.
+ * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
+ *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or
+ *   target, RangeError for an invalid rule of ids or an unknown transport
+ * @example
+ * ```ts
+ * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
+ * for (const { code, entryId, reason } of losses) console.warn(code, entryId, reason);
+ * ```
+ */
+export async function project<V>(
+  context: Pick<Context, "items" | "views" | "observations">,
+  target: Target<V>,
+  options: ProjectOptions = {},
+): Promise<Projection<V>> {
+  checkArguments(context, target);
+  const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
+  options.signal?.throwIfAborted();
+  const { model, rules = {} } = target;
+  const losses = new LossList();
+  const { items, refused } = await permittedItems(context.items, target, options);
+  const isLatest = rules.history === "latest";
+  const shown = { ...context, items };
+  // A target that keeps its own history gets no message of a model.
+  const inlined: InlineContext = isLatest
+    ? { context: shown, images: new Map() }
+    : inlineAsResources(shown, needsDigests(options), "assistant");
+  const selected = selectMessages(inlined.context.items, { model, rules, losses });
+  const { system, messages } = isLatest ? latestOnly(items, selected, losses) : selected;
+  const turns = pairTurns(items, messages, { rules, losses });
+  const attaching = { ...options, now: options.now ?? Date.now, target, losses };
+  const { states, unplacedViews } = await resolveAttachments(
+    inlined,
+    attachmentsIn(system, turns),
+    attaching,
+  );
+  noteUnplaced(context, unplacedViews, losses, isLatest);
+  const bytes = (room: number) => textBytes(system, turns, room);
+  const broken = await enforceLimits(states, bytes, attaching);
+  options.signal?.throwIfAborted();
+  const request = finalizeRequest({ system, turns, states }, target, losses);
+  const cached = cachedParts(request, target, options);
+  const render = (reportLoss: RenderTools["reportLoss"]) =>
+    target.render(request, { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss });
+  const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
+    // Text that the projection added is not a loss.
+    if (part.origin.item >= 0) losses.add(part.origin, loss);
+  });
+  const found = losses.inOrder();
+  const forced = found.filter(({ by }) => by !== "policy");
+  if (onLoss === "throw") refuseLossy(target, forced);
+  let usage: ProjectionUsage | undefined;
+  const projection: Projection<V> = {
+    get value() {
+      return drawn.value();
+    },
+    losses: forced,
+    byPolicy: found.filter(({ by }) => by === "policy"),
+    warnings: warningsOf(request, broken, found, isPaused(items)),
+    attachments: [...refused, ...states.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
+      .sort((a, b) => a.item - b.item)
+      .map(({ report }) => report),
+    get usage() {
+      usage ??= requestUsage(request, target, options.tools ?? toolsIn(context.items));
+      return usage;
+    },
+    request,
+    target: target.name,
+    explain: (error, search) => {
+      const named = options.boundary === undefined;
+      return explainRejection(error, { context, request, target, cached, named }, search);
+    },
+  };
+  return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
+}
+
+/** The tools that the context's system messages declare. */
+function toolsIn(items: Context["items"]): readonly unknown[] {
+  return items.reduce<readonly unknown[]>(
+    (tools, { message }) => (message.role === "system" ? toolsAfter(tools, message) : tools),
+    [],
+  );
+}
+
+/** The items, and reports of the attachments that the boundary refuses in summaries. */
+interface PermittedItems {
+  readonly items: Context["items"];
+  readonly refused: readonly { readonly item: number; readonly report: AttachmentReport }[];
+}
+
+/**
+ * Removes the notes of attachments in summaries that the boundary refuses. Ignores summaries outside the
+ * request.
+ */
+async function permittedItems(
+  items: Context["items"],
+  { name, model, rules = {} }: Target<unknown>,
+  { boundary, signal }: ProjectOptions,
+): Promise<PermittedItems> {
+  if (boundary === undefined || !items.some(isSummary)) return { items, refused: [] };
+  const ignored = new LossList();
+  const selection = selectMessages(items, { model, rules, losses: ignored });
+  const { messages } = rules.history === "latest" ? latestOnly(items, selection, ignored) : selection;
+  const sent = new Set(messages.map(({ item }) => item));
+  const at = [...items.keys()].filter((item) => sent.has(item) && isSummary(items[item] as ContextItem));
+  const { items: shown, refused } = await dropRefusedNotes(
+    at.map((item) => items[item] as ContextItem),
+    { target: name, boundary, among: items, ...(signal === undefined ? {} : { signal }) },
+  );
+  const permitted = [...items];
+  const places = new Map<string, number>();
+  for (const [index, entry] of shown.entries()) {
+    const item = at[index] as number;
+    permitted[item] = entry;
+    places.set(entry.entryId, item);
+  }
+  const reports = refused.map(({ entryId, resourceId }) => ({
+    item: places.get(entryId) ?? 0,
+    report: { entryId, resourceId, sent: "nothing", reason: "boundary" } as const,
+  }));
+  return { items: permitted, refused: reports };
+}
+
+function isSummary({ message: { role } }: ContextItem): boolean {
+  return role === "compactionSummary" || role === "branchSummary";
+}
+
+/**
+ * Renders a request and collects its losses. If the value embeds base64, renders with placeholders first, and
+ * with the base64 only when `value` is read, so that a body never needs the large strings.
+ */
+function lazyValue<V>(
+  request: NeutralRequest,
+  embedsBase64: boolean,
+  render: (reportLoss: RenderTools["reportLoss"]) => V,
+  reportLoss: RenderTools["reportLoss"],
+): { readonly value: () => V; readonly outline: () => Outline | undefined } {
+  const media = embedsBase64 ? request.turns.flatMap(mediaIn) : [];
+  if (media.length === 0) {
+    const value = render(reportLoss);
+    return { value: () => value, outline: () => undefined };
+  }
+  const placeholders = new Base64Placeholders();
+  const outline = withBase64Placeholders(media, placeholders, () => render(reportLoss));
+  let made: { readonly value: V } | undefined;
+  return {
+    value: () => {
+      made ??= { value: render(() => undefined) };
+      return made.value;
+    },
+    outline: () =>
+      made === undefined && typeof outline === "object" && outline !== null
+        ? { value: outline, placeholders }
+        : undefined,
+  };
+}
+
+function checkArguments(context: Pick<Context, "items" | "views">, target: Target<unknown>): void {
+  if (!Array.isArray(context?.items) || !Array.isArray(context.views)) {
+    throw new TypeError(`context: expected a context, got ${describe(context)}`);
+  }
+  stringArgument("target.name", target?.name);
+  stringArgument("target.model.provider", target.model?.provider);
+  stringArgument("target.model.model", target.model.model);
+  if (typeof target.render !== "function") {
+    throw new TypeError(`target.render: expected a function, got ${describe(target.render)}`);
+  }
+}
+
+/** The attachments in the request, without those of dropped results. */
+function attachmentsIn(
+  system: readonly PendingUserPart[],
+  turns: readonly PendingTurn[],
+): readonly PendingAttachment[] {
+  const found: PendingAttachment[] = [];
+  const add = (part: PendingUserPart | PendingAssistantPart) => {
+    if (part.type === "attachment") found.push(part);
+    else if (part.type === "opaqueMedia") for (const inner of part.attachments) found.push(inner);
+  };
+  system.forEach(add);
+  for (const turn of turns) {
+    if (turn.role === "user") for (const { parts } of turn.results) parts.forEach(add);
+    turn.parts.forEach(add);
+  }
+  return found;
+}
+
+function noteUnplaced(
+  { items, views }: Pick<Context, "items" | "views">,
+  unplaced: readonly string[],
+  losses: LossList,
+  isLatest: boolean,
+): void {
+  if (unplaced.length === 0) return;
+  const inContext = new Set(isLatest ? resourcesIn({ items }).map(({ resourceId }) => resourceId) : []);
+  const latest = new Map(views.map((view) => [view.resourceId, view]));
+  for (const resourceId of unplaced) {
+    const view = latest.get(resourceId);
+    if (view === undefined) continue;
+    const isInContext = inContext.has(resourceId);
+    const reason = isInContext
+      ? "a view of a resource in the history that the target keeps itself"
+      : "a view of a resource that the request does not hold";
+    losses.add(
+      { entryId: view.entryId, item: view.item },
+      { code: "unplaced", by: isInContext ? "policy" : "history", resourceId, reason },
+    );
+  }
+}
+
+const none: ReadonlySet<Part> = new Set();
+
+function cachedParts(
+  request: NeutralRequest,
+  { maxCacheMarkers = 0 }: Target<unknown>,
+  { cache }: ProjectOptions,
+): ReadonlySet<Part> {
+  return cache === undefined || maxCacheMarkers === 0
+    ? none
+    : breakpointParts(request, cache, maxCacheMarkers);
+}
+
+function refuseLossy(target: Target<unknown>, forced: readonly Loss[]): void {
+  const [first] = forced;
+  if (first === undefined) return;
+  throw new SessileError(
+    "PROJECTION_LOSSY",
+    `${forced.length} of the context's parts cannot go to ${target.name} as they are: ${first.code}, ${first.reason}`,
+    {
+      details: {
+        target: target.name,
+        losses: forced.map(({ code, by, entryId, block, reason }) => ({
+          code,
+          by,
+          entryId,
+          ...(block === undefined ? {} : { block }),
+          reason,
+        })),
+      },
+    },
+  );
+}
+
+function warningsOf(
+  request: NeutralRequest,
+  broken: readonly LimitViolation[],
+  losses: readonly Loss[],
+  isPaused: boolean,
+): readonly ProjectionWarning[] {
+  const warnings: ProjectionWarning[] = broken.map((violation) => ({
+    code: "overLimit",
+    message: `the text alone is ${limitWords(violation)}: compact the session`,
+  }));
+  if (isEmptyRequest(request)) {
+    warnings.push({ code: "empty", message: "the context has nothing that can be sent" });
+  } else if (request.turns.at(-1)?.role === "assistant" && !isPaused) {
+    warnings.push({ code: "endsWithAssistant", message: "the last turn is the model's" });
+  }
+  const refused = losses.filter(({ code }) => code === "refused").length;
+  if (refused > 0) {
+    const message = `${refused} messages of turns that the model declined to answer are left out`;
+    warnings.push({ code: "refused", message });
+  }
+  return warnings;
+}
+
+/** Whether the provider continues the last reply. */
+function isPaused(items: Context["items"]): boolean {
+  const last = items.findLast(({ message: { role } }) => role === "assistant")?.message;
+  return last?.role === "assistant" && last.stopReason === "pause";
+}

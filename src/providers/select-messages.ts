@@ -1,0 +1,210 @@
+/** Selects the messages of a context that a target gets, and its system text. */
+
+import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
+import { unreachable } from "../core/arguments.js";
+import { assistantParts, replyFields } from "./assistant-turn.js";
+import { BlockReader } from "./block-reader.js";
+import type { LossList } from "./losses.js";
+import { isOwn } from "./model-ref.js";
+import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
+import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
+import type { ModelRef, TargetRules } from "./target.js";
+
+/** A context as messages of a request, in order, and the system text. */
+export interface Selection {
+  readonly system: readonly PendingUserPart[];
+  readonly messages: readonly PendingMessage[];
+}
+
+/** Options of {@link selectMessages}. */
+export interface SelectOptions {
+  readonly model: ModelRef;
+  readonly rules: TargetRules;
+  readonly losses: LossList;
+}
+
+/**
+ * Converts each item of a context to a message of a request. Summaries, commands and custom messages become
+ * user text. Cleans text, and keeps the parts of an assistant message that the target's model accepts back.
+ * Attachments become pending parts. A turn that the target's model declined is left out.
+ */
+export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
+  const reader = new BlockReader(options);
+  const messages: PendingMessage[] = [];
+  const refused = refusedItems(items, options.model);
+  items.forEach(({ entryId, message }, item) => {
+    const reason = refused.get(item);
+    if (reason !== undefined) {
+      options.losses.add({ entryId, item }, { code: "refused", by: "policy", reason });
+      return;
+    }
+    const draft = messageDraft(message, { entryId, item }, reader, options);
+    if (draft !== undefined) messages.push(draft);
+  });
+  return { system: systemParts(items, reader), messages };
+}
+
+/**
+ * The items that are left out after a refusal, with the reason. A turn goes from a user message up to the next.
+ * The model declines each request with the turn again; another model gets the question, and not the reply.
+ *
+ * @see https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals and
+ *   https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback (stored copies, 2026-11-28)
+ */
+function refusedItems(items: Context["items"], model: ModelRef): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  let start: number | undefined;
+  let isRefused = false;
+  items.forEach(({ message }, item) => {
+    if (message.role === "user") {
+      start = item;
+      isRefused = false;
+    }
+    if (message.role === "assistant" && message.refused === true) {
+      found.set(item, "a reply in which the model declined to answer");
+      if (isOwn(message, model) && !isRefused) {
+        isRefused = true;
+        for (let at = start ?? item; at < item; at++) if (isOfTurn(items[at])) found.set(at, ofRefusedTurn);
+      }
+    }
+    if (isRefused && isOfTurn(items[item])) found.set(item, ofRefusedTurn);
+  });
+  return found;
+}
+
+const ofRefusedTurn = "of a turn that the model declined, and would decline again";
+
+/** Summaries and instructions are of the whole conversation. */
+function isOfTurn(item: Context["items"][number] | undefined): boolean {
+  const role = item?.message.role;
+  return role !== "system" && role !== "compactionSummary" && role !== "branchSummary";
+}
+
+function messageDraft(
+  message: ContextMessage,
+  origin: Origin,
+  reader: BlockReader,
+  options: SelectOptions,
+): PendingMessage | undefined {
+  const { item } = origin;
+  const user = (parts: readonly PendingUserPart[]): PendingMessage | undefined =>
+    parts.length === 0 ? undefined : { role: "user", item, parts };
+  switch (message.role) {
+    case "user":
+      return user(named(reader.userParts(message.content, origin, "user"), message.name, origin));
+    case "custom":
+      return user(reader.userParts(message.content, origin, "user"));
+    case "assistant":
+      return assistant(message, origin, reader, options);
+    case "toolResult":
+      return result(message, origin, reader);
+    case "bashExecution":
+      return message.excludeFromContext === true ? undefined : user(reader.text(bashText(message), origin));
+    case "compactionSummary":
+      return user(reader.text(summaryText(message), origin));
+    case "branchSummary":
+      return user(reader.text(branchSummaryText(message), origin));
+    case "system":
+      return undefined;
+    default:
+      return unreachable(message);
+  }
+}
+
+function named(
+  parts: readonly PendingUserPart[],
+  name: string | undefined,
+  origin: Origin,
+): readonly PendingUserPart[] {
+  const prefix = name === undefined || parts.length === 0 ? "" : namePrefix(name);
+  if (prefix === "") return parts;
+  const [first, ...rest] = parts;
+  if (first?.type === "text") return [{ ...first, text: prefix + first.text }, ...rest];
+  return [{ type: "text", text: prefix.trimEnd(), origin }, ...parts];
+}
+
+function assistant(
+  message: AssistantMessage,
+  origin: Origin,
+  reader: BlockReader,
+  options: SelectOptions,
+): PendingMessage | undefined {
+  const parts = assistantParts(message, origin, reader, options);
+  if (parts.length === 0) return undefined;
+  const providerFields = replyFields(message, options);
+  return {
+    role: "assistant",
+    item: origin.item,
+    parts,
+    ...(providerFields === undefined ? {} : { providerFields }),
+  };
+}
+
+function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): PendingMessage {
+  const parts = reader.userParts(message.content, origin, "toolResult");
+  return { role: "toolResult", item: origin.item, origin, isError: message.isError, parts };
+}
+
+/**
+ * The instructions in force: the texts of system messages, in order, and their sections where each was first
+ * named, as the latest message that names it has it. Tools that a system message declares are the request's
+ * parameters, which a harness gives beside the projection.
+ */
+export function systemParts(items: Context["items"], reader: BlockReader): readonly PendingUserPart[] {
+  const parts: PendingUserPart[][] = [];
+  const sections = new Map<string, PendingUserPart[]>();
+  items.forEach(({ entryId, message }, item) => {
+    if (message.role !== "system") return;
+    const origin = { entryId, item };
+    parts.push([...reader.userParts(message.content, origin, "textOnly")]);
+    for (const [name, text] of Object.entries(message.sections ?? {})) {
+      const known = sections.get(name);
+      const slot = known ?? [];
+      slot.length = 0;
+      if (text !== null) for (const draft of reader.text(text, origin)) slot.push(draft);
+      if (known === undefined) {
+        sections.set(name, slot);
+        parts.push(slot);
+      }
+    }
+  });
+  return parts.flat();
+}
+
+/** The bytes that a turn shows, those of its results first. */
+export function mediaIn(turn: Turn): readonly MediaPart[] {
+  if (turn.role === "assistant")
+    return turn.parts.flatMap((part) => (part.type === "opaque" ? (part.media ?? []) : []));
+  const userParts = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
+  return userParts.filter((part): part is MediaPart => part.type === "media");
+}
+
+/**
+ * Keeps the user messages since the last assistant message. The target has the rest, including instructions:
+ * it is reported as `notRepeated`.
+ */
+export function latestOnly(items: Context["items"], { messages }: Selection, losses: LossList): Selection {
+  const latest = latestMessages(items, messages);
+  const kept = new Set(latest.map(({ item }) => item));
+  losses.forget((item) => !kept.has(item));
+  items.forEach(({ entryId, message }, item) => {
+    if (kept.has(item) || isHidden(message)) return;
+    const reason = "the target keeps its own history";
+    losses.add({ entryId, item }, { code: "notRepeated", by: "policy", reason });
+  });
+  return { system: [], messages: latest };
+}
+
+/** Tool results between user messages belong to the assistant's turn. */
+function latestMessages(
+  items: Context["items"],
+  messages: readonly PendingMessage[],
+): readonly PendingMessage[] {
+  const last = messages.findLast(({ role }) => role === "user")?.item ?? -1;
+  const answered = items.findLastIndex(({ message }, item) => item < last && message.role === "assistant");
+  return messages.filter(({ role, item }) => role === "user" && item > answered && item <= last);
+}
+
+function isHidden(message: ContextMessage): boolean {
+  return message.role === "bashExecution" && message.excludeFromContext === true;
+}

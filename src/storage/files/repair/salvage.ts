@@ -1,0 +1,204 @@
+/** Salvages a damaged session file into a new one. */
+
+import { dirname, resolve } from "node:path";
+import { SessileError } from "../../../core/errors/index.js";
+import { integerOption, oneOfOption, stringArgument } from "../../../core/arguments.js";
+import { isName, nameArgument, uuidv7 } from "../../../core/ids.js";
+import { type FileStat, type FileSystem, storageError } from "../../../core/node/file-system.js";
+import { nodeFileSystem } from "../../../core/node/node-file-system.js";
+import { publishExclusive } from "../../../core/node/publish-exclusive.js";
+import { writeNewFile } from "../../../core/node/read-write-fully.js";
+import { type SessionHeader } from "../../../session/index.js";
+import { extensionVersion, formatVersion, isNewer, defaultLimits, headerVersion } from "../../../session/internal.js";
+import { withRegularFile } from "../file-descriptors.js";
+import { idOfPath } from "../session-layout.js";
+import { findingOf } from "./diagnose.js";
+import { Findings, type SessionFinding } from "./findings.js";
+import { type OrphanPlacing, SalvagedLines, type SalvagedPlace } from "./salvage-lines.js";
+import { SessionScan } from "./scan.js";
+
+/** Options of {@link salvageSession}. */
+export interface SalvageOptions {
+  /** The path of the new file, which must not exist. Its directory must exist. */
+  readonly to: string;
+  /**
+   * The place of entries whose parent is missing. `chain`, the default: a placeholder for the parent follows
+   * the entry written before, as in the contexts of the damaged file. `root`: the placeholder is a root, so
+   * that no context has entries that may be of another branch.
+   */
+  readonly orphans?: OrphanPlacing;
+  /**
+   * The id of a new header, if none is readable. Default: the id in the name of `to` or `path`, else a new
+   * one.
+   */
+  readonly id?: string;
+  /** The project's directory of a new header, if none is readable. Default `/unknown`. */
+  readonly cwd?: string;
+  /** The maximum number of losses, and of places, listed. All are counted. Minimum 0, default 2000. */
+  readonly maxFindings?: number;
+  /** The maximum bytes of a line. Longer lines are lost. Minimum 1024, default 64 MiB. */
+  readonly maxLineBytes?: number;
+  /** Rejects with the signal's reason, and leaves no file. */
+  readonly signal?: AbortSignal;
+}
+
+/** The result of {@link salvageSession}, as plain JSON. */
+export interface SalvageReport {
+  readonly path: string;
+  readonly to: string;
+  /** The id in the new file's header. */
+  readonly id: string;
+  /**
+   * `kept` byte for byte, `migrated` from an older version with all lines, or `made` because none was
+   * readable.
+   */
+  readonly header: "kept" | "migrated" | "made";
+  /** Lines in the new file, including the header, and their bytes in the old file without line feeds. */
+  readonly kept: { readonly lines: number; readonly bytes: number };
+  /** Lines that are not in it, and their bytes. Exact duplicates do not count. */
+  readonly lost: { readonly lines: number; readonly bytes: number };
+  /** The first and the last of the lost lines, with cause, offset and length. */
+  readonly losses: readonly SessionFinding[];
+  /**
+   * The number of entries with a place though their line, or their parent's, is lost; the first are in
+   * `places`.
+   */
+  readonly placed: number;
+  readonly places: readonly SalvagedPlace[];
+}
+
+/**
+ * Writes every readable line of a session file into a new file, and reports the losses. The old file is only
+ * read.
+ *
+ * Each line of an entry is kept byte for byte and in order, also with types and fields that this version does
+ * not know, and also if it was concatenated with another line. Unreadable lines, a torn tail, extra headers
+ * and duplicate ids are omitted. The new file opens for writing; its only findings are `MODIFIED`,
+ * `INVALID_FIELDS` and `UNSAFE_KEY` of single lines. It is published atomically and durably. Salvage is
+ * idempotent: of its own output it makes the same bytes.
+ *
+ * A placeholder, an entry of type `custom` and customType `sessile.lost`, replaces an entry without a
+ * readable body, and a missing parent. A line gets another parent, and loses its checksum, only if its
+ * parents form a cycle or its parent is not an id. A file of an older version is migrated.
+ *
+ * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, EMPTY; NO_HEADER without a header and entries;
+ *   SESSION_READ_ONLY for a newer version; SESSION_EXISTS if `to` exists; LOG_CHANGED if the file was
+ *   truncated or rewritten meanwhile; STORAGE_FAILED
+ * @throws TypeError, RangeError for invalid arguments
+ * @example
+ * ```ts
+ * const { lost, losses } = await salvageSession("session.jsonl", { to: "session-salvaged.jsonl" });
+ * console.log(`${lost.lines} lines are lost`, losses);
+ * ```
+ */
+export function salvageSession(path: string, options: SalvageOptions): Promise<SalvageReport> {
+  return salvageSessionOn(nodeFileSystem, path, options);
+}
+
+/** {@link salvageSession} on any file system. */
+export async function salvageSessionOn(
+  fs: FileSystem,
+  path: string,
+  options: SalvageOptions,
+): Promise<SalvageReport> {
+  const from = resolve(stringArgument("path", path));
+  const to = resolve(stringArgument("to", options?.to));
+  const orphans = oneOfOption("orphans", options.orphans, ["chain", "root"]);
+  const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
+  const maxFindings = integerOption("maxFindings", options.maxFindings, 2000, 0);
+  if (options.id !== undefined) nameArgument("id", options.id);
+  if (options.cwd !== undefined) stringArgument("cwd", options.cwd);
+  const reading = { maxLineBytes, signal: options.signal };
+  return withRegularFile(fs, from, "read", async (file, stat) => {
+    if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
+    assertNotExists(fs, to);
+    const losses = new Findings(maxFindings);
+    const lost = { lines: 0, bytes: 0 };
+    const scan = await SessionScan.of(file, stat, reading, {
+      problem: (problem) => {
+        if (!problem.lost) return;
+        losses.add(findingOf(problem));
+        if (problem.repeated) return;
+        lost.lines++;
+        lost.bytes += problem.bytes ?? 0;
+      },
+    });
+    const header = headerOf(scan, from, to, stat, options);
+    const places: SalvagedPlace[] = [];
+    let placed = 0;
+    const lines = new SalvagedLines(scan, file, stat, header, orphans, (place) => {
+      if (++placed <= maxFindings) places.push(place);
+    });
+    try {
+      await publishNew(fs, to, lines.batches(options.signal));
+    } catch (error) {
+      throw storageError("write", to, error);
+    }
+    const kept = headerVersion(header) < formatVersion ? "migrated" : "kept";
+    return {
+      path: from,
+      to,
+      id: header.id,
+      header: scan.header === undefined ? "made" : kept,
+      kept: lines.kept,
+      lost,
+      losses: losses.list,
+      placed,
+      places,
+    };
+  });
+}
+
+/** The header of the session, or a new one. */
+function headerOf(
+  scan: SessionScan,
+  from: string,
+  to: string,
+  stat: FileStat,
+  options: SalvageOptions,
+): SessionHeader {
+  const { reader, rows, damaged } = scan;
+  const { header } = reader;
+  if (header !== undefined) {
+    if (!isNewer(header)) return header;
+    const message = `session ${header.id} was written by a newer version: update this library`;
+    throw new SessileError("SESSION_READ_ONLY", message, { details: { id: header.id, reason: "version" } });
+  }
+  if (rows.size === damaged.size) {
+    const details = { path: from, lines: reader.lines };
+    throw new SessileError("NO_HEADER", `no line of ${from} is a header or an entry`, { details });
+  }
+  const named = [to, from].map((path) => idOfPath(path)).find(isName);
+  const first = rows.timestamp(0);
+  const began = Number.isNaN(Date.parse(first)) ? stat.mtimeMs : Date.parse(first);
+  return {
+    type: "session",
+    version: formatVersion,
+    id: options.id ?? named ?? uuidv7(Math.floor(began)),
+    timestamp: new Date(began).toISOString(),
+    cwd: options.cwd ?? "/unknown",
+    sessile: extensionVersion,
+  };
+}
+
+/** Publishes a complete and fsynced file atomically, without replacing an existing one. */
+async function publishNew(fs: FileSystem, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
+  const temporary = `${path}.tmp-${crypto.randomUUID()}`;
+  await writeNewFile(fs, temporary, batches);
+  try {
+    if (!publishExclusive(fs, temporary, path)) throw existsError(path);
+  } finally {
+    fs.unlink(temporary);
+  }
+  await fs.syncDirectory(dirname(path));
+}
+
+function assertNotExists(fs: FileSystem, path: string): void {
+  if (fs.stat(path) !== undefined) throw existsError(path);
+}
+
+function existsError(path: string): SessileError {
+  return new SessileError("SESSION_EXISTS", `${path} exists already: choose another path`, {
+    details: { id: path },
+  });
+}

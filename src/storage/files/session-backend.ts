@@ -1,0 +1,275 @@
+/** The backend of sessions in files. */
+
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { SessileError } from "../../core/errors/index.js";
+import { DurableDirectories } from "../../core/node/durable-directories.js";
+import { type FileStat, type FileSystem, errnoOf, storageError } from "../../core/node/file-system.js";
+import { removePartition } from "../../core/node/remove-tree.js";
+import type { LogPosition, SessionBackend, StoredSession, StoredSessionQuery, SessionHeader } from "../../session/index.js";
+import { type Durability, headerVersion, clockErrorMs, lastInfo } from "../../session/internal.js";
+import { remainingOfFiles } from "./erase-lines.js";
+import { assertRegularFile, sessionExists } from "./file-descriptors.js";
+import { FileLock, type LockTimes } from "./file-lock.js";
+import { FileLog, type FileLogOptions } from "./file-log.js";
+import { InfoPlaces, infoSearchBytes } from "./find-info.js";
+import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";
+import { absentPosition } from "./log-position.js";
+import { headerOfLine, headTailBytes, readHeadTail } from "./read-head-tail.js";
+import { SessionFiles, yieldWhenDue } from "./session-files.js";
+
+/** Options that all files of a store share. */
+export interface FileBackendOptions {
+  readonly dir: string;
+  readonly fs: FileSystem;
+  readonly durability: Durability;
+  readonly times: LockTimes;
+  readonly maxLineBytes: number;
+  readonly now: () => number;
+}
+
+interface Found {
+  /**
+   * The sort key: the id in the file name, and the path too if another file has the same name and time. The
+   * id of the session is the one in the header, which a list reads last.
+   */
+  readonly key: string;
+  readonly path: string;
+  readonly stat: FileStat;
+  readonly modifiedAt: number;
+}
+
+/** Stores sessions as files below a directory: finds, creates, lists and deletes them. */
+export class FileBackend implements SessionBackend {
+  readonly #options: FileBackendOptions;
+  readonly #directories: DurableDirectories;
+  readonly #files: SessionFiles;
+  readonly #infos = new InfoPlaces();
+
+  constructor(options: FileBackendOptions) {
+    this.#options = { ...options, dir: resolve(options.dir) };
+    this.#directories = new DurableDirectories(options.fs, this.#options.dir, { everyTime: true });
+    this.#files = new SessionFiles(options.fs, this.#options.dir);
+  }
+
+  async create(session: {
+    readonly id: string;
+    readonly partition: string;
+    readonly cwd: string;
+    readonly timestamp: string;
+  }): Promise<{ readonly log: FileLog; readonly position: LogPosition }> {
+    const { id, partition, cwd, timestamp } = session;
+    const base = partitionDirectory(this.#options.dir, partition);
+    const path = join(base, projectName(cwd), fileName(id, timestamp));
+    // The file name also has the time and the project, so that an exclusive create does not keep the id
+    // unique.
+    const assertNotExists = async (except?: string) => {
+      if ((await this.#files.find(id, { partition, except })) !== undefined) throw sessionExists(id);
+    };
+    await assertNotExists();
+    return { log: this.logAt(path, id, () => assertNotExists(path)), position: absentPosition };
+  }
+
+  async open(
+    id: string,
+    { partition, location }: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<FileLog | undefined> {
+    const path = await this.#files.find(id, { partition, location, everyHeader: true });
+    return path === undefined ? undefined : this.logAt(path, id);
+  }
+
+  async *list(query: StoredSessionQuery): AsyncIterable<StoredSession> {
+    const { partition, cwd } = query;
+    const directories = cwd === undefined ? undefined : [cwd, await this.resolveDirectory(cwd)];
+    const { files, skipped } = await this.#files.read(partition, directories);
+    for (const { path, error } of skipped) query.skipped?.(path, error);
+    const found: Found[] = [];
+    const yieldIfDue = yieldWhenDue();
+    for (const { path } of files) {
+      await yieldIfDue();
+      query.signal?.throwIfAborted();
+      const key = idOfPath(path);
+      const stat = this.#statOf(path, query);
+      if (key !== undefined && stat?.kind === "file")
+        found.push({ key, path, stat, modifiedAt: modifiedAtOf(stat) });
+    }
+    found.sort(newestFirst);
+    const { after } = query;
+    const wanted = found
+      // Files that were copied with their times may share id and time.
+      .map((each, at) =>
+        hasSameKey(each, found[at - 1]) || hasSameKey(each, found[at + 1]) ? withPath(each) : each,
+      )
+      .filter(
+        ({ key, modifiedAt }) =>
+          after === undefined ||
+          modifiedAt < after.modifiedAt ||
+          (modifiedAt === after.modifiedAt && key < after.id),
+      );
+    const buffers = { ends: new Uint8Array(headTailBytes), search: Buffer.allocUnsafe(infoSearchBytes) };
+    for (const each of wanted) {
+      await yieldIfDue();
+      query.signal?.throwIfAborted();
+      const stored = await this.#stored(each, buffers, query.signal).catch((error: unknown) =>
+        skip(query, each.path, error),
+      );
+      if (stored !== undefined) yield stored;
+    }
+  }
+
+  async resolveDirectory(cwd: string): Promise<string> {
+    if (!isAbsolute(cwd)) return cwd;
+    try {
+      return await this.#options.fs.realpath(cwd);
+    } catch {
+      return cwd;
+    }
+  }
+
+  async *partitions(): AsyncIterable<string> {
+    yield "";
+    yield* await this.#files.partitions();
+  }
+
+  #statOf(path: string, query: StoredSessionQuery): FileStat | undefined {
+    try {
+      return this.#options.fs.lstat(path);
+    } catch (error) {
+      return skip(query, path, error);
+    }
+  }
+
+  async #stored(
+    { key, path, stat, modifiedAt }: Found,
+    buffers: { readonly ends: Uint8Array; readonly search: Buffer },
+    signal: AbortSignal | undefined,
+  ): Promise<StoredSession | undefined> {
+    const file = this.#options.fs.open(path, "read");
+    if (file === undefined) return undefined;
+    try {
+      const { tailAt, ...lines } = readHeadTail(file, stat.size, buffers.ends);
+      const header = headerOf(lines.head);
+      const id = header?.id ?? idOfPath(path) ?? key;
+      const stored = { id, key, modifiedAt, size: stat.size, location: path };
+      if (tailAt === 0 || header === undefined) return { ...stored, ...lines };
+      const version = headerVersion(header);
+      if (lastInfo(lines.tail, version) !== undefined) return { ...stored, ...lines };
+      const search = { file, path, stat, end: tailAt, version, signal, buffer: buffers.search };
+      const info = await this.#infos.find(search);
+      return { ...stored, head: lines.head, tail: info === undefined ? [] : [info] };
+    } finally {
+      file.close();
+    }
+  }
+
+  /** Renames the directory first: a writer then finds its file gone, and no list shows a part. */
+  async deletePartition(partition: string): Promise<{
+    readonly sessions: number;
+    readonly remaining: readonly string[];
+  }> {
+    const directory = partitionDirectory(this.#options.dir, partition);
+    try {
+      const { files } = await this.#files.read(partition);
+      const links = await removePartition(this.#options.fs, directory);
+      return {
+        sessions: files.length,
+        remaining: [...remainingOfFiles, ...links.map((path) => `files behind the link ${path}`)],
+      };
+    } catch (error) {
+      throw storageError("delete", directory, error);
+    }
+  }
+
+  async delete(
+    id: string,
+    { partition, location }: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<boolean> {
+    const { fs } = this.#options;
+    const path = await this.#files.find(id, { partition, location, everyHeader: true });
+    if (path === undefined) return false;
+    const lock = this.#lockOf(path);
+    const remove = async () => {
+      const deleted = fs.unlink(path);
+      await fs.syncDirectory(dirname(path));
+      return deleted;
+    };
+    try {
+      return await lock.with(remove).catch((error: unknown) => {
+        // A full disk has no room for a lock file. A writer, which cannot write either, finds its file gone.
+        if (isFull(error)) return remove();
+        throw error;
+      });
+    } catch (error) {
+      throw storageError("delete", path, error);
+    } finally {
+      lock.release();
+    }
+  }
+
+  /** The log in a file. */
+  logAt(path: string, id: string, assertNotExists?: FileLogOptions["assertNotExists"]): FileLog {
+    const { fs, durability, maxLineBytes, now } = this.#options;
+    try {
+      const stat = fs.stat(path);
+      if (stat !== undefined) assertRegularFile(path, stat);
+    } catch (error) {
+      throw storageError("open", path, error);
+    }
+    return new FileLog({
+      fs,
+      path,
+      lock: () => this.#lockOf(path),
+      durability,
+      maxLineBytes,
+      id,
+      now,
+      directories: this.#directories,
+      assertNotExists,
+    });
+  }
+
+  #lockOf(path: string): FileLock {
+    return new FileLock(this.#options.fs, `${path}.lock`, this.#options.times);
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "");
+}
+
+function newestFirst(a: Found, b: Found): number {
+  return b.modifiedAt - a.modifiedAt || compare(b.key, a.key) || compare(b.path, a.path);
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** A time of modification can be set, to one that has not come yet; the time of that change cannot. */
+function modifiedAtOf({ mtimeMs, ctimeMs }: FileStat): number {
+  return mtimeMs > ctimeMs + clockErrorMs ? ctimeMs : mtimeMs;
+}
+
+function hasSameKey({ key, modifiedAt }: Found, other: Found | undefined): boolean {
+  return other?.key === key && other.modifiedAt === modifiedAt;
+}
+
+/** A space sorts before every character of an id, so that the order stays. */
+function withPath(found: Found): Found {
+  return { ...found, key: `${found.key} ${found.path}` };
+}
+
+/** Reports a file as skipped, so that the list continues. Throws other errors than the system's. */
+function skip(query: StoredSessionQuery, path: string, cause: unknown): undefined {
+  const error = storageError("list", path, cause);
+  if (!(error instanceof SessileError)) throw cause;
+  query.skipped?.(path, error);
+  return undefined;
+}
+
+function headerOf(head: readonly Uint8Array[]): SessionHeader | undefined {
+  for (const [index, line] of head.entries()) {
+    const header = headerOfLine(line, index === 0);
+    if (header !== undefined) return header;
+  }
+  return undefined;
+}

@@ -1,0 +1,288 @@
+/** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
+
+import { SessileError } from "../../../core/errors/index.js";
+import { sleep, untilAborted } from "../../../core/abort.js";
+import { encodeBase64 } from "../../../core/base64.js";
+import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
+import { ServerClock } from "./clock.js";
+import { childText, parseXml, type XmlElement } from "./xml.js";
+
+/** Signs and sends one request, as `fetch` does. */
+export type S3Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** One request. */
+export interface S3Request {
+  /** For errors: such as `put into`. */
+  readonly operation: string;
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  /** An encoded path and query after the URL of the bucket. */
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  readonly signal?: AbortSignal | undefined;
+  /** How often it is sent at most. @default the policy's number */
+  readonly attempts?: number;
+}
+
+/** How often and after which waits a request is repeated. */
+export interface RetryPolicy {
+  readonly attempts: number;
+  /** The longest wait before the second attempt, in milliseconds; it doubles with each further one. */
+  readonly firstWaitMs: number;
+}
+
+/** Eleven seconds of waits at most, and those that the server asks for. */
+const defaultPolicy: RetryPolicy = { attempts: 8, firstWaitMs: 100 };
+const maxWaitMs = 5_000;
+/** A longer `Retry-After` ends the attempts: the caller knows better if it can wait. */
+const maxRetryAfterMs = 60_000;
+
+/** Names of faults that another attempt can mend, beside statuses: damage on the way, and conflicts. */
+const passing = new Set([
+  "BadDigest",
+  "XAmzContentSHA256Mismatch",
+  "IncompleteBody",
+  "RequestTimeout",
+  "OperationAborted",
+  "ConditionalRequestConflict",
+  "InternalError",
+  "ServiceUnavailable",
+  "SlowDown",
+]);
+const passingStatus = new Set([408, 409, 429, 500, 502, 503, 504]);
+
+/** Replies with these bounds fit: a page of a list has 1000 keys of 1024 bytes, an error a few hundred. */
+const maxReplyBytes = 8 * 2 ** 20;
+const maxErrorBytes = 64 * 1024;
+
+/** An unexpected answer, or no answer. */
+export class S3Failure extends Error {
+  readonly status: number;
+  /** The code in the reply, such as `NoSuchBucket`; for a reply without a body `HTTP_<status>`. */
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** A reply that broke off or makes no sense: another attempt may bring a whole one. */
+export class BrokenReply extends Error {}
+
+/** Requests of one bucket. Also holds facts learned about its server. */
+export class S3Client {
+  readonly clock: ServerClock;
+  /** The bucket's URL. */
+  readonly base: string;
+  readonly #fetch: S3Fetch;
+  readonly #policy: RetryPolicy;
+  /** When a reply last proved that the bucket exists. */
+  #provedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: { readonly fetch: S3Fetch; readonly base: string; readonly policy?: RetryPolicy }) {
+    this.#fetch = options.fetch;
+    this.base = options.base;
+    this.#policy = options.policy ?? defaultPolicy;
+    this.clock = new ServerClock();
+  }
+
+  /** Whether a reply of the last minute proved that the bucket exists. */
+  get isBucketProved(): boolean {
+    return performance.now() - this.#provedAt < 60_000;
+  }
+
+  /**
+   * Sends a request until it has an answer: a status of 2xx, or one of `others`.
+   *
+   * @param take reads the answer; it throws {@link BrokenReply} to have another attempt
+   * @throws S3Failure for any other answer, or none, after all attempts; the signal's reason
+   */
+  async send<T>(
+    request: S3Request,
+    others: readonly number[],
+    take: (response: Response, failure: S3Failure | undefined) => Promise<T> | T,
+  ): Promise<T> {
+    const { signal, operation, attempts = this.#policy.attempts } = request;
+    for (let attempt = 1; ; attempt++) {
+      signal?.throwIfAborted();
+      let failure: S3Failure;
+      let retryAfter = 0;
+      let canPass = true;
+      try {
+        const response = await this.#sendOnce(request);
+        if (response.ok) {
+          this.#provedAt = performance.now();
+          return await take(response, undefined);
+        }
+        failure = await failureOf(operation, response, request.method === "HEAD");
+        if (others.includes(response.status) && failure.code !== "NoSuchBucket") {
+          if (request.method !== "HEAD" && response.status !== 403) this.#provedAt = performance.now();
+          return await take(response, failure);
+        }
+        retryAfter = retryAfterMs(response.headers);
+        canPass = passingStatus.has(response.status) || passing.has(failure.code);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (error instanceof S3Failure) {
+          failure = error;
+          canPass = passing.has(error.code);
+        } else {
+          failure = new S3Failure(0, networkCode(error), `${operation}: ${messageOf(error)}`, {
+            cause: error,
+          });
+        }
+      }
+      if (!canPass || attempt >= attempts || retryAfter > maxRetryAfterMs) throw failure;
+      await this.#wait(attempt, retryAfter, signal);
+    }
+  }
+
+  /** Sends a request whose answer is a document with this root. An answer of 200 can be an error. */
+  async sendForXml(request: S3Request, root: string): Promise<XmlElement> {
+    return this.send(request, [], async (response) => {
+      const text = decodeUtf8(await readReply(response, maxReplyBytes));
+      const document = text === undefined ? undefined : parseXml(text);
+      if (document?.name === "Error") throw failureIn(document, response.status, request.operation);
+      if (document?.name !== root) throw new BrokenReply(`the reply is no ${root}`);
+      return document;
+    });
+  }
+
+  /** The error of the store for an error of a request. */
+  error(operation: string, path: string, error: unknown): unknown {
+    if (!(error instanceof S3Failure)) return error;
+    const details = { operation, path, errno: error.code };
+    return new SessileError("STORAGE_FAILED", `${operation} ${path}: ${error.code}`, {
+      cause: error,
+      details,
+    });
+  }
+
+  async #sendOnce({ method, target, headers, body, signal }: S3Request): Promise<Response> {
+    const sentAt = Date.now();
+    const sent = this.#fetch(this.base + target, {
+      method,
+      headers: { ...headers },
+      // Of an array that a caller owns: the types of fetch exclude shared memory.
+      ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const response = await (signal === undefined ? sent : untilAborted(sent, signal));
+    this.clock.observe(response.headers, sentAt);
+    return response;
+  }
+
+  async #wait(attempt: number, retryAfter: number, signal: AbortSignal | undefined): Promise<void> {
+    const longest = Math.min(maxWaitMs, this.#policy.firstWaitMs * 2 ** (attempt - 1));
+    const ms = Math.max(retryAfter, longest * (0.5 + Math.random() / 2));
+    await sleep(ms, signal ?? new AbortController().signal);
+  }
+}
+
+/** The whole body of a reply, if it has at most so many bytes, and as many as its header states. */
+async function readReply(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of chunksOf(response)) {
+    bytes += part.length;
+    if (bytes > maxBytes) throw new BrokenReply(`the reply has more than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  const declared = response.headers.get("content-length");
+  const isEncoded = response.headers.has("content-encoding");
+  if (declared !== null && !isEncoded && Number(declared) !== bytes) {
+    throw new BrokenReply(`the reply has ${bytes} bytes of ${declared}`);
+  }
+  return concatBytes(parts, bytes);
+}
+
+/** The chunks of a body, which is cancelled if the caller stops early. */
+export async function* chunksOf(response: Response): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  let isDone = false;
+  try {
+    for (;;) {
+      const next = await reader.read();
+      if (next.done) {
+        isDone = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: a connection that hangs would never answer.
+    if (!isDone) reader.cancel().catch(() => undefined);
+  }
+}
+
+async function failureOf(operation: string, response: Response, isHead: boolean): Promise<S3Failure> {
+  const { status } = response;
+  const text = isHead ? undefined : decodeUtf8(await readReply(response, maxErrorBytes).catch(() => noBytes));
+  const document = text === undefined ? undefined : parseXml(text);
+  return document?.name === "Error"
+    ? failureIn(document, status, operation)
+    : new S3Failure(status, `HTTP_${status}`, `${operation}: status ${status}`);
+}
+
+const noBytes = new Uint8Array();
+
+function failureIn(document: XmlElement, status: number, operation: string): S3Failure {
+  const named = childText(document, "Code") ?? "";
+  const code = /^[A-Za-z0-9._-]{1,100}$/.test(named) ? named : `HTTP_${status}`;
+  const message = (childText(document, "Message") ?? "").slice(0, 300);
+  return new S3Failure(status, code, `${operation}: status ${status}, ${code}: ${message}`);
+}
+
+/** `Retry-After` in milliseconds: seconds, or a date. */
+function retryAfterMs(headers: Headers): number {
+  const value = headers.get("retry-after") ?? "";
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(ms, 0) : 0;
+}
+
+/** The system's code of a failed connection, if the runtime gives one. */
+function networkCode(error: unknown): string {
+  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const { code } = at as { readonly code?: unknown };
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return code;
+  }
+  return error instanceof BrokenReply ? "BROKEN_REPLY" : "NO_REPLY";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A SHA-256 in the two spellings of headers. */
+export interface Sha256 {
+  readonly hex: string;
+  readonly base64: string;
+}
+
+/** The SHA-256 of bytes, in both spellings that headers need. */
+export async function sha256Of(bytes: Uint8Array): Promise<Sha256> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+  return { hex: toHex(digest), base64: encodeBase64(digest) };
+}
+
+/** The headers of a body. Servers compare it with its SHA-256 before they store it. */
+export function bodyHeaders({ hex }: Sha256): Record<string, string> {
+  return { "content-type": "application/octet-stream", "x-amz-content-sha256": hex };
+}
+
+/** Prints a query. A space is `%20`: signers do not agree on `+`. */
+export function queryOf(query: URLSearchParams): string {
+  return query.toString().replaceAll("+", "%20");
+}
+
+/** Whether the source of a copy is gone, or another one by now. */
+export function isChanged({ status, code }: S3Failure): boolean {
+  return (
+    status === 412 ||
+    code === "PreconditionFailed" ||
+    (status === 404 && code !== "NoSuchBucket" && code !== "NoSuchUpload")
+  );
+}

@@ -1,0 +1,90 @@
+/**
+ * The tables, as a list of migrations. Each adds to those before it, so that programs of an older version
+ * work on newer tables. A released migration is never edited.
+ */
+
+import { describe } from "../../../core/arguments.js";
+
+/**
+ * The bits of a key that are the offset of its bytes in the log; those above are the number of the session.
+ * One table with an integer key is one b-tree: a row costs one write, and the lines of a log lie together.
+ */
+export const offsetBits = 36;
+export const maxOffset: number = 2 ** offsetBits;
+const maxSessions = 2 ** (63 - offsetBits);
+
+/** The statements of each version. Index 0 makes version 1. */
+const migrations: readonly ((prefix: string) => readonly string[])[] = [
+  (prefix) => [
+    `create table if not exists ${prefix}session (
+      no integer primary key check (no < ${maxSessions}),
+      "partition" text not null,
+      id text not null,
+      -- Identifies the session: one that is deleted and created again has another.
+      epoch text not null,
+      -- The offsets of the first line and of the end. Never reused, also not by a migration of the lines,
+      -- which raises "base" and keeps the old ones.
+      base integer not null,
+      head integer not null check (head < ${maxOffset}),
+      -- Milliseconds since 1970.
+      modified_at integer not null,
+      cwd text not null,
+      -- For lists: counts, null if they are unknown; the offsets of the header, of the first user message
+      -- and of the last session_info; the preview of that message as a short line.
+      entries integer,
+      messages integer,
+      header_at integer,
+      preview_at integer,
+      info_at integer,
+      preview blob,
+      -- The offset up to which the index has the terms of all lines.
+      terms_at integer not null default 0,
+      unique ("partition", id)
+    )`,
+    `create index if not exists ${prefix}session_modified on ${prefix}session ("partition", modified_at, id)`,
+    `create index if not exists ${prefix}session_cwd on ${prefix}session ("partition", cwd, modified_at, id)`,
+    // The bytes of a line with its line feed; of a long one in several rows, of which only the last has it.
+    `create table if not exists ${prefix}entry (key integer primary key, line blob not null)`,
+  ],
+];
+
+/** The version of the tables that this library makes. */
+export const tablesVersion: number = migrations.length;
+
+/** The statements that make the table of the version. */
+export function versionTable(prefix: string): readonly string[] {
+  return [
+    `create table if not exists ${prefix}version (version integer not null)`,
+    `insert into ${prefix}version select 0 where not exists (select 1 from ${prefix}version)`,
+  ];
+}
+
+/**
+ * The index of words: the terms of each line under the key of its first row. It keeps neither the terms'
+ * places nor a copy of their text. All characters beyond ASCII are part of a term.
+ */
+export function termsTable(prefix: string): string {
+  return `create virtual table if not exists ${prefix}terms
+    using fts5(terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')`;
+}
+
+/** The statements that bring the tables from one version to another. */
+export function migrationsBetween(
+  prefix: string,
+  from: number,
+  to: number = tablesVersion,
+): readonly string[] {
+  return [
+    ...migrations.slice(from, to).flatMap((statements) => statements(prefix)),
+    `update ${prefix}version set version = ${to} where version < ${to}`,
+  ];
+}
+
+/** Returns the beginning of the names of the tables. Throws a TypeError for one that SQLite refuses. */
+export function prefixArgument(prefix: unknown = "sessile_"): string {
+  // Names that begin with sqlite_ are SQLite's, those with _cf_ Cloudflare's.
+  if (typeof prefix === "string" && /^(?!sqlite_|_cf_)(?:[a-z_][a-z0-9_]{0,62})?$/i.test(prefix))
+    return prefix;
+  const expected = "at most 63 letters, digits and underscores, no digit first, not sqlite_ or _cf_";
+  throw new TypeError(`prefix: expected ${expected}, got ${describe(prefix)}`);
+}
