@@ -7,11 +7,11 @@ import { modules, rootSubpath } from "./modules.mjs";
  * `./dist/a/b.js` is built from `src/a/b.ts`.
  *
  * @typedef {object} Entry
- * @property {string} subpath as in package.json: "." or "./session/node"
- * @property {string} specifier as a user imports it: "sessile" or "sessile/node"
+ * @property {string} subpath as in package.json: "." or "./openai"
+ * @property {string} specifier as a user imports it: "sessile" or "sessile/openai"
  * @property {string} source relative to the root: "src/storage/files/index.ts"
- * @property {string} output relative to the root: "dist/session/node/index.js"
- * @property {string} name of the output below dist, without extension: "session/node/index"
+ * @property {string} output relative to the root: "dist/providers/openai/index.js"
+ * @property {string} name of the output below dist, without extension: "providers/openai/index"
  * @property {number} values how many values it exports
  * @property {string} limit of its size
  * @property {string} use what it is for

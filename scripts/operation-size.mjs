@@ -84,14 +84,12 @@ async function callsSince() {
   return files;
 }
 
-const { fileSessionStore } = await load("session/node/index.ts");
-const { memoryBlobStore } = await load("blobs/index.ts");
-const { userMessage } = await load("content/index.ts");
-const { project } = await load("projections/index.ts");
-const { openaiChat } = await load("projections/openai/index.ts");
+const { fileSessionStore } = await load("node.ts");
+const { memoryBlobStore, project, userMessage } = await load("index.ts");
+const { openaiChat } = await load("providers/openai/index.ts");
 const { compact, rollingSummary } = await load("compaction/index.ts");
-const { importSession } = await load("interop/index.ts");
-const { claudeCode } = await load("interop/claude-code/index.ts");
+const { importSession } = await load("agents/index.ts");
+const { claudeCode } = await load("agents/claude-code/index.ts");
 
 const dir = mkdtempSync(join(tmpdir(), "sessile-size-"));
 const store = fileSessionStore({ dir });

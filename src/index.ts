@@ -6,5 +6,5 @@
  */
 export * from "./blobs/index.js";
 export * from "./content/index.js";
-export { project } from "./providers/index.js";
+export * from "./providers/index.js";
 export * from "./session/index.js";

@@ -4,17 +4,17 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/langgraph")} */
-const { langgraphCheckpointer } = await import(`${built}/adapters/langgraph/index.js`);
+const { langgraphCheckpointer } = await import(`${built}/frameworks/langgraph/index.js`);
 /** @type {typeof import("sessile/openai-agents")} */
-const { openaiAgentsSession } = await import(`${built}/adapters/openai-agents/index.js`);
+const { openaiAgentsSession } = await import(`${built}/frameworks/openai-agents/index.js`);
 /** @type {typeof import("sessile")} */
-const { memorySessionStore } = await import(`${built}/session/index.js`);
+const { memorySessionStore } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile")} */
-const { memoryBlobStore } = await import(`${built}/blobs/index.js`);
+const { memoryBlobStore } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/node")} */
-const { fileSessionStore } = await import(`${built}/session/node/index.js`);
+const { fileSessionStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile/node")} */
-const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
+const { fileBlobStore } = await import(`${built}/node.js`);
 
 /** Stores in memory, or in files without waiting for the disk. @param {string | undefined} dir */
 const storesIn = (dir) =>

@@ -5,7 +5,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/node")} */
-const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
+const { fileBlobStore } = await import(`${built}/node.js`);
 
 await task({
   /** @param {{ dir: string, count: number, size: number }} input */

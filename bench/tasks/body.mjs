@@ -6,7 +6,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile")} */
-const { toBody } = await import(`${built}/projections/index.js`);
+const { toBody } = await import(`${built}/index.js`);
 
 /** @param {readonly Uint8Array[]} images */
 const bodyOf = async (images) => [...toBody(await projectImages(built, images), { model: "m" })];

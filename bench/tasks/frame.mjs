@@ -7,13 +7,13 @@ const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/tether")} */
 const { checkFrame, receiveMessage } = await import(`${built}/tether/index.js`);
 /** @type {typeof import("sessile/node")} */
-const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
+const { fileBlobStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile")} */
-const { contextOf } = await import(`${built}/content/index.js`);
+const { contextOf } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile")} */
-const { project, toBody } = await import(`${built}/projections/index.js`);
+const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
-const { anthropicMessages } = await import(`${built}/projections/anthropic/index.js`);
+const { anthropicMessages } = await import(`${built}/providers/anthropic/index.js`);
 
 const target = anthropicMessages({ model: "claude-opus-5-5" });
 

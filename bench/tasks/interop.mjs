@@ -5,11 +5,11 @@ import { transcript } from "./transcript.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/interop")} */
-const { importSession } = await import(`${built}/interop/index.js`);
+const { importSession } = await import(`${built}/agents/index.js`);
 /** @type {typeof import("sessile/claude-code")} */
-const { claudeCode } = await import(`${built}/interop/claude-code/index.js`);
+const { claudeCode } = await import(`${built}/agents/claude-code/index.js`);
 /** @type {typeof import("sessile")} */
-const { memoryBlobStore } = await import(`${built}/blobs/index.js`);
+const { memoryBlobStore } = await import(`${built}/index.js`);
 
 /** As the store in files has it. */
 const nodeSha256 = /** @type {const} */ ({ name: "sha256", create: () => createHash("sha256") });

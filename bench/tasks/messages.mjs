@@ -5,11 +5,11 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile")} */
-const { project, toBody } = await import(`${built}/projections/index.js`);
+const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
-const { anthropicMessages } = await import(`${built}/projections/anthropic/index.js`);
+const { anthropicMessages } = await import(`${built}/providers/anthropic/index.js`);
 /** @type {typeof import("sessile")} */
-const { contextOf } = await import(`${built}/content/index.js`);
+const { contextOf } = await import(`${built}/index.js`);
 
 const model = "claude-opus-5-5";
 

@@ -4,9 +4,9 @@ import { task } from "./task.mjs";
 
 const { built, url, dir, search } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/postgres")} */
-const { postgresSessionStore } = await import(`${built}/postgres/index.js`);
+const { postgresSessionStore } = await import(`${built}/storage/sql/postgres/index.js`);
 /** @type {typeof import("sessile/node")} */
-const { fileSessionStore } = await import(`${built}/session/node/index.js`);
+const { fileSessionStore } = await import(`${built}/node.js`);
 const pool = url === undefined ? undefined : new pg.Pool({ connectionString: url, max: 4 });
 const store =
   pool === undefined ? fileSessionStore({ dir }) : postgresSessionStore({ db: pool, prepare: true, search });

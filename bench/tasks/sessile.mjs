@@ -4,7 +4,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @returns {Promise<typeof import("sessile/node")>} */
-const load = () => import(`${built}/session/node/index.js`);
+const load = () => import(`${built}/node.js`);
 const { fileSessionStore, openSessionFile, readEntriesBackwards } =
   process.argv[2] === "load" ? /** @type {any} */ ({}) : await load();
 

@@ -10,9 +10,9 @@ const { sessionStore, userMessage } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/attachments")} */
 const { ingest } = await import(`${built}/attachments/index.js`);
 /** @type {typeof import("sessile/node")} */
-const { fileBlobStore } = await import(`${built}/blobs/node/index.js`);
+const { fileBlobStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile/sqlite")} */
-const { databaseDriver, sqliteSessionBackend } = await import(`${built}/sqlite/index.js`);
+const { databaseDriver, sqliteSessionBackend } = await import(`${built}/storage/sql/sqlite/index.js`);
 
 const driver = databaseDriver(openDatabase(file, synchronous));
 const backend = sqliteSessionBackend({ driver, search });

@@ -2,9 +2,9 @@
 
 import type { BlobStore } from "../blobs/index.js";
 import { type BlobRef, isResource } from "../content/index.js";
-import { SessileError } from "../core/errors/index.js";
 import { describe } from "../core/arguments.js";
 import { decodeBase64, decodeLooseBase64 } from "../core/base64.js";
+import { SessileError } from "../core/errors/index.js";
 import { essenceOf } from "../core/media-types.js";
 import { isRecord } from "../core/shape.js";
 import { type Session, type SessionEntry, type SessionHeader, SessionTree } from "../session/index.js";

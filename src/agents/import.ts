@@ -2,9 +2,9 @@
 
 import { externalizeEntry } from "../attachments/internal.js";
 import { digest, isBlobRef } from "../blobs/index.js";
-import { SessileError } from "../core/errors/index.js";
 import { describe, integerOption, oneOfOption } from "../core/arguments.js";
 import { toHex } from "../core/bytes.js";
+import { SessileError } from "../core/errors/index.js";
 import type { SessionEntry } from "../session/index.js";
 import { detectSession } from "./detect.js";
 import { Source } from "./foreign-source.js";

@@ -1,8 +1,6 @@
 /**
  * Bytes under their digest, stored once: stores, the port below them, and the collection of what nothing
  * names any more.
- *
- * @module blobs
  */
 export { blobRefsIn } from "../core/ids.js";
 export type { StoreOperation } from "../core/operations.js";

@@ -1,7 +1,7 @@
 /** The targets of a request that the command line names. */
 
 import { type LimitProfile, limitProfiles } from "../content/limits/index.js";
-import { aiSdkMessages } from "../frameworks/ai-sdk/index-projection.js";
+import { aiSdkMessages } from "../frameworks/ai-sdk/index.js";
 import { anthropicMessages } from "../providers/anthropic/index.js";
 import { bedrockConverse } from "../providers/bedrock/index.js";
 import { geminiContents } from "../providers/gemini/index.js";

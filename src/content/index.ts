@@ -1,7 +1,5 @@
 /**
  * Messages, their blocks and attachments, and the contexts built from them. Plain data and pure functions.
- *
- * @module content
  */
 export {
   type Context,

@@ -4,9 +4,10 @@
  *
  * @see https://smithy.io/2.0/aws/amazon-eventstream.html (read as a stored copy on 2026-11-22)
  */
-import { SessileError } from "./errors/index.js";
+
 import { decodeUtf8 } from "./bytes.js";
 import { crc32 } from "./crc32.js";
+import { SessileError } from "./errors/index.js";
 
 /** One message of the stream. */
 export interface EventStreamMessage {

@@ -1,7 +1,12 @@
 /** Enforces the limits of a request: replaces the oldest attachments by text until it fits. */
 
+import {
+  checkLimits,
+  type LimitItem,
+  type LimitSituation,
+  type LimitViolation,
+} from "../content/limits/index.js";
 import { encodeUtf8 } from "../core/bytes.js";
-import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../content/limits/index.js";
 import { type AttachmentState, type ProjectionContext, rejectAttachment } from "./attachment-state.js";
 import { type ImageBounds, setResized } from "./load-media.js";
 import { acceptsMedia, isTextual } from "./media-part.js";

@@ -1,7 +1,5 @@
 /**
  * A session's context as a valid request for any provider, and a list of the losses.
- *
- * @module projections
  */
 
 export type { AttachmentReport, SendReason } from "./attachment-state.js";

@@ -1,17 +1,50 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
 
-export { bodyPieces } from "./body.js";
-export { replyItems } from "./openai/reply-items.js";
-export { CallIds } from "./pair-tool-calls.js";
-export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
-export { endOf, replyEnding } from "./stop-reasons.js";
-export type { CallIdRule } from "./target.js";
 export { isBlank } from "./block-reader.js";
-export { type ClaudeCacheControl, type ClaudeDocumentBlock, type ClaudeImageBlock, type ClaudeReference, type ClaudeShownBlock, type ClaudeTextBlock, claudeMedia, claudeShownBlock } from "./claude-blocks.js";
-export { type ContentBlock, type EmbeddedResource, type ImageContent, type ResourceLink, type TextContent, contentBlock, documentTypes, imageTypes } from "./content-blocks.js";
+export { bodyPieces } from "./body.js";
+export {
+  type ClaudeCacheControl,
+  type ClaudeDocumentBlock,
+  type ClaudeImageBlock,
+  type ClaudeReference,
+  type ClaudeShownBlock,
+  type ClaudeTextBlock,
+  claudeMedia,
+  claudeShownBlock,
+} from "./claude-blocks.js";
+export {
+  type ContentBlock,
+  contentBlock,
+  documentTypes,
+  type EmbeddedResource,
+  type ImageContent,
+  imageTypes,
+  type ResourceLink,
+  type TextContent,
+} from "./content-blocks.js";
 export { DocumentNames, isTextual } from "./media-part.js";
 export { mediaFor, modelNames } from "./model-ref.js";
+export { replyItems } from "./openai/reply-items.js";
+export { CallIds } from "./pair-tool-calls.js";
 export { withoutPastReasoning } from "./past-reasoning.js";
-export { assertReply, blockFields, countOf, countsIn, given, replyFields, usageFields } from "./reply-shape.js";
-export { type ReplyAccumulator, type StreamEnd, replyFailed, replyStream } from "./reply-stream.js";
-export { asContent, callText, instructionsHeading, resultHeading, textCallRules, transcriptOf } from "./transcript.js";
+export { bashText, branchSummaryText, interruptedText, namePrefix } from "./placeholders.js";
+export {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  given,
+  replyFields,
+  usageFields,
+} from "./reply-shape.js";
+export { type ReplyAccumulator, replyFailed, replyStream, type StreamEnd } from "./reply-stream.js";
+export { endOf, replyEnding } from "./stop-reasons.js";
+export type { CallIdRule } from "./target.js";
+export {
+  asContent,
+  callText,
+  instructionsHeading,
+  resultHeading,
+  textCallRules,
+  transcriptOf,
+} from "./transcript.js";

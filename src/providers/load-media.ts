@@ -2,11 +2,11 @@
 
 import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
+import { needsPassword } from "../content/media/internal.js";
 import { describe } from "../core/arguments.js";
 import { decodeUtf16, encodeUtf8 } from "../core/bytes.js";
 import { mapConcurrent } from "../core/concurrency.js";
 import { essenceOf } from "../core/media-types.js";
-import { needsPassword } from "../content/media/internal.js";
 import {
   type AttachmentState,
   canDeliver,

@@ -1,11 +1,11 @@
 /** Media parts of a request, whose base64 is computed late, and placeholders for it. */
 
 import type { StoredResource } from "../content/index.js";
+import { type Media, sniff } from "../content/media/index.js";
 import { encodeBase64 } from "../core/base64.js";
 import { decodeUtf8 } from "../core/bytes.js";
 import { randomHex8 } from "../core/ids.js";
 import { essenceOf, mediaTypeInfo } from "../core/media-types.js";
-import { type Media, sniff } from "../content/media/index.js";
 import { cleanText } from "./block-reader.js";
 import type { MediaPart, Origin } from "./request.js";
 

@@ -1,8 +1,8 @@
 /** Checks the shape of replies. */
 
 import { opaqueMedia } from "../content/internal.js";
-import { SessileError } from "../core/errors/index.js";
 import { describe } from "../core/arguments.js";
+import { SessileError } from "../core/errors/index.js";
 import { copyJsonObject } from "../core/json.js";
 import {
   type Check,

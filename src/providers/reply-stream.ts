@@ -4,8 +4,8 @@
  * is the same for all.
  */
 import type { AssistantMessage } from "../content/index.js";
-import { SessileError } from "../core/errors/index.js";
 import { abortable } from "../core/abort.js";
+import { SessileError } from "../core/errors/index.js";
 import { parseJson } from "../core/json.js";
 import { ServerSentEvents } from "../core/server-sent-events.js";
 import { isRecord } from "../core/shape.js";

@@ -1,7 +1,5 @@
 /**
  * Sessions: a tree of entries in a log that is only ever appended to, and the context that a model is to see.
- *
- * @module session
  */
 
 export type { StoreOperation } from "../core/operations.js";

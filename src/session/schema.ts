@@ -1,8 +1,6 @@
 /**
  * The session file as zod schemas: to validate lines from other programs, and to generate a JSON Schema. They
  * derive from the shapes that sessions validate with, and keep unknown members.
- *
- * @module session/schema
  */
 import * as z from "zod";
 import { memberSchemas, schemaOf } from "../core/schema.js";

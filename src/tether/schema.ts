@@ -1,8 +1,6 @@
 /**
  * zod schemas of frames and of the arguments of `tether_send`. They derive from the shapes of `checkFrame`,
  * and keep unknown members. The number, sizes and bytes of images are checked by `checkFrame` only.
- *
- * @module tether/schema
  */
 import * as z from "zod";
 import { memberSchemas, schemaOf } from "../core/schema.js";

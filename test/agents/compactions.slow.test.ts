@@ -1,10 +1,10 @@
-import { exportSession, type ForeignFormat } from "sessile/interop";
+import type { SessionEntry } from "sessile";
 import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession, type ForeignFormat } from "sessile/interop";
 import { opencode } from "sessile/opencode";
-import type { SessionEntry } from "sessile";
 import { expect, test } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";
 import { exponentOfAsync, maxExponent } from "../support/growth.js";

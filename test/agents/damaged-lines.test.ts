@@ -1,11 +1,11 @@
 /** One damaged line of another agent's file costs that line alone. */
 
 import fc from "fast-check";
-import { memoryBlobStore, messageText, buildSessionContext, parseSession } from "sessile";
-import { exportSession, importSession } from "sessile/interop";
+import { buildSessionContext, memoryBlobStore, messageText, parseSession } from "sessile";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { concatBytes, encodeUtf8 } from "../support/plain-values.js";
 import { rounds } from "../support/rounds.js";

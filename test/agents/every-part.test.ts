@@ -5,14 +5,14 @@
 import type { BetaContentBlockParam } from "@anthropic-ai/sdk/resources/beta/messages";
 import type { Part } from "@google/genai";
 import type { ResponseInputContent } from "openai/resources/responses/responses";
+import { memoryBlobStore, memorySessionStore, project } from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { memoryBlobStore, project, memorySessionStore } from "sessile";
-import { type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
-import { opencode } from "sessile/opencode";
+import { type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
 import { openaiResponses } from "sessile/openai";
+import { opencode } from "sessile/opencode";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { pngOf } from "../providers/samples.js";
 import * as claudeLines from "./claude-code/transcript.js";

@@ -2,14 +2,24 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { memoryBlobStore, type Message, messageText, userMessage, eraseEntries, memorySessionStore, parseSession, type Session, type SessionEntry } from "sessile";
-import { type ExportableSession, exportSession, importSession } from "sessile/interop";
+import {
+  eraseEntries,
+  type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  messageText,
+  parseSession,
+  type Session,
+  type SessionEntry,
+  userMessage,
+} from "sessile";
 import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
-import { opencode } from "sessile/opencode";
+import { type ExportableSession, exportSession, importSession } from "sessile/interop";
 import { fileSessionStore } from "sessile/node";
+import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { conversation } from "../arbitraries/conversations.js";
 import { encodeUtf8 } from "../support/plain-values.js";

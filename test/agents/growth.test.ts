@@ -3,7 +3,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { memoryBlobStore, userMessage, memorySessionStore, type Session } from "sessile";
+import { memoryBlobStore, memorySessionStore, type Session, userMessage } from "sessile";
+import { claudeCode } from "sessile/claude-code";
+import { codex } from "sessile/codex";
+import { gemini } from "sessile/gemini-cli";
 import {
   exportSession,
   type ForeignFile,
@@ -11,9 +14,6 @@ import {
   type ImportedSession,
   importSession,
 } from "sessile/interop";
-import { claudeCode } from "sessile/claude-code";
-import { codex } from "sessile/codex";
-import { gemini } from "sessile/gemini-cli";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
@@ -46,7 +46,7 @@ function sample(
 
 /** The samples that agents wrote. A file that this library wrote never ends in the middle of a reply. */
 function* samples(): Generator<Sample> {
-  const folderOf = (agent: string) => join(root, "test/interop", agent, "files");
+  const folderOf = (agent: string) => join(root, "test/agents", agent, "files");
   for (const name of readdirSync(folderOf("claude-code"))) {
     const { files } = JSON.parse(readFileSync(join(folderOf("claude-code"), name), "utf8")) as {
       files: readonly { readonly path: string; readonly text: string }[];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { importSession } from "sessile/interop";
-import { codex } from "sessile/codex";
 import { buildSessionContext, memorySessionStore, parseSession } from "sessile";
+import { codex } from "sessile/codex";
+import { importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { breakage } from "../arbitraries/broken-sessions.js";
 import { entryTree, sessionOf } from "../arbitraries/entries.js";

@@ -1,4 +1,4 @@
-import { memoryBlobStore, encodeEntry, parseSession } from "sessile";
+import { encodeEntry, memoryBlobStore, parseSession } from "sessile";
 import { SessileError } from "sessile/errors";
 import { importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";

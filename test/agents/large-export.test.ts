@@ -1,10 +1,10 @@
 // An export may be longer than the longest string: its files are encoded in parts.
 
-import { assistantMessage, userMessage, memorySessionStore } from "sessile";
-import { exportSession } from "sessile/interop";
+import { assistantMessage, memorySessionStore, userMessage } from "sessile";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, test } from "vitest";
 

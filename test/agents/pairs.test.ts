@@ -1,5 +1,8 @@
 import fc from "fast-check";
-import { type BlobStore, memoryBlobStore, type Message, memorySessionStore } from "sessile";
+import { type BlobStore, type Message, memoryBlobStore, memorySessionStore } from "sessile";
+import { claudeCode } from "sessile/claude-code";
+import { codex } from "sessile/codex";
+import { gemini } from "sessile/gemini-cli";
 import {
   type ExportableSession,
   exportSession,
@@ -7,9 +10,6 @@ import {
   type InteropReport,
   importSession,
 } from "sessile/interop";
-import { claudeCode } from "sessile/claude-code";
-import { codex } from "sessile/codex";
-import { gemini } from "sessile/gemini-cli";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";

@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { memoryBlobStore, memorySessionStore } from "sessile";
+import { claudeCode } from "sessile/claude-code";
+import { codex } from "sessile/codex";
+import { gemini } from "sessile/gemini-cli";
 import {
   detectSession,
   exportSession,
@@ -7,9 +10,6 @@ import {
   type ImportedSession,
   importSession,
 } from "sessile/interop";
-import { claudeCode } from "sessile/claude-code";
-import { codex } from "sessile/codex";
-import { gemini } from "sessile/gemini-cli";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { soupFile } from "../arbitraries/foreign-records.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { toolPairs, buildSessionContext, parseSession, type SessionEntry } from "sessile";
+import { buildSessionContext, parseSession, type SessionEntry, toolPairs } from "sessile";
 import type { InteropFinding, WriteSource } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../src/agents/edited-path.js";

@@ -1,12 +1,20 @@
 // An export of a session that is open reads its entries as it writes them: with outlines of all, and whole ones of few.
 
 import fc from "fast-check";
-import { assistantMessage, userMessage, memorySessionStore, type ParsedSession, parseSession, type Session, type SessionEntry } from "sessile";
-import { SessileError } from "sessile/errors";
-import { type ExportSource, exportSession, type ForeignFormat } from "sessile/interop";
+import {
+  assistantMessage,
+  memorySessionStore,
+  type ParsedSession,
+  parseSession,
+  type Session,
+  type SessionEntry,
+  userMessage,
+} from "sessile";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
+import { SessileError } from "sessile/errors";
 import { gemini } from "sessile/gemini-cli";
+import { type ExportSource, exportSession, type ForeignFormat } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it, test } from "vitest";
 import { outlineOf } from "../../src/agents/outline.js";

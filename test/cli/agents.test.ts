@@ -272,8 +272,8 @@ describe("sessions of other agents", () => {
   });
 
   it("of Gemini CLI and opencode are read from their files", async () => {
-    const samples = join(root, "test/interop");
-    const found = [join(samples, "gemini/files"), join(samples, "opencode/files")].flatMap((folder) =>
+    const samples = join(root, "test/agents");
+    const found = [join(samples, "gemini-cli/files"), join(samples, "opencode/files")].flatMap((folder) =>
       files(folder).filter(([path]) => /\.jsonl?$/.test(path) && !path.includes("requests")),
     );
     const named = found.filter(([, text]) => /"projectHash"|"ses_\w+"/.test(text)).slice(0, 4);

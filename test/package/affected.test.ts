@@ -10,8 +10,8 @@ function reached(files: Readonly<Record<string, string>>, changed: string): read
 describe("reaching", () => {
   it.each([
     ["test/cost/prices.ts", `import { x } from "./prices.js";`],
-    ["src/session/index.ts", `import { x } from "sessile";`],
-    ["src/storage/files/repair/index.ts", `import { x } from "sessile/node";`],
+    ["src/index.ts", `import { x } from "sessile";`],
+    ["src/providers/cost/index.ts", `import { x } from "sessile/cost";`],
     ["test/cost/main.tsx", `export * from "./main.js";`],
     ["test/cost/prices.ts", `const later = () => import("./prices.js");`],
     ["test/cost/prices.ts", `import {\n  type X,\n  y,\n} from "./prices.js";`],
@@ -30,8 +30,8 @@ describe("reaching", () => {
     ["test/cost/prices.ts", `import type {\n  X,\n} from "./prices.js";`],
     ["test/cost/prices.ts", `// as in "./prices.js"`],
     ["test/cost/prices.ts", `/**\n * import("./prices.js")\n */`],
-    ["src/session/index.ts", `import { x } from "sessile/node";`],
-    ["src/session/index.ts", `const title = "sessile";`],
+    ["src/index.ts", `import { x } from "sessile/node";`],
+    ["src/index.ts", `const title = "sessile";`],
     ["test/cost/prices.ts", `import { x } from "./price.js";`],
   ])("leaves a test that does not load %s: %s", (changed, text) => {
     expect(reached({ [changed]: "", "test/cost/a.test.ts": text }, changed)).toEqual([]);

@@ -58,12 +58,10 @@ const clients: readonly (readonly [asked: RegExp, type: string])[] = [
 const clientOf = (code: string) => clients.find(([asked]) => asked.test(code))?.[1] ?? "unknown";
 
 const modules = await Promise.all(
-  entries
-    .filter(({ specifier }) => specifier !== "sessile")
-    .map(async ({ specifier, source }) => ({
-      specifier,
-      names: Object.keys(await import(join(root, source))),
-    })),
+  entries.map(async ({ specifier, source }) => ({
+    specifier,
+    names: Object.keys(await import(join(root, source))),
+  })),
 );
 
 /** The names that a piece of code declares, and those it refers to. */

@@ -113,7 +113,7 @@ describe("the documents for contributors", () => {
   it("have the architecture in one page, with the layers and chapters that the sources keep", () => {
     const page = read("docs/contributing/architecture.md");
     expect(Buffer.byteLength(page)).toBeLessThanOrEqual(8192);
-    const charted = [...page.matchAll(/^\| (\d) \| ([a-z0-9-]+) \|/gm)].map(([, layer, name = ""]) => [
+    const charted = [...page.matchAll(/^\| (\d) \| ([a-z0-9/-]+) \|/gm)].map(([, layer, name = ""]) => [
       name,
       Number(layer),
     ]);

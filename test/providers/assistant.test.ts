@@ -1,4 +1,11 @@
-import { type AssistantMessage, assistantMessage, type ToolCall, type AssistantPart, type Loss, type TargetRules } from "sessile";
+import {
+  type AssistantMessage,
+  type AssistantPart,
+  assistantMessage,
+  type Loss,
+  type TargetRules,
+  type ToolCall,
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { assistantParts, toolName } from "../../src/providers/assistant-turn.js";
 import { BlockReader } from "../../src/providers/block-reader.js";

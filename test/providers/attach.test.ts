@@ -1,12 +1,23 @@
 import {
+  assistantMessage,
+  type Context,
+  type ContextMessage,
+  type LinkResource,
+  memorySessionStore,
+  project,
+  resourceOf,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { anthropicMessages } from "sessile/anthropic";
+import {
   type LeakageBoundary,
   replayAlways,
   replayCurrentTurn,
   replayNever,
   resourceObservation,
 } from "sessile/attachments";
-import { assistantMessage, type Context, type ContextMessage, type LinkResource, resourceOf, type StoredResource, toolResult, userMessage, project, memorySessionStore } from "sessile";
-import { anthropicMessages } from "sessile/anthropic";
 import { describe, expect, test } from "vitest";
 import { type ProjectionContext, reportOf } from "../../src/providers/attachment-state.js";
 import { resolveAttachments } from "../../src/providers/attachments.js";

@@ -1,7 +1,15 @@
-import { replayAlways } from "sessile/attachments";
-import { assistantMessage, contextOf, type ImageBlock, toolResult, userMessage, project, type Target } from "sessile";
+import {
+  assistantMessage,
+  contextOf,
+  type ImageBlock,
+  project,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { aiSdkMessages } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import { bedrockConverse } from "sessile/bedrock";
 import { geminiContents } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";

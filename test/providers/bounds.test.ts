@@ -1,5 +1,5 @@
-import { checkLimits, type LimitRow } from "sessile/limits";
 import type { ImageBounds } from "sessile";
+import { checkLimits, type LimitRow } from "sessile/limits";
 import { describe, expect, test } from "vitest";
 import { boundsOf } from "../../src/providers/enforce-limits.js";
 import { row } from "./samples.js";

@@ -1,4 +1,4 @@
-import { contextOf, userMessage, project } from "sessile";
+import { contextOf, project, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { image, png } from "../attachments/samples.js";
 import { plainTarget, stored } from "./samples.js";

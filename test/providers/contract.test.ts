@@ -1,5 +1,14 @@
 import fc from "fast-check";
-import { assistantMessage, type ContextMessage, contextOf, userMessage, compareContracts, type PromptContract, project, promptContract } from "sessile";
+import {
+  assistantMessage,
+  type ContextMessage,
+  compareContracts,
+  contextOf,
+  type PromptContract,
+  project,
+  promptContract,
+  userMessage,
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { png } from "../attachments/samples.js";
 import { plainTarget, pngOf, stored, storeOf } from "./samples.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { contextOf, project, type ResizeImage, type StoredResource, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { contextOf, type StoredResource, userMessage, project, type ResizeImage } from "sessile";
 import { checkLimits, type LimitRow, type LimitViolation, limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
 import type { AttachmentState, ProjectionContext } from "../../src/providers/attachment-state.js";

@@ -1,6 +1,20 @@
 import fc from "fast-check";
+import {
+  assistantMessage,
+  type BlobRef,
+  type ContextMessage,
+  contextOf,
+  digest,
+  type LinkResource,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { runViewTool, viewToolName } from "sessile/attachments";
-import { digest, memoryBlobStore, assistantMessage, type BlobRef, type ContextMessage, contextOf, type LinkResource, type StoredResource, toolResult, userMessage, project, memorySessionStore, type Session } from "sessile";
 import { compact, rollingSummary } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 import { bytesOf, image, pdf, png } from "../attachments/samples.js";

@@ -5,9 +5,17 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ContentBlock } from "@aws-sdk/client-bedrock-runtime";
 import type { Part } from "@google/genai";
-import { replayAlways } from "sessile/attachments";
-import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage, project, type Target } from "sessile";
+import {
+  type AssistantMessage,
+  contextOf,
+  project,
+  type Target,
+  toolCalls,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/bedrock";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";

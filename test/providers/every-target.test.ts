@@ -1,6 +1,14 @@
 import fc from "fast-check";
+import {
+  type BlobRef,
+  type Context,
+  type Loss,
+  project,
+  promptContract,
+  type Resource,
+  toBody,
+} from "sessile";
 import { type LeakageBoundary, replayAlways, resourcesIn } from "sessile/attachments";
-import { type BlobRef, type Context, type Resource, type Loss, project, promptContract, toBody } from "sessile";
 import { describe, expect, test } from "vitest";
 import { contextAt, type HazardousSession, hazardousSession } from "../arbitraries/hazards.js";
 import { checkedTargets } from "../support/checked-targets.js";

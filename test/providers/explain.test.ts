@@ -1,5 +1,18 @@
+import {
+  assistantMessage,
+  type ContextMessage,
+  contextOf,
+  memorySessionStore,
+  type NeutralRequest,
+  type Part,
+  type ProjectOptions,
+  project,
+  type RenderTools,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage, type NeutralRequest, type Part, type ProjectOptions, project, type RenderTools, type Target, memorySessionStore } from "sessile";
 import { limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
 import { base64, contextWith, pdf, png } from "../attachments/samples.js";

@@ -1,14 +1,22 @@
-import { isContextOverflow } from "sessile/compaction";
-import { assistantMessage, contextOf, type ImageBlock, toolResult, userMessage, project, type Target } from "sessile";
-import { mediaTypeOfName } from "sessile/media";
+import {
+  assistantMessage,
+  contextOf,
+  type ImageBlock,
+  project,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { acpPrompt } from "sessile/acp";
 import { aiSdkMessages } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
 import { bedrockConverse } from "sessile/bedrock";
 import { claudeAgentMessages } from "sessile/claude-agent";
 import { codexExec } from "sessile/codex";
+import { isContextOverflow } from "sessile/compaction";
 import { geminiContents } from "sessile/gemini";
 import { mcpContent } from "sessile/mcp";
+import { mediaTypeOfName } from "sessile/media";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { image } from "../attachments/samples.js";

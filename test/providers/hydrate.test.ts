@@ -1,4 +1,4 @@
-import { type StoredResource, type Loss, type ResizeImage, memoryReferenceCache } from "sessile";
+import { type Loss, memoryReferenceCache, type ResizeImage, type StoredResource } from "sessile";
 import { describe, expect, test } from "vitest";
 import {
   type AttachmentState,

@@ -1,4 +1,13 @@
-import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage, type NeutralRequest, project, type Target } from "sessile";
+import {
+  assistantMessage,
+  type ContextMessage,
+  contextOf,
+  type NeutralRequest,
+  project,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { describe, expect, test } from "vitest";
 
 const target: Target<NeutralRequest> = {

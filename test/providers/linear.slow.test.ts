@@ -1,5 +1,14 @@
+import {
+  assistantMessage,
+  type Context,
+  type ContextMessage,
+  project,
+  promptContract,
+  toBody,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { assistantMessage, type Context, type ContextMessage, toolResult, userMessage, project, promptContract, toBody } from "sessile";
 import { limitProfiles } from "sessile/limits";
 import { describe, expect, test } from "vitest";
 import { inlineAsResources } from "../../src/attachments/inline-images.js";

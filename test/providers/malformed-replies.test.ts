@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { type AssistantMessage, memorySessionStore } from "sessile";
-import { SessileError } from "sessile/errors";
 import { type AiSdkReply, readAiSdkReply } from "sessile/ai-sdk";
 import { type AnthropicReply, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { type BedrockReply, bedrockStream, readBedrockReply } from "sessile/bedrock";
+import { SessileError } from "sessile/errors";
 import { type GeminiReply, geminiStream, readGeminiReply } from "sessile/gemini";
 import {
   type OpenaiChatReply,

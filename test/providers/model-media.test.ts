@@ -1,8 +1,19 @@
 /** Media that a model made: in the log, in requests to their maker, and to others. */
-import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
-import { memoryBlobStore, type AssistantMessage, assistantMessage, contextOf, userMessage, project, type Target, toBody, memorySessionStore } from "sessile";
+
+import {
+  type AssistantMessage,
+  assistantMessage,
+  contextOf,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Target,
+  toBody,
+  userMessage,
+} from "sessile";
 import { aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways, replayNever, resourcesIn } from "sessile/attachments";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
 import {
   openaiChat,

@@ -1,12 +1,21 @@
 /** The words of a provider's own block, in every place that shows a reply to someone else. */
+
+import {
+  assistantMessage,
+  contextOf,
+  memoryBlobStore,
+  memorySessionStore,
+  messageText,
+  project,
+  userMessage,
+} from "sessile";
 import { acpReplay } from "sessile/acp";
 import { toUIMessages } from "sessile/ai-sdk";
-import { memoryBlobStore, assistantMessage, contextOf, messageText, userMessage, project, memorySessionStore } from "sessile";
-import { exportSession } from "sessile/interop";
 import { toAtif } from "sessile/atif";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, test } from "vitest";
 import { serializeItems } from "../../src/compaction/serialize.js";

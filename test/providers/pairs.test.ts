@@ -1,5 +1,13 @@
 import fc from "fast-check";
-import { assistantMessage, type ContextMessage, contextOf, type ToolCall, toolResult, userMessage, type TargetRules } from "sessile";
+import {
+  assistantMessage,
+  type ContextMessage,
+  contextOf,
+  type TargetRules,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { LossList } from "../../src/providers/losses.js";
 import { pairTurns } from "../../src/providers/pair-tool-calls.js";

@@ -1,6 +1,19 @@
 import fc from "fast-check";
+import {
+  assistantMessage,
+  type ContextMessage,
+  cacheConversation,
+  contextOf,
+  memoryBlobStore,
+  memorySessionStore,
+  type NeutralRequest,
+  project,
+  type Session,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { ingest, replayWithin, resourceView } from "sessile/attachments";
-import { memoryBlobStore, assistantMessage, type ContextMessage, contextOf, toolResult, userMessage, cacheConversation, type NeutralRequest, project, type Target, memorySessionStore, type Session } from "sessile";
 import { describe, expect, test } from "vitest";
 import { contextAt, hazardousSession } from "../arbitraries/hazards.js";
 import { base64, contextWith, failureOf, image, png } from "../attachments/samples.js";

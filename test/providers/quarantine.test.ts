@@ -1,5 +1,14 @@
 import fc from "fast-check";
-import { assistantMessage, contextOf, toolResult, userMessage, type QuarantinePlace, quarantine, memorySessionStore, type SessionEntry } from "sessile";
+import {
+  assistantMessage,
+  contextOf,
+  memorySessionStore,
+  type QuarantinePlace,
+  quarantine,
+  type SessionEntry,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { describe, expect, test } from "vitest";
 import { contextAt, hazardousSession } from "../arbitraries/hazards.js";
 import { image } from "../attachments/samples.js";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { project, buildSessionContext, parseSession } from "sessile";
+import { buildSessionContext, parseSession, project } from "sessile";
 import { describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { checkedTargets } from "../support/checked-targets.js";

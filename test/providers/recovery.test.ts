@@ -2,9 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { replayAlways } from "sessile/attachments";
-import { assistantMessage, contextOf, toolResult, userMessage, type Explanation, project, quarantine, refusalSearch, resumeRefusalSearch, memorySessionStore, type Session } from "sessile";
+import {
+  assistantMessage,
+  contextOf,
+  type Explanation,
+  memorySessionStore,
+  project,
+  quarantine,
+  refusalSearch,
+  resumeRefusalSearch,
+  type Session,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import { fileSessionStore } from "sessile/node";
 import { afterAll, describe, expect, test } from "vitest";
 import { base64 } from "../attachments/samples.js";

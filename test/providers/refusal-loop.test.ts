@@ -1,7 +1,17 @@
 import fc from "fast-check";
-import { replayAlways } from "sessile/attachments";
-import { assistantMessage, toolResult, userMessage, project, type RefusalSearch, refusalSearch, type Target, memorySessionStore, type Session } from "sessile";
+import {
+  assistantMessage,
+  memorySessionStore,
+  project,
+  type RefusalSearch,
+  refusalSearch,
+  type Session,
+  type Target,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import { geminiContents } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";

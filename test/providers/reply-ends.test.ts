@@ -1,10 +1,20 @@
 /** The ends of replies in requests: a pause, a refusal, a running container; and signatures that are none. */
 
-import { type AssistantMessage, assistantMessage, contextOf, messageText, toolResult, type Usage, userMessage, project, type Target } from "sessile";
-import { costOf } from "sessile/cost";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  contextOf,
+  messageText,
+  project,
+  type Target,
+  toolResult,
+  type Usage,
+  userMessage,
+} from "sessile";
 import { readAiSdkReply } from "sessile/ai-sdk";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { bedrockConverse, bedrockStream, readBedrockReply } from "sessile/bedrock";
+import { costOf } from "sessile/cost";
 import { geminiContents, geminiStream, readGeminiReply } from "sessile/gemini";
 import {
   openaiChat,

@@ -1,4 +1,4 @@
-import { digest, type Resource, type StoredResource, type NeutralRequest, type Target } from "sessile";
+import { digest, type NeutralRequest, type Resource, type StoredResource, type Target } from "sessile";
 import type { LimitRow } from "sessile/limits";
 import type { AttachmentState, ProjectionContext } from "../../src/providers/attachment-state.js";
 import { LossList } from "../../src/providers/losses.js";

@@ -1,4 +1,4 @@
-import { contextOf, userMessage, project, type Target, toBody } from "sessile";
+import { contextOf, project, type Target, toBody, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import { Base64Placeholders, mediaPart, withBase64Placeholders } from "../../src/providers/media-part.js";
 import { png } from "../attachments/samples.js";

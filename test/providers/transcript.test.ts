@@ -1,5 +1,16 @@
 import fc from "fast-check";
-import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage, type CallPart, type NeutralRequest, project, type Target, type TextPart } from "sessile";
+import {
+  assistantMessage,
+  type CallPart,
+  type ContextMessage,
+  contextOf,
+  type NeutralRequest,
+  project,
+  type Target,
+  type TextPart,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { acpPrompt } from "sessile/acp";
 import { type ClaudeAgentMessage, claudeAgentMessages } from "sessile/claude-agent";
 import { codexExec } from "sessile/codex";

@@ -1,5 +1,5 @@
-import { estimateImageTokens, estimateResourceTokens, estimateTextTokens } from "sessile/estimate";
 import type { NeutralRequest, Target, UserPart } from "sessile";
+import { estimateImageTokens, estimateResourceTokens, estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { mediaPart } from "../../src/providers/media-part.js";
 import { requestUsage } from "../../src/providers/usage.js";

@@ -15,13 +15,12 @@ const local = (name) => fileURLToPath(new URL(name, import.meta.url));
 const subpaths = {
   sessile: "index.js",
   "sessile/attachments": "attachments/index.js",
-  "sessile/conformance": "blobs/conformance.js",
-  "sessile/postgres": "postgres/index.js",
-  "sessile/anthropic": "projections/anthropic/index.js",
-  "sessile/r2": "r2/index.js",
-  "sessile/s3": "s3/index.js",
-  "sessile/conformance": "session/conformance.js",
-  "sessile/sqlite": "sqlite/index.js",
+  "sessile/postgres": "storage/sql/postgres/index.js",
+  "sessile/anthropic": "providers/anthropic/index.js",
+  "sessile/r2": "storage/objects/r2/index.js",
+  "sessile/s3": "storage/objects/s3/index.js",
+  "sessile/conformance": "conformance/index.js",
+  "sessile/sqlite": "storage/sql/sqlite/index.js",
 };
 const { outputFiles } = await build({
   entryPoints: [local("worker.mjs")],

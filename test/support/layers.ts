@@ -8,29 +8,24 @@ export const layers: Readonly<Record<string, number>> = Object.fromEntries(
   modules.map(({ name, layer }) => [name, layer]),
 );
 
-/** The modules that the root `sessile` may pass on. */
-export const rootModules: readonly string[] = ["content", "session", "blobs", "projections"];
+/** The modules that the files of `src` itself may pass on, by file. */
+export const rootModules: Readonly<Record<string, readonly string[]>> = {
+  "src/index.ts": ["content", "session", "blobs", "providers"],
+  "src/node.ts": ["storage/files", "agents"],
+  "src/schema.ts": ["session", "tether"],
+};
 
 /**
  * The chapters of src/session, in order: folders of it. A file imports from its own and from earlier chapters
  * only; `api` may name types of later ones. The files of the folder itself belong to no chapter.
  */
-export const sessionChapters: readonly string[] = [
-  "api",
-  "format",
-  "tree",
-  "context",
-  "runtime",
-  "store",
-  "node",
-  "conformance",
-];
+export const sessionChapters: readonly string[] = ["api", "format", "tree", "context", "runtime", "store"];
 
 /**
  * Modules whose folders are modules of their own, each an entry point. They share the folder `shared` and these
  * files, which import none of them.
  */
-const dividedModules: Readonly<Record<string, readonly string[]>> = { adapters: [], interop: ["types.ts"] };
+const dividedModules: Readonly<Record<string, readonly string[]>> = { frameworks: [], agents: ["types.ts"] };
 const sharedFolder = "shared";
 /** Folders that may import the files of their divided module: they use it as a caller does. */
 const drivers: ReadonlySet<string> = new Set(["node", "atif"]);
@@ -48,7 +43,7 @@ export type LayerRule =
   | "upward" // a module of a higher layer
   | "sideways" // another module of the same layer
   | "later chapter" // of src/session, in another order than its chapters have
-  | "between siblings" // another folder of a module whose folders stand alone, such as another adapter
+  | "between siblings" // another folder of a module whose folders stand alone, such as another framework
   | "inner file" // a file of another module that is neither an entry point nor its internal.ts
   | "root" // the root passes on a module that it should not
   | "by name" // a source imports the library by its name, which would get around the other rules
@@ -61,9 +56,9 @@ export interface LayerViolation {
   readonly specifier: string;
 }
 
-/** True for files that may use Node's own modules: `node.ts`, everything in a folder `node`, and the command line. */
+/** True for files that may use Node's own modules: `node.ts`, all in a folder `node`, stores in files, the command line. */
 function isNodeFile(path: string): boolean {
-  return /(^|\/)node(\.ts$|\/)|^src\/cli\//.test(path);
+  return /(^|\/)node(\.ts$|\/)|^src\/(?:cli|storage\/files)\//.test(path);
 }
 
 /**
@@ -71,7 +66,7 @@ function isNodeFile(path: string): boolean {
  *
  * @param files the sources, `src/…`
  * @param entryPoints the source files that are entry points of the package: what other modules may import, besides a
- *   module's own `internal.ts`. The files of `internal` have no entry point and are open to all.
+ *   module's own `index.ts` and `internal.ts`. The files of `core` are open to all.
  */
 export function checkLayers(
   files: readonly SourceFile[],
@@ -145,15 +140,17 @@ function checkRelative(
     if (isOtherFolder(path, target)) return "between siblings";
     return isLaterChapter(path, target, typeOnly) ? "later chapter" : undefined;
   }
-  if (from === undefined) return to !== undefined && rootModules.includes(to) ? inner() : "root";
+  if (from === undefined)
+    return to !== undefined && rootModules[path]?.includes(to) === true ? inner() : "root";
   const [own, other] = [layers[from] ?? -1, to === undefined ? Infinity : (layers[to] ?? Infinity)];
   if (other > own) return "upward";
   if (other === own) return "sideways";
   return inner();
 
   function inner(): LayerRule | undefined {
-    const isShared = from !== undefined && /^src\/[^/]+\/(?:node\/)?internal\.ts$/.test(target);
-    return to === "internal" || isShared || entryPoints.includes(target) ? undefined : "inner file";
+    const names = from === undefined ? "index|schema" : "index|internal";
+    const isDoor = new RegExp(`^src/${to}/(?:node/)?(?:${names})\\.ts$`).test(target);
+    return to === "core" || isDoor || entryPoints.includes(target) ? undefined : "inner file";
   }
 }
 
@@ -189,10 +186,14 @@ function checkPackage(path: string, specifier: string): LayerRule | undefined {
   return builtin && !isNodeFile(path) ? "node in core" : undefined;
 }
 
-/** The module that a file belongs to; undefined for files that lie in src itself. */
+/** The module that a file belongs to: the innermost folder of the table; undefined for files that lie in src itself. */
 function moduleOf(path: string): string | undefined {
-  const [, folder, rest] = path.split("/");
-  return rest === undefined ? undefined : folder;
+  const folders = posix.dirname(path).split("/").slice(1);
+  for (let depth = folders.length; depth > 0; depth--) {
+    const name = folders.slice(0, depth).join("/");
+    if (layers[name] !== undefined) return name;
+  }
+  return folders[0];
 }
 
 function resolve(path: string, specifier: string): string {

@@ -1,12 +1,12 @@
 /**
  * Sessions as trajectories of ATIF, the exchange format of tools for evaluation and training.
  *
- * @module interop/atif
+ * @module atif
  */
 
 import type { BlobStore } from "../../blobs/index.js";
-import type { CostOptions } from "../../providers/cost/index.js";
 import { oneOfOption } from "../../core/arguments.js";
+import type { CostOptions } from "../../providers/cost/index.js";
 import { type LoadedSession, loadSession, writeSource } from "../export-source.js";
 import { ReportBuilder } from "../report.js";
 import { textOf, wellFormed } from "../shared/values.js";

@@ -2,13 +2,22 @@
 
 import { digest } from "../../blobs/index.js";
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../../content/index.js";
-import { type CostOptions, costOf } from "../../providers/cost/index.js";
 import { decodeBase64 } from "../../core/base64.js";
+import { type CostOptions, costOf } from "../../providers/cost/index.js";
 import { objectOf, textOf } from "../shared/values.js";
 import { describedReply, writeBlocks } from "../shared/write-blocks.js";
 import { stepsOf, type WriteResult, type WriteRules, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
-import { type AtifContent, type AtifFinalMetrics, type AtifMetrics, type AtifPart, type AtifResult, type AtifStep, audioTypes, imageTypes } from "./trajectory.js";
+import {
+  type AtifContent,
+  type AtifFinalMetrics,
+  type AtifMetrics,
+  type AtifPart,
+  type AtifResult,
+  type AtifStep,
+  audioTypes,
+  imageTypes,
+} from "./trajectory.js";
 
 /** A file that parts of a document name. */
 export interface AtifFile {

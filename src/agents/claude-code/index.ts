@@ -1,7 +1,7 @@
 /**
  * The sessions of Claude Code.
  *
- * @module interop/claude-code
+ * @module claude-code
  */
 
 import type { ForeignFormat } from "../types.js";

@@ -1,7 +1,14 @@
 /** The target of arguments and images for `codex exec`. */
 
 import { describe, oneOfOption } from "../../core/arguments.js";
-import type { MediaPart, NeutralRequest, Part, UserPart, RenderTools, Target } from "../../providers/index.js";
+import type {
+  MediaPart,
+  NeutralRequest,
+  Part,
+  RenderTools,
+  Target,
+  UserPart,
+} from "../../providers/index.js";
 import { textCallRules, transcriptOf } from "../../providers/internal.js";
 
 /** An item of a turn, as the Codex SDK takes it. */

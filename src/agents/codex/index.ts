@@ -1,13 +1,20 @@
 /**
  * The sessions of Codex: rollouts of every version, their forks, subagents and names.
  *
- * @module interop/codex
+ * @module codex
  */
 
 import type { ForeignFormat } from "../types.js";
 import { appendCodex } from "./append.js";
 import { readCodex } from "./read.js";
 import { resumeCodex, writeCodex } from "./write.js";
+
+export {
+  type CodexExec,
+  type CodexExecOptions,
+  type CodexInputItem,
+  codexExec,
+} from "./codex-exec.js";
 
 /**
  * The format of Codex.

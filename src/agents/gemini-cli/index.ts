@@ -1,7 +1,7 @@
 /**
  * The sessions of Gemini CLI.
  *
- * @module interop/gemini
+ * @module gemini-cli
  */
 
 import type { ForeignFormat } from "../types.js";

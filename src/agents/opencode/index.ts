@@ -1,7 +1,7 @@
 /**
  * The sessions of opencode.
  *
- * @module interop/opencode
+ * @module opencode
  */
 
 import type { ForeignFormat } from "../types.js";

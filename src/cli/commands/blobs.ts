@@ -5,8 +5,7 @@ import { resolve } from "node:path";
 import { type BlobMark, collectGarbage } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { sessionBlobRoots } from "../../session/index.js";
-import { fileBlobStore } from "../../storage/files/blobs/index.js";
-import { fileSessionStore } from "../../storage/files/index.js";
+import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
   type CommandContext,

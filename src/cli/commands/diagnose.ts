@@ -9,7 +9,7 @@ import {
   diagnoseSession,
   type SessionFinding,
   salvageSession,
-} from "../../storage/files/repair/index.js";
+} from "../../storage/files/index.js";
 import {
   type CommandBody,
   type CommandContext,

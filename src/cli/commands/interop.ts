@@ -3,8 +3,7 @@
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { exportSession, type ForeignFormat, type InteropReport } from "../../agents/index.js";
-import { fileBlobStore } from "../../storage/files/blobs/index.js";
-import { fileSessionStore } from "../../storage/files/index.js";
+import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
   type CommandContext,

@@ -3,8 +3,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
-import { fileBlobStore } from "../../storage/files/blobs/index.js";
-import { fileSessionStore } from "../../storage/files/index.js";
+import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   copySessions,
   type ErasureOptions,

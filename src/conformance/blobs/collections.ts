@@ -1,8 +1,8 @@
 /** Garbage collection. */
 
+import { type BlobMark, type BlobStore, collectGarbage } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../core/expect.js";
-import { type BlobMark, collectGarbage, type BlobStore } from "../../blobs/index.js";
 import { blobCase, collect, noise, pause, refsIn, renewed, sameBytes } from "./harness.js";
 
 const dayMs = 86_400_000;

@@ -1,8 +1,8 @@
 /** The interface of conformance cases, and the harness that they share. */
 
+import { type BlobStat, type BlobStore, type BlobStoreOptions, digest } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { asFailure, equal } from "../../core/expect.js";
-import { type BlobStat, digest, type BlobStoreOptions, type BlobStore } from "../../blobs/index.js";
 
 /** The arguments of a case. */
 export interface BlobHarness {

@@ -1,7 +1,5 @@
 /**
  * The conformance suite of blob stores, for authors of backends. Its cases run in any test runner.
- *
- * @module blobs/conformance
  */
 import { collectionCases } from "./collections.js";
 import type { BlobConformanceCase } from "./harness.js";

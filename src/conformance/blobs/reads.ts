@@ -1,10 +1,10 @@
 /** Reads. */
 
+import { type BlobStat, digest } from "../../blobs/index.js";
+import { partsOf } from "../../blobs/internal.js";
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes } from "../../core/bytes.js";
 import { equal, refuses, rejects } from "../../core/expect.js";
-import { type BlobStat, digest } from "../../blobs/index.js";
-import { partsOf } from "../../blobs/internal.js";
 import { blobCase, collect, inChunks, noise, refsIn, renewed, sameBytes, sameStat } from "./harness.js";
 
 /** The maximum difference of a time and the clock: rounding, and the steps of several touches in a row. */

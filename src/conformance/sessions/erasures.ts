@@ -2,7 +2,7 @@
 
 import { encodeUtf8 } from "../../core/bytes.js";
 import { equal, rejects } from "../../core/expect.js";
-import type { LineReplacement, LogBatch, LogPosition, SessionLog, Session } from "../../session/index.js";
+import type { LineReplacement, LogBatch, LogPosition, Session, SessionLog } from "../../session/index.js";
 import {
   type ConformanceCase,
   collect,

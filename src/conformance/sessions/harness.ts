@@ -2,7 +2,7 @@
 
 import { userMessage } from "../../content/index.js";
 import { asFailure, equal } from "../../core/expect.js";
-import type { EntryDraft, SessionEntry, UnknownEntry, Session, SessionStore } from "../../session/index.js";
+import type { EntryDraft, Session, SessionEntry, SessionStore, UnknownEntry } from "../../session/index.js";
 
 /** The default project directory of the sessions. */
 export const cwd = "/work/project";

@@ -1,7 +1,5 @@
 /**
  * The conformance suite of session stores, for authors of backends. Its cases run in any test runner.
- *
- * @module session/conformance
  */
 import { adoptionCases } from "./adoptions.js";
 import { answerCases } from "./answers.js";

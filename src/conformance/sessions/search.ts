@@ -2,7 +2,7 @@
 
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { equal } from "../../core/expect.js";
-import type { EntryDraft, Session, SearchQuery, SessionStore } from "../../session/index.js";
+import type { EntryDraft, SearchQuery, Session, SessionStore } from "../../session/index.js";
 import { matchTexts, parseQuery } from "../../session/internal.js";
 import { collect, conformanceCase, cwd, pause, say } from "./harness.js";
 

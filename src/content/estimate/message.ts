@@ -1,5 +1,8 @@
 /** Estimates the tokens of a message and of an attachment. */
 
+import { describe, integerArgument, unreachable } from "../../core/arguments.js";
+import { jsonPieces } from "../../core/json.js";
+import { modelFacts } from "../../providers/models/internal.js";
 import {
   type ContextMessage,
   describeResource,
@@ -12,9 +15,6 @@ import {
   type ToolCall,
 } from "../index.js";
 import { opaqueMedia, withReferences } from "../internal.js";
-import { describe, integerArgument, unreachable } from "../../core/arguments.js";
-import { jsonPieces } from "../../core/json.js";
-import { modelFacts } from "../../providers/models/internal.js";
 import { estimateImageTokens, type ImageFamily, type ImageTokenRule, mostImageTokens } from "./image.js";
 import { type TextEstimator, textEstimator } from "./text.js";
 

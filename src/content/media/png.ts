@@ -3,7 +3,7 @@
 import { crc32 } from "../../core/crc32.js";
 import { fourCC, u32be } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
-import { type ImageMedia, type InvalidMedia, type Orientation, image, invalid, maxParts } from "./types.js";
+import { type ImageMedia, type InvalidMedia, image, invalid, maxParts, type Orientation } from "./types.js";
 
 const mediaType = "image/png";
 const ihdr = /* @__PURE__ */ fourCC("IHDR");

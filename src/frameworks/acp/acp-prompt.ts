@@ -1,10 +1,17 @@
 /** The target of prompts for ACP agents. */
 
-import { oneOfOption } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { acp as acpLimits } from "../../content/limits/internal.js";
-import { type ContentBlock, contentBlock, documentTypes, imageTypes, textCallRules, transcriptOf } from "../../providers/internal.js";
+import { oneOfOption } from "../../core/arguments.js";
 import type { RenderTools, Target } from "../../providers/index.js";
+import {
+  type ContentBlock,
+  contentBlock,
+  documentTypes,
+  imageTypes,
+  textCallRules,
+  transcriptOf,
+} from "../../providers/internal.js";
 
 /**
  * The agent's `agentCapabilities.promptCapabilities`. An absent member means that the agent does not accept

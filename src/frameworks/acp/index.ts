@@ -1,8 +1,17 @@
 /**
- * Sessions for clients of the Agent Client Protocol: the reply to `session/load`, and rows of `session/list`.
+ * The Agent Client Protocol: a session as the prompt of an agent, and sessions for editors, with the reply to
+ * `session/load` and rows of `session/list`.
  *
- * @module adapters/acp
+ * @module acp
  */
+export type {
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+} from "../../providers/internal.js";
+export { type AcpPrompt, type AcpPromptOptions, acpPrompt, type PromptCapabilities } from "./acp-prompt.js";
 export { type AcpReplayOptions, acpReplay, type ToolCallView } from "./replay.js";
 export type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
 export { type AcpSessionInfo, acpSessionInfo } from "./updates.js";

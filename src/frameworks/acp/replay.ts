@@ -10,8 +10,8 @@ import {
   type ToolCall,
 } from "../../content/index.js";
 import { shownBlocks } from "../../content/internal.js";
-import { SessileError } from "../../core/errors/index.js";
 import { encodeBase64 } from "../../core/base64.js";
+import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { applyUpdates, updatesOf as messageUpdatesOf } from "../../session/internal.js";
 import type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";

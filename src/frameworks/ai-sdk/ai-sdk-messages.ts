@@ -1,11 +1,11 @@
 /** The target of model messages of the AI SDK. */
 
 import { withMedia } from "../../content/internal.js";
-import { describe, stringArgument } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
-import { modelFacts } from "../../providers/models/internal.js";
-import { mediaFor, withoutPastReasoning } from "../../providers/internal.js";
+import { describe, stringArgument } from "../../core/arguments.js";
 import type { Target, TargetMedia } from "../../providers/index.js";
+import { mediaFor, withoutPastReasoning } from "../../providers/internal.js";
+import { modelFacts } from "../../providers/models/internal.js";
 import { familyOf, modelRefOf } from "./families.js";
 import { type AiSdkMessages, isOwnPart, signatureOf } from "./messages.js";
 import { renderMessages } from "./render.js";

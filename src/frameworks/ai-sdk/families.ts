@@ -1,8 +1,8 @@
 /** The table of provider families behind the AI SDK: limits, rules, media, signatures. */
 
 import { limitProfiles } from "../../content/limits/index.js";
-import { isOneOf, modelFacts } from "../../providers/models/internal.js";
 import type { Target, TargetLimits, TargetMedia, TargetRules } from "../../providers/index.js";
+import { isOneOf, modelFacts } from "../../providers/models/internal.js";
 
 /** Facts about a family of providers. */
 export interface Family {

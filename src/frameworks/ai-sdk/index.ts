@@ -1,10 +1,15 @@
 /**
- * Chats of the AI SDK, versions 6 and 7, in sessions: a store for the messages of `useChat`.
+ * The AI SDK, versions 6 and 7: a session as its model messages and the way back, and chats of `useChat` as sessions.
  *
- * @module adapters/ai-sdk
+ * @module ai-sdk
  */
 
 export type { AdapterOptions } from "../shared/options.js";
+export {
+  type AiSdkMessagesOptions,
+  type AiSdkModel,
+  aiSdkMessages,
+} from "./ai-sdk-messages.js";
 export {
   type AppendUIMessagesOptions,
   appendUIMessages,
@@ -14,7 +19,32 @@ export {
 export type { ChatFile } from "./chat-files.js";
 export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptions } from "./chats.js";
 export { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
+export type {
+  AiSdkAssistantMessage,
+  AiSdkFilePart,
+  AiSdkJson,
+  AiSdkMessage,
+  AiSdkMessages,
+  AiSdkProviderOptions,
+  AiSdkReasoningPart,
+  AiSdkResultPart,
+  AiSdkSystemMessage,
+  AiSdkTextPart,
+  AiSdkToolCallPart,
+  AiSdkToolMessage,
+  AiSdkToolOutput,
+  AiSdkToolResultPart,
+  AiSdkUserMessage,
+  AiSdkWithOptions,
+} from "./messages.js";
 export type { PostedMessageOptions } from "./posted.js";
+export {
+  type AiSdkReply,
+  type AiSdkStep,
+  type ReadAiSdkReplyOptions,
+  readAiSdkReply,
+} from "./reply.js";
+export { type AiSdkStreamOptions, type AiSdkStreamPart, aiSdkStream } from "./stream.js";
 export { type ToUIMessagesOptions, toUIMessages } from "./to-ui-messages.js";
 export type { UiChunk, UiMessage } from "./ui-message.js";
 export { type UIReplies, uiReplies } from "./ui-replies.js";

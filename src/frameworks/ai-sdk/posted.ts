@@ -3,8 +3,8 @@
  * and of a reply only the answers that its calls wait for.
  */
 
-import { SessileError } from "../../core/errors/index.js";
 import { describe } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { UiMessage, UiPart } from "./ui-message.js";
 

@@ -3,8 +3,18 @@
 import { opaqueWords } from "../../content/internal.js";
 import { copyJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
+import type {
+  AssistantPart,
+  AssistantTurn,
+  MediaPart,
+  NeutralRequest,
+  Part,
+  RenderTools,
+  ResultPart,
+  UserPart,
+  UserTurn,
+} from "../../providers/index.js";
 import { DocumentNames, isTextual } from "../../providers/internal.js";
-import type { AssistantPart, AssistantTurn, MediaPart, NeutralRequest, Part, ResultPart, UserPart, UserTurn, RenderTools } from "../../providers/index.js";
 import type { Family } from "./families.js";
 import {
   type AiSdkAssistantPart,

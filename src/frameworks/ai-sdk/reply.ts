@@ -3,7 +3,18 @@
 import { type AssistantMessage, assistantMessage, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../core/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../core/shape.js";
-import { modelNames, assertReply, blockFields, countOf, countsIn, given, replyFields, usageFields, endOf, replyEnding } from "../../providers/internal.js";
+import {
+  assertReply,
+  blockFields,
+  countOf,
+  countsIn,
+  endOf,
+  given,
+  modelNames,
+  replyEnding,
+  replyFields,
+  usageFields,
+} from "../../providers/internal.js";
 import { modelRefOf } from "./families.js";
 import { signatureOf } from "./messages.js";
 

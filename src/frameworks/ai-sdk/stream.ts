@@ -5,7 +5,7 @@
 
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../core/shape.js";
-import { type ReplyDelta, type ReplyStream, type ReplyStreamOptions } from "../../providers/index.js";
+import type { ReplyDelta, ReplyStream, ReplyStreamOptions } from "../../providers/index.js";
 import { type ReplyAccumulator, replyFailed, replyStream, type StreamEnd } from "../../providers/internal.js";
 import { type AiSdkModel, modelArgument } from "./ai-sdk-messages.js";
 import { type AiSdkStep, type ReadAiSdkReplyOptions, readStep } from "./reply.js";

@@ -1,8 +1,17 @@
-/**
- * Transcripts of the Claude Agent SDK in sessions: its `sessionStore`, with images as blobs.
- *
- * @module adapters/claude-agent
- */
+/** The parts of this folder that use no files: the store of transcripts, and a session as messages. */
+export type {
+  ClaudeCacheControl,
+  ClaudeDocumentBlock,
+  ClaudeImageBlock,
+  ClaudeReference,
+  ClaudeShownBlock,
+  ClaudeTextBlock,
+} from "../../providers/internal.js";
+export {
+  type ClaudeAgentMessage,
+  type ClaudeAgentMessagesOptions,
+  claudeAgentMessages,
+} from "./messages.js";
 export { type ClaudeAgentStoreOptions, claudeAgentStore } from "./store.js";
 export type {
   ClaudeAgentStore,

@@ -1,10 +1,16 @@
 /** The target of user messages for the Claude Agent SDK. */
 
-import { describe, oneOfOption } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
-import { type ClaudeShownBlock, claudeMedia, claudeShownBlock, textCallRules, transcriptOf } from "../../providers/internal.js";
+import { describe, oneOfOption } from "../../core/arguments.js";
 import type { Target } from "../../providers/index.js";
+import {
+  type ClaudeShownBlock,
+  claudeMedia,
+  claudeShownBlock,
+  textCallRules,
+  transcriptOf,
+} from "../../providers/internal.js";
 
 /**
  * A user message of the Claude Agent SDK. Assignable to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk.

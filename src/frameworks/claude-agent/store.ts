@@ -1,8 +1,8 @@
 /** The store of the Claude Agent SDK: a transcript is a session, and each of its lines is an entry. */
 
-import { SessileError } from "../../core/errors/index.js";
 import { describe } from "../../core/arguments.js";
 import { mapConcurrent } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { erasureOf, ownEntry } from "../../session/internal.js";

@@ -1,7 +1,7 @@
 /**
  * A checkpointer for LangGraph: threads as sessions, each value stored once.
  *
- * @module adapters/langgraph
+ * @module langgraph
  */
 export type { AdapterOptions } from "../shared/options.js";
 export { type LanggraphCheckpointer, type LanggraphOptions, langgraphCheckpointer } from "./checkpointer.js";

@@ -4,10 +4,10 @@
  * extends.
  */
 
-import { SessileError } from "../../core/errors/index.js";
 import { encodeBase64 } from "../../core/base64.js";
 import { decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { mapConcurrent } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, Session, SessionTree } from "../../session/index.js";

@@ -1,7 +1,13 @@
 /**
  * A session as the messages of an MCP prompt, and as the content of tools' results.
  *
- * @module projections/mcp
+ * @module mcp
  */
-export type { ContentBlock, EmbeddedResource, ImageContent, ResourceLink, TextContent } from "../../providers/internal.js";
+export type {
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+} from "../../providers/internal.js";
 export { type McpContent, type McpContentOptions, type McpPromptMessage, mcpContent } from "./mcp-content.js";

@@ -1,10 +1,28 @@
 /** The target of MCP prompts. */
 
-import { oneOfOption } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { mcp as mcpLimits } from "../../content/limits/internal.js";
-import { type ContentBlock, contentBlock, documentTypes, imageTypes, asContent, callText, instructionsHeading, resultHeading, textCallRules } from "../../providers/internal.js";
-import type { AssistantPart, NeutralRequest, ResultPart, TextPart, UserPart, RenderTools, Target } from "../../providers/index.js";
+import { oneOfOption } from "../../core/arguments.js";
+import type {
+  AssistantPart,
+  NeutralRequest,
+  RenderTools,
+  ResultPart,
+  Target,
+  TextPart,
+  UserPart,
+} from "../../providers/index.js";
+import {
+  asContent,
+  type ContentBlock,
+  callText,
+  contentBlock,
+  documentTypes,
+  imageTypes,
+  instructionsHeading,
+  resultHeading,
+  textCallRules,
+} from "../../providers/internal.js";
 
 /** A message of an MCP prompt: one block of one side. */
 export type McpPromptMessage = { role: "user" | "assistant"; content: ContentBlock };

@@ -1,7 +1,7 @@
 /**
  * Sessions of OpenAI Agents as entries: items are appended, images are blobs.
  *
- * @module adapters/openai-agents
+ * @module openai-agents
  */
 export type { AdapterOptions } from "../shared/options.js";
 export { type OpenAiAgentsOptions, openaiAgentsSession } from "./session.js";

@@ -1,8 +1,8 @@
 /** A session of OpenAI Agents: its items are entries on the path to the leaf. */
 
-import { SessileError } from "../../core/errors/index.js";
 import { stringArgument } from "../../core/arguments.js";
 import { mapConcurrent } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, Session } from "../../session/index.js";
 import { ownEntry } from "../../session/internal.js";

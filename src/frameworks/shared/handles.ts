@@ -3,8 +3,8 @@
  * begins by reading what other processes wrote. After a conflict an append is planned again on the new state.
  */
 
-import { SessileError } from "../../core/errors/index.js";
 import { Mutex } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type {
   CustomEntryType,

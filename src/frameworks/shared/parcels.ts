@@ -6,10 +6,10 @@
 
 import type { BlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { SessileError } from "../../core/errors/index.js";
 import { decodeBase64, encodeBase64 } from "../../core/base64.js";
 import { decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { mapConcurrent } from "../../core/concurrency.js";
+import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 
 /** A key of an object or an index of an array, for each step from the value to a member. */

@@ -1,7 +1,7 @@
 /**
  * Anthropic's Messages API: sessions to requests, and replies back.
  *
- * @module projections/anthropic
+ * @module anthropic
  */
 export type {
   ClaudeCacheControl,

@@ -1,11 +1,11 @@
 /** The target of Anthropic's Messages API. */
 
-import { oneOfOption, stringArgument } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../content/limits/internal.js";
-import { modelFacts } from "../models/internal.js";
+import { oneOfOption, stringArgument } from "../../core/arguments.js";
 import { claudeMedia } from "../claude-blocks.js";
 import { mediaFor } from "../model-ref.js";
+import { modelFacts } from "../models/internal.js";
 import { withoutPastReasoning } from "../past-reasoning.js";
 import type { Target } from "../target.js";
 import { isOpaqueBlock } from "./drop-unsendable.js";

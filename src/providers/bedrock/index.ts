@@ -1,7 +1,7 @@
 /**
  * Sessions as requests of Amazon Bedrock's Converse, and its replies as messages.
  *
- * @module projections/bedrock
+ * @module bedrock
  */
 export type { Json, JsonObject } from "../../core/json.js";
 export {

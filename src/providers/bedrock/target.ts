@@ -1,10 +1,10 @@
 /** The target of Amazon Bedrock's Converse API, and the facts about its model families. */
 
-import { stringArgument } from "../../core/arguments.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { bedrockConverse as bedrockConverseLimits } from "../../content/limits/internal.js";
-import { modelFacts } from "../models/internal.js";
+import { stringArgument } from "../../core/arguments.js";
 import { mediaFor } from "../model-ref.js";
+import { modelFacts } from "../models/internal.js";
 import { withoutPastReasoning } from "../past-reasoning.js";
 import type { Target } from "../target.js";
 import {

@@ -1,7 +1,7 @@
 /**
  * Sessions as requests of the Gemini API, and its replies as messages.
  *
- * @module projections/gemini
+ * @module gemini
  */
 
 export {

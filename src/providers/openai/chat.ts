@@ -1,8 +1,8 @@
 /** The target of OpenAI's Chat Completions. */
 
 import { unreachable } from "../../core/arguments.js";
-import { modelFacts } from "../models/internal.js";
 import { mediaFor } from "../model-ref.js";
+import { modelFacts } from "../models/internal.js";
 import { withoutPastReasoning } from "../past-reasoning.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";

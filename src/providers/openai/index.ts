@@ -1,7 +1,7 @@
 /**
  * OpenAI's Chat Completions and Responses, and the way back from their replies.
  *
- * @module projections/openai
+ * @module openai
  */
 
 export { type OpenaiChatOptions, openaiChat } from "./chat.js";

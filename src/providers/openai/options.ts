@@ -1,14 +1,14 @@
 /** Options, request parts and reply members that Chat Completions and Responses share. */
 
-import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import type { ImageFamily } from "../../content/estimate/index.js";
-import { stringArgument } from "../../core/arguments.js";
-import { oneLine } from "../../core/text.js";
+import type { AssistantMessage, ToolCall, Usage } from "../../content/index.js";
 import type { LimitProfile } from "../../content/limits/index.js";
 import { openai as openaiLimits } from "../../content/limits/internal.js";
 import { extensionOf, mediaTypeOfName } from "../../content/media/index.js";
-import { modelFacts } from "../models/internal.js";
+import { stringArgument } from "../../core/arguments.js";
+import { oneLine } from "../../core/text.js";
 import { modelNames } from "../model-ref.js";
+import { modelFacts } from "../models/internal.js";
 import { countOf } from "../reply-shape.js";
 import type { Part } from "../request.js";
 import type { ReplyEnding } from "../stop-reasons.js";

@@ -1,9 +1,9 @@
 /** The target of OpenAI's Responses API. */
 
+import { openai as openaiLimits } from "../../content/limits/internal.js";
 import { unreachable } from "../../core/arguments.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { openai as openaiLimits } from "../../content/limits/internal.js";
 import { mediaFor } from "../model-ref.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";

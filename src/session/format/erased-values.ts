@@ -101,7 +101,7 @@ export function bareUiMessage(value: unknown): unknown {
   return { id, role, parts: [{ type: "text", text: erasedText }] };
 }
 
-/** A parcel of an adapter with a bare value; see `adapters/shared/parcels.ts`. */
+/** A parcel of an adapter with a bare value; see `frameworks/shared/parcels.ts`. */
 export function bareParcel(parcel: unknown, bare: (value: unknown) => unknown = bareValue): Json {
   return { v: bare(parcelValue(parcel)) };
 }

@@ -3,10 +3,19 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { SessileError } from "../../core/errors/index.js";
 import { concatBytes } from "../../core/bytes.js";
+import { SessileError } from "../../core/errors/index.js";
 import { errnoOf, type FileStat, type OpenFile, storageError } from "../../core/node/file-system.js";
-import type { KeptBytes, LinePlace, LineReplacement, LogAppend, LogBatch, LogErasure, LogPosition, SessionLog } from "../../session/index.js";
+import type {
+  KeptBytes,
+  LinePlace,
+  LineReplacement,
+  LogAppend,
+  LogBatch,
+  LogErasure,
+  LogPosition,
+  SessionLog,
+} from "../../session/index.js";
 import { remainingOfEntries, removeCopies, withReplacedLines } from "./erase-lines.js";
 import {
   assertRegularFile,

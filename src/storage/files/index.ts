@@ -1,16 +1,13 @@
-/**
- * Sessions in files.
- *
- * @module session/node
- */
+/** Sessions, blobs and attachments in files. */
+
 export type { Durability } from "../../session/internal.js";
-export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./session-store.js";
+export * from "./attachments/index.js";
+export * from "./blobs/index.js";
 export {
   type EntriesBackwardsOptions,
   type EntriesPage,
   readEntriesBackwards,
 } from "./pages/read-entries-backwards.js";
-// ARCHITECTURE promises these names here; their home is sessile/node.
 export {
   type BlobState,
   type DiagnoseOptions,
@@ -25,3 +22,4 @@ export {
   type SessionFindingCode,
   salvageSession,
 } from "./repair/index.js";
+export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./session-store.js";

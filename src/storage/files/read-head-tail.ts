@@ -3,8 +3,14 @@
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { OpenFile } from "../../core/node/file-system.js";
 import { readFullySync } from "../../core/node/read-write-fully.js";
-import { type SessionHeader } from "../../session/index.js";
-import { formatVersion, decodeParts, decodeUsualHeader, defaultLimits, maxHeadLines } from "../../session/internal.js";
+import type { SessionHeader } from "../../session/index.js";
+import {
+  decodeParts,
+  decodeUsualHeader,
+  defaultLimits,
+  formatVersion,
+  maxHeadLines,
+} from "../../session/internal.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;

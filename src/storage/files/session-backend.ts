@@ -3,19 +3,25 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import { DurableDirectories } from "../../core/node/durable-directories.js";
-import { type FileStat, type FileSystem, errnoOf, storageError } from "../../core/node/file-system.js";
+import { errnoOf, type FileStat, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { removePartition } from "../../core/node/remove-tree.js";
-import type { LogPosition, SessionBackend, StoredSession, StoredSessionQuery, SessionHeader } from "../../session/index.js";
-import { type Durability, headerVersion, clockErrorMs, lastInfo } from "../../session/internal.js";
+import type {
+  LogPosition,
+  SessionBackend,
+  SessionHeader,
+  StoredSession,
+  StoredSessionQuery,
+} from "../../session/index.js";
+import { clockErrorMs, type Durability, headerVersion, lastInfo } from "../../session/internal.js";
 import { remainingOfFiles } from "./erase-lines.js";
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { InfoPlaces, infoSearchBytes } from "./find-info.js";
-import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";
 import { absentPosition } from "./log-position.js";
 import { headerOfLine, headTailBytes, readHeadTail } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
+import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";
 
 /** Options that all files of a store share. */
 export interface FileBackendOptions {

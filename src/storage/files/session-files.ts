@@ -3,10 +3,16 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import { partitionOfFolder } from "../../core/ids.js";
-import { type FileSystem, errnoOf, storageError } from "../../core/node/file-system.js";
+import { errnoOf, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
-import { idOfPath, isOwnFileName, isSessionFileName, partitionDirectory, projectTest } from "./session-layout.js";
 import { headerOfLine, readHead } from "./read-head-tail.js";
+import {
+  idOfPath,
+  isOwnFileName,
+  isSessionFileName,
+  partitionDirectory,
+  projectTest,
+} from "./session-layout.js";
 
 /** A file that may be a session. */
 export interface SessionFile {

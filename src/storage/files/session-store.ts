@@ -1,14 +1,19 @@
 /** Opens a session store in a directory, or a single session file. */
 
 import { resolve } from "node:path";
-import { SessileError } from "../../core/errors/index.js";
 import { integerOption, stringArgument } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
 import { type FileSystem, storageError } from "../../core/node/file-system.js";
 import { nodeFileSystem } from "../../core/node/node-file-system.js";
+import {
+  type Session,
+  type SessionStore,
+  type SessionStoreOptions,
+  sessionStore,
+} from "../../session/index.js";
 import { type Durability, defaultLimits, openLog } from "../../session/internal.js";
-import { type Session, type SessionStore, type SessionStoreOptions, sessionStore } from "../../session/index.js";
-import { FileBackend } from "./session-backend.js";
 import { remoteLeaseMs } from "./file-lock.js";
+import { FileBackend } from "./session-backend.js";
 import { idOfPath, storeDirectory } from "./session-layout.js";
 
 /** Options of {@link fileSessionStore}. */

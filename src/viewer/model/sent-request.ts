@@ -4,7 +4,7 @@ import { isResource } from "../../content/index.js";
 import { withMedia } from "../../content/internal.js";
 import { decodeBase64 } from "../../core/base64.js";
 import { isRecord } from "../../core/shape.js";
-import { aiSdkMessages } from "../../frameworks/ai-sdk/index-projection.js";
+import { aiSdkMessages } from "../../frameworks/ai-sdk/index.js";
 import { anthropicMessages } from "../../providers/anthropic/index.js";
 import { bedrockConverse } from "../../providers/bedrock/index.js";
 import { geminiContents } from "../../providers/gemini/index.js";

@@ -1,8 +1,8 @@
 import { memoryBlobStore, memorySessionStore } from "sessile";
-import { exportSession, type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession, type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { expect } from "vitest";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";

@@ -1,8 +1,15 @@
 /** Claude Code resumes files of this library, and this library reads Claude Code's as it does itself. */
 
-import { memoryBlobStore, assistantMessage, type Message, toolResult, userMessage, memorySessionStore } from "sessile";
-import { exportSession, importSession } from "sessile/interop";
+import {
+  assistantMessage,
+  type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { claudeCode } from "sessile/claude-code";
+import { exportSession, importSession } from "sessile/interop";
 import { expect } from "vitest";
 import { comparable, projected, reduced } from "../claude-code/requests.js";
 import type { ReducedMessage } from "../support/reduced.js";

@@ -1,6 +1,6 @@
-import { memoryBlobStore, assistantMessage, userMessage, project, memorySessionStore } from "sessile";
-import { exportSession, type ForeignFile, type ImportedSession } from "sessile/interop";
+import { assistantMessage, memoryBlobStore, memorySessionStore, project, userMessage } from "sessile";
 import { codex } from "sessile/codex";
+import { exportSession, type ForeignFile, type ImportedSession } from "sessile/interop";
 import { openaiResponses } from "sessile/openai";
 import { expect } from "vitest";
 import { own as recorded, richSession } from "../codex/rich-session.js";

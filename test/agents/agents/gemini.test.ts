@@ -1,6 +1,6 @@
-import { memoryBlobStore, buildSessionContext, encodeEntry, parseSession } from "sessile";
-import { type ExportableSession, exportSession, type ImportedSession, importSession } from "sessile/interop";
+import { buildSessionContext, encodeEntry, memoryBlobStore, parseSession } from "sessile";
 import { gemini } from "sessile/gemini-cli";
+import { type ExportableSession, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { expect } from "vitest";
 import { pixel } from "../gemini-cli/chat-log.js";
 import {

@@ -56,7 +56,7 @@ export function judge(
  */
 export function keepSample(format: string, path: string, value: unknown): void {
   if (!process.env.SESSILE_INTEROP_SAMPLES) return;
-  const full = join(root, "test/interop", format, "files", path);
+  const full = join(root, "test/agents", format, "files", path);
   mkdirSync(dirname(full), { recursive: true });
   writeFileSync(full, value instanceof Uint8Array ? value : `${JSON.stringify(value, null, 2)}\n`);
 }

@@ -1,8 +1,8 @@
 import { memoryBlobStore } from "sessile";
 import { opencode } from "sessile/opencode";
 import { expect } from "vitest";
-import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { collectFiles } from "../../../src/agents/original.js";
+import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { adopted, chatOf, comparable, png, richSession, writeSource } from "../opencode/sessions.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 import { judge, keepSample } from "./judge.js";

@@ -1,5 +1,5 @@
-import { importSession } from "sessile/interop";
 import { claudeCode } from "sessile/claude-code";
+import { importSession } from "sessile/interop";
 import { expect, it } from "vitest";
 import { maxExponent } from "../../support/growth.js";
 import { bytesOf, call, type Fields, line, mainPath, reply, result, user } from "./transcript.js";

@@ -1,6 +1,6 @@
 import { memoryBlobStore } from "sessile";
-import { importSession } from "sessile/interop";
 import { claudeCode } from "sessile/claude-code";
+import { importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../support/plain-values.js";
 import {

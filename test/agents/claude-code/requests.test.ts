@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { memoryBlobStore } from "sessile";
-import { exportSession, importSession } from "sessile/interop";
 import { claudeCode } from "sessile/claude-code";
+import { exportSession, importSession } from "sessile/interop";
 import { expect, it } from "vitest";
 import { encodeUtf8 } from "../../support/plain-values.js";
 import type { ReducedMessage } from "../support/reduced.js";

@@ -1,8 +1,8 @@
 /** Requests of Claude Code beside projections of this library, in one form. */
 
-import { type BlobStore, type Context, project, buildSessionContext, parseSession } from "sessile";
-import type { ImportedSession } from "sessile/interop";
+import { type BlobStore, buildSessionContext, type Context, parseSession, project } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
+import type { ImportedSession } from "sessile/interop";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 
 /** Texts that the agent adds to a request, and leaves out of a later one. */

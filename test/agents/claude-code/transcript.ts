@@ -1,8 +1,8 @@
 /** Transcripts for tests: lines of Claude Code with only what a test is about. */
 
-import { memoryBlobStore, type ContextItem, buildSessionContext, parseSession } from "sessile";
-import { type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
+import { buildSessionContext, type ContextItem, memoryBlobStore, parseSession } from "sessile";
 import { claudeCode } from "sessile/claude-code";
+import { type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
 import { encodeUtf8 } from "../../support/plain-values.js";
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,17 @@
 import fc from "fast-check";
-import { memoryBlobStore, assistantMessage, describeResource, type Message, toolResult, userMessage, memorySessionStore, parseSession, type SessionEntry } from "sessile";
-import { type ExportOptions, exportSession, type ImportedSession, importSession } from "sessile/interop";
+import {
+  assistantMessage,
+  describeResource,
+  type Message,
+  memoryBlobStore,
+  memorySessionStore,
+  parseSession,
+  type SessionEntry,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { claudeCode } from "sessile/claude-code";
+import { type ExportOptions, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { stepsOf, type WriteStep } from "../../../src/agents/shared/write-steps.js";
 import { conversation } from "../../arbitraries/conversations.js";

@@ -1,5 +1,5 @@
 import { decompress } from "fzstd";
-import { memoryBlobStore, type AssistantMessage, type ToolResultMessage, memorySessionStore } from "sessile";
+import { type AssistantMessage, memoryBlobStore, memorySessionStore, type ToolResultMessage } from "sessile";
 import { describe, expect, test } from "vitest";
 import {
   answered,

@@ -1,7 +1,7 @@
 /** A session with all that a rollout can say: two makers, images, errors, a compaction, an aborted turn. */
 
-import type { ExportableSession } from "sessile/interop";
 import type { SessionEntry } from "sessile";
+import type { ExportableSession } from "sessile/interop";
 
 const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";

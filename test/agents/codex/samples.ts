@@ -2,9 +2,9 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AssistantMessage, project, buildSessionContext, type SessionEntry, SessionTree } from "sessile";
-import { type ForeignFile, type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
+import { type AssistantMessage, buildSessionContext, project, type SessionEntry, SessionTree } from "sessile";
 import { codex } from "sessile/codex";
+import { type ForeignFile, type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
 import { openaiResponses } from "sessile/openai";
 import { root } from "../../../scripts/entries.mjs";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";

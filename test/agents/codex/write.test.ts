@@ -1,7 +1,15 @@
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { memoryBlobStore, assistantMessage, toolResult, userMessage, project, memorySessionStore, type Session } from "sessile";
-import { type ExportableSession, exportSession, type ForeignFile } from "sessile/interop";
 import { codex } from "sessile/codex";
+import { type ExportableSession, exportSession, type ForeignFile } from "sessile/interop";
 import { openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { reduceRequest } from "../support/reduced.js";

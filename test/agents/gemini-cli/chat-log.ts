@@ -1,8 +1,8 @@
 /** Logs of Gemini CLI by hand, and their imports. */
 
-import { memoryBlobStore, buildSessionContext, encodeEntry, parseSession } from "sessile";
-import { type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
+import { buildSessionContext, encodeEntry, memoryBlobStore, parseSession } from "sessile";
 import { gemini } from "sessile/gemini-cli";
+import { type ImportedSession, type ImportOptions, importSession } from "sessile/interop";
 
 export const chatPath = "tmp/app/chats/session-2026-11-22T10-00-11111111.jsonl";
 export const chatId = "11111111-2222-4333-8444-555555555555";

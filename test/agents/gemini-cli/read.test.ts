@@ -1,5 +1,5 @@
-import { importSession } from "sessile/interop";
 import { gemini } from "sessile/gemini-cli";
+import { importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import {
   call,

@@ -6,8 +6,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { memoryBlobStore } from "sessile";
-import { exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
 import { contextOf } from "./chat-log.js";

@@ -1,8 +1,8 @@
 /** Requests of Gemini CLI and of this library in one form. */
 
 import { type BlobStore, type Context, project } from "sessile";
-import type { ImportedSession } from "sessile/interop";
 import { geminiContents } from "sessile/gemini";
+import type { ImportedSession } from "sessile/interop";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";
 import { contextOf } from "./chat-log.js";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { memoryBlobStore, messageText, type SessionEntry } from "sessile";
-import { type ExportableSession, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { gemini } from "sessile/gemini-cli";
+import { type ExportableSession, exportSession, type ImportedSession, importSession } from "sessile/interop";
 import { describe, expect, it } from "vitest";
 import { rounds } from "../../support/rounds.js";
 import {

@@ -14,16 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { memoryBlobStore, memorySessionStore } from "sessile";
+import { codex } from "sessile/codex";
 import { SessileError } from "sessile/errors";
 import { importSession } from "sessile/interop";
-import { codex } from "sessile/codex";
-import {
-  type FindOptions,
-  type FoundSession,
-  findSessions,
-  followSession,
-  sessionFiles,
-} from "sessile/node";
+import { type FindOptions, type FoundSession, findSessions, followSession, sessionFiles } from "sessile/node";
 import { opencode } from "sessile/opencode";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readWindows, windowBytes } from "../../../src/agents/node/walk.js";

@@ -1,9 +1,18 @@
 /** What the tests of opencode share: sessions, their requests, and the form in which requests are compared. */
 
-import { type BlobStore, memoryBlobStore, type ToolResultMessage, type UserMessage, project, type EntryDraft, memorySessionStore, type Session } from "sessile";
+import {
+  type BlobStore,
+  type EntryDraft,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  type ToolResultMessage,
+  type UserMessage,
+} from "sessile";
 import { type ForeignFile, type ImportedSession, importSession, type WriteSource } from "sessile/interop";
-import { opencode } from "sessile/opencode";
 import { openaiChat } from "sessile/openai";
+import { opencode } from "sessile/opencode";
 import { editedPath } from "../../../src/agents/edited-path.js";
 import { decodeBase64 } from "../../support/plain-values.js";
 import { type ReducedMessage, reduceRequest } from "../support/reduced.js";

@@ -1,8 +1,16 @@
 import fc from "fast-check";
-import { memoryBlobStore, type Context, project, buildSessionContext, type EntryDraft, memorySessionStore, parseSession } from "sessile";
+import {
+  buildSessionContext,
+  type Context,
+  type EntryDraft,
+  memoryBlobStore,
+  memorySessionStore,
+  parseSession,
+  project,
+} from "sessile";
 import { type InteropFinding, importSession, type WriteSource } from "sessile/interop";
-import { opencode } from "sessile/opencode";
 import { openaiChat } from "sessile/openai";
+import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 import { editedPath } from "../../../src/agents/edited-path.js";
 import { collectFiles } from "../../../src/agents/original.js";

@@ -1,8 +1,8 @@
-import { assistantMessage, toolResult, userMessage, memorySessionStore } from "sessile";
-import { exportSession, type ForeignFormat, importSession, secretRedaction } from "sessile/interop";
+import { assistantMessage, memorySessionStore, toolResult, userMessage } from "sessile";
 import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
+import { exportSession, type ForeignFormat, importSession, secretRedaction } from "sessile/interop";
 import { opencode } from "sessile/opencode";
 import { describe, expect, it } from "vitest";
 

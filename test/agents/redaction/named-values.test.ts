@@ -1,6 +1,6 @@
-import { importSession, redactSession, secretRedaction } from "sessile/interop";
-import { claudeCode } from "sessile/claude-code";
 import { parseSession } from "sessile";
+import { claudeCode } from "sessile/claude-code";
+import { importSession, redactSession, secretRedaction } from "sessile/interop";
 import { describe, expect, it, test } from "vitest";
 import { sessionOf } from "../../arbitraries/entries.js";
 

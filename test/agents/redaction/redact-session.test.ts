@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { userMessage, encodeEntry, memorySessionStore, parseSession, type SessionEntry } from "sessile";
+import { encodeEntry, memorySessionStore, parseSession, type SessionEntry, userMessage } from "sessile";
 import {
   type ForeignFormat,
   importSession,

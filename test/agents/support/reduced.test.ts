@@ -1,4 +1,12 @@
-import { memoryBlobStore, assistantMessage, toolResult, userMessage, project, toBody, memorySessionStore } from "sessile";
+import {
+  assistantMessage,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  toBody,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
 import { geminiContents } from "sessile/gemini";
 import { openaiChat, openaiResponses } from "sessile/openai";

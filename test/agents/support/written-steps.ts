@@ -1,7 +1,7 @@
 /** Steps of a path in memory, for tests of writers. */
 
-import type { WriteSource } from "sessile/interop";
 import type { SessionEntry } from "sessile";
+import type { WriteSource } from "sessile/interop";
 import type { WriteStep } from "../../../src/agents/shared/write-steps.js";
 
 /** The entries of a source that are in memory. */

@@ -1,7 +1,7 @@
 import type { PromptRequest } from "@agentclientprotocol/sdk";
-import { ingest, replayAlways } from "sessile/attachments";
-import { memoryBlobStore, contextOf, userMessage, project } from "sessile";
+import { contextOf, memoryBlobStore, project, userMessage } from "sessile";
 import { type AcpPrompt, acpPrompt } from "sessile/acp";
+import { ingest, replayAlways } from "sessile/attachments";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { base64 } from "../../attachments/samples.js";
 import { promptAgent } from "../../support/providers/acp/peers.js";

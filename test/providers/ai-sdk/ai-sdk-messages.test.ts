@@ -1,9 +1,17 @@
 import { generateText, type ModelMessage, type StepResult, type SystemModelMessage, type ToolSet } from "ai";
 import fc from "fast-check";
-import { replayAlways } from "sessile/attachments";
-import { assistantMessage, contextOf, type StoredResource, toolResult, userMessage, cacheConversation, project } from "sessile";
-import { limitProfiles } from "sessile/limits";
+import {
+  assistantMessage,
+  cacheConversation,
+  contextOf,
+  project,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { type AiSdkMessages, type AiSdkStep, aiSdkMessages } from "sessile/ai-sdk";
+import { replayAlways } from "sessile/attachments";
+import { limitProfiles } from "sessile/limits";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { familyOf } from "../../../src/frameworks/ai-sdk/families.js";
 import { contextAt, hazardousSession } from "../../arbitraries/hazards.js";

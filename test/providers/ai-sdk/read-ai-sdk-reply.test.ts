@@ -1,5 +1,5 @@
 import { generateText, jsonSchema, stepCountIs, type ToolSet } from "ai";
-import { contextOf, userMessage, project } from "sessile";
+import { contextOf, project, userMessage } from "sessile";
 import { type AiSdkStep, aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
 import { describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";

@@ -1,13 +1,27 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { replayAlways } from "sessile/attachments";
-import { memoryBlobStore, type AssistantMessage, assistantMessage, type ContextMessage, contextOf, type StoredResource, toolResult, userMessage, cacheConversation, type Loss, memoryReferenceCache, type ProjectOptions, project } from "sessile";
-import { limitProfiles } from "sessile/limits";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  type ContextMessage,
+  cacheConversation,
+  contextOf,
+  type Loss,
+  memoryBlobStore,
+  memoryReferenceCache,
+  type ProjectOptions,
+  project,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
 import {
   type AnthropicMessagesOptions,
   type AnthropicRequest,
   anthropicMessages,
   readAnthropicReply,
 } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
+import { limitProfiles } from "sessile/limits";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { bytesOf, png } from "../../support/media-files.js";
 import { anthropicBreaches } from "../../support/providers/anthropic/rules.js";

@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import fc from "fast-check";
-import { contextOf, userMessage, project } from "sessile";
+import { contextOf, project, userMessage } from "sessile";
 import { anthropicMessages, anthropicStream, readAnthropicReply } from "sessile/anthropic";
 import { describe, expect, it } from "vitest";
 import { isRecord } from "../../support/plain-values.js";

@@ -1,6 +1,22 @@
 import type { ConverseCommandInput } from "@aws-sdk/client-bedrock-runtime";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  type ContextMessage,
+  cacheConversation,
+  contextOf,
+  type ImageBlock,
+  memoryBlobStore,
+  memoryReferenceCache,
+  type Projection,
+  project,
+  type StoredResource,
+  type ToolCall,
+  toolResult,
+  type UserTurn,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore, type AssistantMessage, assistantMessage, type ContextMessage, contextOf, type ImageBlock, type StoredResource, type ToolCall, toolResult, userMessage, cacheConversation, memoryReferenceCache, type Projection, project, type UserTurn } from "sessile";
 import { type BedrockBlock, type BedrockRequest, bedrockConverse } from "sessile/bedrock";
 import { describe, expect, test } from "vitest";
 import { bedrockFacts, bedrockFamilies } from "../../../src/providers/bedrock/target.js";

@@ -1,6 +1,6 @@
 import type { ConverseCommandOutput } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, type ToolCall, toolResult, userMessage, project } from "sessile";
+import { type AssistantMessage, contextOf, project, type ToolCall, toolResult, userMessage } from "sessile";
 import {
   type BedrockReply,
   type BedrockReplyBlock,

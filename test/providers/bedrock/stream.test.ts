@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConverseStreamCommand, type ConverseStreamCommandOutput } from "@aws-sdk/client-bedrock-runtime";
 import fc from "fast-check";
-import { contextOf, userMessage, project } from "sessile";
+import { contextOf, project, userMessage } from "sessile";
 import {
   type BedrockReply,
   type BedrockReplyBlock,

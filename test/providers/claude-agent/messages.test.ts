@@ -1,5 +1,14 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { memoryBlobStore, assistantMessage, contextOf, type StoredResource, toolResult, userMessage, type Loss, project } from "sessile";
+import {
+  assistantMessage,
+  contextOf,
+  type Loss,
+  memoryBlobStore,
+  project,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile";
 import {
   type ClaudeAgentMessage,
   type ClaudeAgentMessagesOptions,

@@ -1,5 +1,5 @@
+import { contextOf, project, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { contextOf, userMessage, project } from "sessile";
 import { codexExec } from "sessile/codex";
 import { describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";

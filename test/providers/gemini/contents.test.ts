@@ -1,7 +1,20 @@
 import type { Content, GenerateContentParameters } from "@google/genai";
 import fc from "fast-check";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  type ContextMessage,
+  contextOf,
+  type ImageBlock,
+  memoryBlobStore,
+  memoryReferenceCache,
+  type Projection,
+  project,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { ingest } from "sessile/attachments";
-import { memoryBlobStore, type AssistantMessage, assistantMessage, type ContextMessage, contextOf, type ImageBlock, type ToolCall, toolResult, userMessage, memoryReferenceCache, type Projection, project } from "sessile";
 import { type GeminiRequest, geminiContents } from "sessile/gemini";
 import { describe, expect, test } from "vitest";
 import { isSigning, ownPart } from "../../../src/providers/gemini/shapes.js";

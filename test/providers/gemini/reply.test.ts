@@ -1,12 +1,7 @@
 import type { GenerateContentResponse } from "@google/genai";
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, type ToolCall, toolResult, userMessage, project } from "sessile";
-import {
-  type GeminiReply,
-  type GeminiReplyPart,
-  geminiContents,
-  readGeminiReply,
-} from "sessile/gemini";
+import { type AssistantMessage, contextOf, project, type ToolCall, toolResult, userMessage } from "sessile";
+import { type GeminiReply, type GeminiReplyPart, geminiContents, readGeminiReply } from "sessile/gemini";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { base64 } from "../../attachments/samples.js";
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock, GetPromptResult } from "@modelcontextprotocol/sdk/types.js";
+import { assistantMessage, contextOf, project, toolResult, userMessage } from "sessile";
 import { replayAlways } from "sessile/attachments";
-import { assistantMessage, contextOf, toolResult, userMessage, project } from "sessile";
 import { limitProfiles } from "sessile/limits";
 import { type McpContent, mcpContent } from "sessile/mcp";
 import { describe, expect, expectTypeOf, test } from "vitest";

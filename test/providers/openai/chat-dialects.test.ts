@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage, project } from "sessile";
+import { type AssistantMessage, contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
 import {
   type OpenaiChatDialectName,
   type OpenaiChatDialectOption,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import OpenAI from "openai";
-import { contextOf, toolCalls, userMessage, project } from "sessile";
+import { contextOf, project, toolCalls, userMessage } from "sessile";
 import {
   type OpenaiChatChunk,
   type OpenaiChatReply,

@@ -1,7 +1,7 @@
 import type OpenAI from "openai";
 import type { ParsedChatCompletion } from "openai/resources/chat/completions";
 import type { ParsedResponse } from "openai/resources/responses/responses";
-import { assistantMessage, contextOf, toolResult, userMessage, cacheConversation, project } from "sessile";
+import { assistantMessage, cacheConversation, contextOf, project, toolResult, userMessage } from "sessile";
 import {
   type OpenaiChatMessage,
   type OpenaiChatOptions,

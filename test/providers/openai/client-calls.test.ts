@@ -1,8 +1,8 @@
 /** Calls of OpenAI's own tools that the client answers: `shell`, `local_shell`, `apply_patch`, `computer`, and approvals of MCP. */
 import type OpenAI from "openai";
-import { replayAlways } from "sessile/attachments";
-import { contextOf, type ToolCall, toolCalls, toolResult, userMessage, project } from "sessile";
+import { contextOf, project, type ToolCall, toolCalls, toolResult, userMessage } from "sessile";
 import { anthropicMessages } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import {
   type OpenaiClientAnswer,
   type OpenaiClientCall,

@@ -1,6 +1,6 @@
 /** Every item type of the official client's responses goes back to its maker as it came, alone and beside reasoning. */
 import type OpenAI from "openai";
-import { contextOf, messageText, toolCalls, toolResult, userMessage, project } from "sessile";
+import { contextOf, messageText, project, toolCalls, toolResult, userMessage } from "sessile";
 import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, it } from "vitest";
 import { responsesReply } from "../../support/providers/openai/replies.js";

@@ -1,12 +1,8 @@
 /** Replies of Responses that were recorded elsewhere go back to their maker as they came. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { contextOf, toolCalls, toolResult, userMessage, project } from "sessile";
-import {
-  type OpenaiResponsesReply,
-  openaiResponses,
-  readOpenaiResponsesReply,
-} from "sessile/openai";
+import { contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { type OpenaiResponsesReply, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { root } from "../../../scripts/entries.mjs";
 

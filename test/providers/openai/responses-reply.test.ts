@@ -1,11 +1,7 @@
 import fc from "fast-check";
 import type OpenAI from "openai";
-import { contextOf, toolCalls, toolResult, userMessage, project } from "sessile";
-import {
-  type OpenaiResponsesReply,
-  openaiResponses,
-  readOpenaiResponsesReply,
-} from "sessile/openai";
+import { contextOf, project, toolCalls, toolResult, userMessage } from "sessile";
+import { type OpenaiResponsesReply, openaiResponses, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import { responsesOutput } from "../../arbitraries/openai-output.js";
 import { responsesCallsReply, responsesReply } from "../../support/providers/openai/replies.js";

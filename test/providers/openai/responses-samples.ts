@@ -1,4 +1,4 @@
-import { type AssistantMessage, contextOf, userMessage, project } from "sessile";
+import { type AssistantMessage, contextOf, project, userMessage } from "sessile";
 import { type OpenaiResponsesOptions, openaiResponses } from "sessile/openai";
 import { pngBytes, url } from "../../support/providers/openai/samples.js";
 import { blobs, model, said } from "./samples.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import OpenAI from "openai";
-import { contextOf, userMessage, project } from "sessile";
+import { contextOf, project, userMessage } from "sessile";
 import {
   type OpenaiResponsesEvent,
   openaiResponses,

@@ -1,4 +1,11 @@
-import { contextOf, toolResult, userMessage, cacheConversation, memoryReferenceCache, project } from "sessile";
+import {
+  cacheConversation,
+  contextOf,
+  memoryReferenceCache,
+  project,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { type LimitProfile, limitProfiles } from "sessile/limits";
 import { openaiResponses } from "sessile/openai";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import { memoryBlobStore, type AssistantMessage, assistantMessage, type StoredResource } from "sessile";
+import { type AssistantMessage, assistantMessage, memoryBlobStore, type StoredResource } from "sessile";
 import { bytesOf } from "../../support/media-files.js";
 import { pdfBytes, pngBytes } from "../../support/providers/openai/samples.js";
 

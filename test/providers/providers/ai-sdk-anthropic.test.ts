@@ -1,8 +1,16 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { generateText, jsonSchema, type ToolSet } from "ai";
-import { replayAlways } from "sessile/attachments";
-import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage, cacheConversation, project } from "sessile";
+import {
+  type AssistantMessage,
+  cacheConversation,
+  contextOf,
+  project,
+  toolCalls,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { aiSdkMessages, readAiSdkReply } from "sessile/ai-sdk";
+import { replayAlways } from "sessile/attachments";
 import { describe, expect, test } from "vitest";
 import { base64 } from "../../attachments/samples.js";
 import { type ScriptedReply, searchingReply } from "../../support/providers/anthropic/replies.js";

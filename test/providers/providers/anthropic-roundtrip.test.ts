@@ -1,7 +1,17 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { replayAlways } from "sessile/attachments";
-import { memoryBlobStore, type StoredResource, toolResult, userMessage, cacheConversation, project, toBody, memorySessionStore, type Session } from "sessile";
+import {
+  cacheConversation,
+  memoryBlobStore,
+  memorySessionStore,
+  project,
+  type Session,
+  type StoredResource,
+  toBody,
+  toolResult,
+  userMessage,
+} from "sessile";
 import { anthropicMessages, readAnthropicReply } from "sessile/anthropic";
+import { replayAlways } from "sessile/attachments";
 import { expect, test } from "vitest";
 import { bytesOf, png } from "../../support/media-files.js";
 import { callingReply, searchingReply } from "../../support/providers/anthropic/replies.js";

@@ -1,5 +1,5 @@
 import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
-import { toolCalls, toolResult, userMessage, cacheConversation, project } from "sessile";
+import { cacheConversation, project, toolCalls, toolResult, userMessage } from "sessile";
 import { bedrockConverse, readBedrockReply } from "sessile/bedrock";
 import { expect, test } from "vitest";
 import { bedrockClient } from "../../support/providers/bedrock/client.js";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type AssistantMessage, type Context, contextOf, userMessage, project } from "sessile";
+import { type AssistantMessage, type Context, contextOf, project, userMessage } from "sessile";
 import {
   type OpenaiChatDialect,
   type OpenaiChatMessage,

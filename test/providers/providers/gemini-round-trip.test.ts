@@ -1,5 +1,5 @@
 import { GoogleGenAI } from "@google/genai";
-import { toolCalls, toolResult, userMessage, project } from "sessile";
+import { project, toolCalls, toolResult, userMessage } from "sessile";
 import { geminiContents, readGeminiReply } from "sessile/gemini";
 import { describe, expect, test } from "vitest";
 import { fullSession } from "../../support/providers/full-session.js";

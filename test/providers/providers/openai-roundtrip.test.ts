@@ -1,12 +1,20 @@
 import OpenAI from "openai";
-import { replayAlways } from "sessile/attachments";
-import { type AssistantMessage, assistantMessage, contextOf, toolCalls, toolResult, userMessage, cacheConversation, project, type Target, toBody, memorySessionStore, type Session } from "sessile";
 import {
-  openaiChat,
-  openaiResponses,
-  readOpenaiChatReply,
-  readOpenaiResponsesReply,
-} from "sessile/openai";
+  type AssistantMessage,
+  assistantMessage,
+  cacheConversation,
+  contextOf,
+  memorySessionStore,
+  project,
+  type Session,
+  type Target,
+  toBody,
+  toolCalls,
+  toolResult,
+  userMessage,
+} from "sessile";
+import { replayAlways } from "sessile/attachments";
+import { openaiChat, openaiResponses, readOpenaiChatReply, readOpenaiResponsesReply } from "sessile/openai";
 import { describe, expect, test } from "vitest";
 import {
   chatCallsReply,

@@ -1,7 +1,5 @@
 /** Content blocks of files for the Claude Agent SDK. */
 
-import { encodeBase64 } from "../../../core/base64.js";
-import { decodeUtf8, decodeUtf16 } from "../../../core/bytes.js";
 import {
   agreesWith,
   type ImageMedia,
@@ -9,6 +7,8 @@ import {
   type PdfMedia,
   sniff,
 } from "../../../content/media/index.js";
+import { encodeBase64 } from "../../../core/base64.js";
+import { decodeUtf8, decodeUtf16 } from "../../../core/bytes.js";
 import { isBlank } from "../../../providers/internal.js";
 import type { Refusal } from "./failure.js";
 import type { ReadAttachment } from "./read-attachment.js";

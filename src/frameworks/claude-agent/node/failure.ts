@@ -1,8 +1,8 @@
 /** The refusals of attachment paths, with their codes. */
 
+import { chiralityLimits } from "../../../content/limits/index.js";
 import { type ErrorDetails, SessileError } from "../../../core/errors/index.js";
 import { collapsed } from "../../../core/text.js";
-import { chiralityLimits } from "../../../content/limits/index.js";
 
 /**
  * Why an attachment was refused. A code changes only with a major version. Checks run in this order:

@@ -1,9 +1,9 @@
 /**
- * Files of this machine as a turn of the Claude Agent SDK: checks the files, makes content blocks, and
- * reports refusals.
+ * The Claude Agent SDK: its `sessionStore` on sessions, a session as its messages, and files as its content blocks.
  *
- * @module projections/claude-agent/node
+ * @module claude-agent
  */
+export * from "../index.js";
 export type {
   AttachmentContentBlock,
   AttachmentDocumentBlock,

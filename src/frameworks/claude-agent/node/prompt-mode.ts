@@ -1,7 +1,7 @@
 /** Chooses the form of a prompt: text alone, or a message with attachments. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { describe } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { isBlank } from "../../../providers/internal.js";
 import type { AttachmentContentBlock } from "./content.js";
 import { plainName } from "./failure.js";

@@ -2,9 +2,9 @@
 
 import { access, constants } from "node:fs/promises";
 import nodePath from "node:path";
-import { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "../../../storage/files/attachments/index.js";
 import { chiralityLimits } from "../../../content/limits/index.js";
 import { mediaTypeOfName } from "../../../content/media/index.js";
+import { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "../../../storage/files/index.js";
 import { notAbsolute, overBudget, type Refusal, refusalOf, unreadable, unsupported } from "./failure.js";
 
 /** The file system as the resolver needs it. */

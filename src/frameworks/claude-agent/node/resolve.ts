@@ -1,13 +1,18 @@
 /** Resolves attachment paths to content blocks, within the limits of a turn. */
 
-import type { ReadLocalFileOptions } from "../../../storage/files/attachments/index.js";
-import { describe } from "../../../core/arguments.js";
 import { chiralityLimits } from "../../../content/limits/index.js";
 import { needsPassword } from "../../../content/media/internal.js";
-import { isBlank } from "../../../providers/internal.js";
+import { describe } from "../../../core/arguments.js";
 import type { TargetLimits } from "../../../providers/index.js";
-import { type AttachmentContentBlock, type AttachmentTextBlock, contentOf, type FileContent } from "./content.js";
-import { type AttachmentError, type Refusal, locked, plainName, warningText } from "./failure.js";
+import { isBlank } from "../../../providers/internal.js";
+import type { ReadLocalFileOptions } from "../../../storage/files/index.js";
+import {
+  type AttachmentContentBlock,
+  type AttachmentTextBlock,
+  contentOf,
+  type FileContent,
+} from "./content.js";
+import { type AttachmentError, locked, plainName, type Refusal, warningText } from "./failure.js";
 import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
 import { targetCheck } from "./target.js";
 

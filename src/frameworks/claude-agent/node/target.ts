@@ -8,7 +8,7 @@ import {
 } from "../../../content/limits/index.js";
 import { anthropic as anthropicLimits } from "../../../content/limits/internal.js";
 import type { TargetLimits } from "../../../providers/index.js";
-import { type AttachmentTextBlock, type FileContent, bodyBytesOf } from "./content.js";
+import { type AttachmentTextBlock, bodyBytesOf, type FileContent } from "./content.js";
 import type { Refusal } from "./failure.js";
 
 /** Bytes reserved for the rest of the agent's request, such as its instructions and tools. */

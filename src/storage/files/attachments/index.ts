@@ -1,6 +1,4 @@
 /**
  * Safe reading of local files that users or models name.
- *
- * @module attachments/node
  */
 export { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "./read-local-file.js";

@@ -1,7 +1,7 @@
 /** `readLocalFile`: safe reading of a file whose path a user or a model gave. */
 import nodePath from "node:path";
-import { type ErrorDetails, SessileError } from "../../../core/errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../../core/arguments.js";
+import { type ErrorDetails, SessileError } from "../../../core/errors/index.js";
 import type { ExactFileStat, FileSystem, OpenFile } from "../../../core/node/file-system.js";
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import {

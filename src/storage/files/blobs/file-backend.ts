@@ -1,14 +1,27 @@
 /** The backend of blobs in files: temp file, fsync, atomic rename. */
 
 import { dirname, join } from "node:path";
+import type {
+  BlobBackend,
+  BlobHints,
+  BlobLeftovers,
+  BlobReading,
+  BlobStat,
+  BlobWriter,
+} from "../../../blobs/index.js";
+import { corruptError, ProcessQuotas, shareQuotas } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import type { Durability } from "../../../core/arguments.js";
 import { Semaphore } from "../../../core/concurrency.js";
 import { partitionFolder } from "../../../core/ids.js";
-import { type FileStat, type FileSystem, type OpenFile, errnoOf, storageError } from "../../../core/node/file-system.js";
+import {
+  errnoOf,
+  type FileStat,
+  type FileSystem,
+  type OpenFile,
+  storageError,
+} from "../../../core/node/file-system.js";
 import { removePartition } from "../../../core/node/remove-tree.js";
-import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../../../blobs/index.js";
-import { shareQuotas, ProcessQuotas, corruptError } from "../../../blobs/internal.js";
 import { existingPaths, type Layout, listBlobs } from "./layout.js";
 import { hasBytes, readPieces, readWhole } from "./read-file.js";
 import { StoreDirectory } from "./store-directory.js";

@@ -1,10 +1,10 @@
 /** Opens a blob store in a directory. */
 
+import { type BlobStore, type BlobStoreOptions, blobStore } from "../../../blobs/index.js";
+import { digestArgument } from "../../../blobs/internal.js";
 import { type Durability, oneOfOption, stringArgument } from "../../../core/arguments.js";
 import type { FileSystem } from "../../../core/node/file-system.js";
 import { createNodeFileSystem } from "../../../core/node/node-file-system.js";
-import { digestArgument } from "../../../blobs/internal.js";
-import { type BlobStoreOptions, blobStore, type BlobStore } from "../../../blobs/index.js";
 import { FileBlobBackend } from "./file-backend.js";
 import { flat, nodeSha256, sharded } from "./layout.js";
 

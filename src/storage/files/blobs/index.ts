@@ -1,7 +1,5 @@
 /**
  * Blobs in files.
- *
- * @module blobs/node
  */
 export type { Durability } from "../../../core/arguments.js";
 export { type FileBlobStoreOptions, fileBlobStore } from "./file-store.js";

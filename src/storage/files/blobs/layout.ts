@@ -2,10 +2,10 @@
 
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import type { BlobStat, DigestAlgorithm, HashFunction } from "../../../blobs/index.js";
+import { partsOf, refOf } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { knownMediaTypes, mediaTypeInfo } from "../../../core/media-types.js";
-import { type BlobStat, type HashFunction, type DigestAlgorithm } from "../../../blobs/index.js";
-import { partsOf, refOf } from "../../../blobs/internal.js";
 import type { StoreDirectory } from "./store-directory.js";
 
 /** SHA-256 of Node, about ten times as fast as a portable one. */

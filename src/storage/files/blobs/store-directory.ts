@@ -1,12 +1,12 @@
 /** The directory of a file blob store: its format file and its folders. */
 
 import { join, resolve } from "node:path";
-import { SessileError } from "../../../core/errors/index.js";
 import type { Durability } from "../../../core/arguments.js";
 import { decodeUtf8, encodeUtf8 } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { randomHex8 } from "../../../core/ids.js";
 import { DurableDirectories } from "../../../core/node/durable-directories.js";
-import { type FileSystem, errnoOf } from "../../../core/node/file-system.js";
+import { errnoOf, type FileSystem } from "../../../core/node/file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { readFullySync, writeNewFile } from "../../../core/node/read-write-fully.js";
 import { isRecord } from "../../../core/shape.js";

@@ -1,7 +1,8 @@
 /** Temp files of blobs: written, fsynced, published by an atomic rename, removed after a crash. */
 
 import { dirname } from "node:path";
-import { type OpenFile, errnoOf } from "../../../core/node/file-system.js";
+import type { BlobLeftovers } from "../../../blobs/index.js";
+import { errnoOf, type OpenFile } from "../../../core/node/file-system.js";
 import { isRunning } from "../../../core/node/process-identity.js";
 import {
   appendFully,
@@ -9,7 +10,6 @@ import {
   assertFullyWritten,
   createFile,
 } from "../../../core/node/read-write-fully.js";
-import type { BlobLeftovers } from "../../../blobs/index.js";
 import type { StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";
 

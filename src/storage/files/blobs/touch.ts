@@ -1,7 +1,7 @@
 /** Renews the lease of a blob by the modification time of its file. */
 
 import { dirname } from "node:path";
-import { type FileStat, type OpenFile, errnoOf } from "../../../core/node/file-system.js";
+import { errnoOf, type FileStat, type OpenFile } from "../../../core/node/file-system.js";
 import type { StoreDirectory } from "./store-directory.js";
 
 /** A blob that was touched. */

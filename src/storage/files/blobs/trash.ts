@@ -1,12 +1,12 @@
 /** The trash and the quarantine of a file blob store. */
 
 import { basename, dirname, join } from "node:path";
+import type { BlobStat, BlobTrash, TrashedBlob } from "../../../blobs/index.js";
+import { hashTable, partsOf, refFrom, refOf } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
 import { randomHex8 } from "../../../core/ids.js";
-import { type FileStat, errnoOf, storageError } from "../../../core/node/file-system.js";
+import { errnoOf, type FileStat, storageError } from "../../../core/node/file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
-import type { BlobStat, BlobTrash, TrashedBlob } from "../../../blobs/index.js";
-import { hashTable, refFrom, partsOf, refOf } from "../../../blobs/internal.js";
 import { existingPaths, nodeSha256 } from "./layout.js";
 import { readPieces } from "./read-file.js";
 import type { StoreDirectory } from "./store-directory.js";

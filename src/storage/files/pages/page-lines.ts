@@ -5,7 +5,28 @@
 
 import type { FileStat, OpenFile } from "../../../core/node/file-system.js";
 import type { LinePlace } from "../../../session/index.js";
-import { type LineDiagnostic, extraHeader, isTerminatedTornLine, linesBeforeHeader, lineTooLong, missingHeaderError, newerVersion, tornLine, tornTail, formatVersion, type DecodedLine, decodeParts, entryKeyOfPart, isNewer, LineDecoder, type LinePart, entryIdOf, defaultLimits, headerVersion, eachLine } from "../../../session/internal.js";
+import {
+  type DecodedLine,
+  decodeParts,
+  defaultLimits,
+  eachLine,
+  entryIdOf,
+  entryKeyOfPart,
+  extraHeader,
+  formatVersion,
+  headerVersion,
+  isNewer,
+  isTerminatedTornLine,
+  LineDecoder,
+  type LineDiagnostic,
+  type LinePart,
+  linesBeforeHeader,
+  lineTooLong,
+  missingHeaderError,
+  newerVersion,
+  tornLine,
+  tornTail,
+} from "../../../session/internal.js";
 import { type BackwardLine, linesBackwards } from "../read-backwards.js";
 import { type ReadLineOptions, readLines } from "../read-lines.js";
 

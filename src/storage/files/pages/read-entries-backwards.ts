@@ -1,11 +1,11 @@
 /** Reads the entries of a session file in pages, newest first. */
 
 import { resolve } from "node:path";
-import { SessileError } from "../../../core/errors/index.js";
 import { describe, integerOption, stringArgument } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 import type { FileSystem } from "../../../core/node/file-system.js";
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
-import type { LogPosition, Diagnostic, SessionEntry, UnknownEntry } from "../../../session/index.js";
+import type { Diagnostic, LogPosition, SessionEntry, UnknownEntry } from "../../../session/index.js";
 import { defaultLimits } from "../../../session/internal.js";
 import { withRegularFile } from "../file-descriptors.js";
 import { offsetOf, parsePosition, printPosition, readFingerprint } from "../log-position.js";

@@ -1,8 +1,6 @@
 /**
  * Diagnosis and repair of session files: every fault of a file without changing it, and a new file of all
  * lines that can be read.
- *
- * @module session/repair
  */
 export type { BlobState } from "./check-blob-refs.js";
 export { type DiagnoseOptions, diagnoseSession, type SessionDiagnosis } from "./diagnose.js";

@@ -1,10 +1,23 @@
 /** The lines of a salvaged session: intact ones, and placeholders that keep the tree in one piece. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import type { FileStat, OpenFile } from "../../../core/node/file-system.js";
-import { type SessionLog, type SessionHeader } from "../../../session/index.js";
-import { formatVersion, cleanLine, encodeValidLine, appendChecksum, defaultLimits, headerVersion, idToOrdinal, migrateLine, headerLine, withParent, noRow, parseKind } from "../../../session/internal.js";
+import type { SessionHeader, SessionLog } from "../../../session/index.js";
+import {
+  appendChecksum,
+  cleanLine,
+  defaultLimits,
+  encodeValidLine,
+  formatVersion,
+  headerLine,
+  headerVersion,
+  idToOrdinal,
+  migrateLine,
+  noRow,
+  parseKind,
+  withParent,
+} from "../../../session/internal.js";
 import { readRanges } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
 

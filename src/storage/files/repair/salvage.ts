@@ -1,15 +1,21 @@
 /** Salvages a damaged session file into a new one. */
 
 import { dirname, resolve } from "node:path";
-import { SessileError } from "../../../core/errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { isName, nameArgument, uuidv7 } from "../../../core/ids.js";
 import { type FileStat, type FileSystem, storageError } from "../../../core/node/file-system.js";
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { writeNewFile } from "../../../core/node/read-write-fully.js";
-import { type SessionHeader } from "../../../session/index.js";
-import { extensionVersion, formatVersion, isNewer, defaultLimits, headerVersion } from "../../../session/internal.js";
+import type { SessionHeader } from "../../../session/index.js";
+import {
+  defaultLimits,
+  extensionVersion,
+  formatVersion,
+  headerVersion,
+  isNewer,
+} from "../../../session/internal.js";
 import { withRegularFile } from "../file-descriptors.js";
 import { idOfPath } from "../session-layout.js";
 import { findingOf } from "./diagnose.js";

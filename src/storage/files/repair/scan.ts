@@ -2,7 +2,18 @@
 
 import type { FileStat, OpenFile } from "../../../core/node/file-system.js";
 import type { Diagnostic, SessionEntry, UnknownEntry } from "../../../session/index.js";
-import { entryIdOf, type LineSink, defaultLimits, eachLine, type EntryTable, noRow, type DamagedBytes, type EntryPlace, LogReader, entryTableOf } from "../../../session/internal.js";
+import {
+  type DamagedBytes,
+  defaultLimits,
+  type EntryPlace,
+  type EntryTable,
+  eachLine,
+  entryIdOf,
+  entryTableOf,
+  type LineSink,
+  LogReader,
+  noRow,
+} from "../../../session/internal.js";
 import { type ReadLineOptions, readLines } from "../read-lines.js";
 
 /** A diagnostic of a line, or of the whole file, and whether an entry is lost. */

@@ -1,7 +1,7 @@
 /** The binding of a bucket: the members that are used, and calls that are repeated while that can help. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { describe } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 
 /** Facts about an object. */
 export interface R2Stat {

@@ -5,8 +5,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import type { BlobReading } from "../../../blobs/index.js";
 import type { BucketKeys } from "../../../blobs/internal.js";
 import type { BlobRef } from "../../../content/index.js";
-import { SessileError } from "../../../core/errors/index.js";
 import { toHex } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { type Bucket, chunksOf, type R2Stat } from "./bucket.js";
 
 /** A blob of at most so many bytes takes one call. */

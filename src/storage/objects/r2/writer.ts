@@ -2,8 +2,8 @@
 
 import type { BlobStat, BlobWriter } from "../../../blobs/index.js";
 import type { BlobRef } from "../../../content/index.js";
-import { SessileError } from "../../../core/errors/index.js";
 import { concatBytes } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import type { Bucket, R2Part, R2Stat } from "./bucket.js";
 
 /** All parts but the last are of this size; R2 takes 5 MiB and more (limits, read 2026-11-23). */

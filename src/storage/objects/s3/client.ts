@@ -1,9 +1,9 @@
 /** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { sleep, untilAborted } from "../../../core/abort.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
 

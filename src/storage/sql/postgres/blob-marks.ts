@@ -5,8 +5,8 @@
 
 import type { BlobMark } from "../../../blobs/index.js";
 import type { BlobRef } from "../../../content/index.js";
-import { SessileError } from "../../../core/errors/index.js";
 import { concatBytes } from "../../../core/bytes.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { type LogPosition, sessionBlobRoots } from "../../../session/index.js";
 import { eachLine } from "../../../session/internal.js";
 import { postgresSessionBackend } from "./backend.js";

@@ -1,9 +1,9 @@
 /** Calls of the driver: names of statements, and attempts again after failures. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { integerOption } from "../../../core/arguments.js";
 import { encodeUtf8 } from "../../../core/bytes.js";
 import { crc32 } from "../../../core/crc32.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { codeOf, failureOf } from "./failures.js";
 import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 

@@ -1,7 +1,7 @@
 /** Sessions in SQLite: the backend. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { integerOption } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 import { isName, nameArgument } from "../../../core/ids.js";
 import type { SessionBackend, StoredSession, StoredSessionQuery } from "../../../session/index.js";
 import { cwdKey, type DatabaseSession, existsError, maxBatchBytes } from "../../../session/internal.js";

@@ -1,7 +1,7 @@
 /** Calls of the driver: classes of failures, attempts again. */
 
-import { SessileError } from "../../../core/errors/index.js";
 import { describe, integerOption } from "../../../core/arguments.js";
+import { SessileError } from "../../../core/errors/index.js";
 import type { SqliteDriver, SqliteRow, SqliteStatement, SqliteValue } from "./driver.js";
 
 /** An operation, for errors: its name, and its session. */

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { SessileError } from "sessile/errors";
 import {
   type AgentPrompt,
   type AgentUserMessage,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
 } from "sessile/claude-agent";
+import { SessileError } from "sessile/errors";
 import { beforeEach, describe, expect, test } from "vitest";
 import { AttachmentFolder } from "./attachment-files.js";
 

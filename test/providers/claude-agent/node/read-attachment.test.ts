@@ -3,15 +3,11 @@ import { appendFileSync, chmodSync, mkdirSync, symlinkSync, truncateSync } from 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { ReadLocalFileOptions } from "sessile/node";
+import { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } from "sessile/claude-agent";
 import { chiralityLimits } from "sessile/limits";
 import { mediaTypeOfName } from "sessile/media";
-import {
-  type ResolveAttachmentsOptions,
-  resolveAttachmentsToContentBlocks,
-} from "sessile/claude-agent";
+import type { ReadLocalFileOptions } from "sessile/node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { readWith } from "../../../../src/storage/files/attachments/read-local-file.js";
 import { knownMediaTypes } from "../../../../src/core/media-types.js";
 import { nodeFileSystem } from "../../../../src/core/node/node-file-system.js";
 import {
@@ -19,6 +15,7 @@ import {
   nodeAttachmentFiles,
 } from "../../../../src/frameworks/claude-agent/node/read-attachment.js";
 import { resolveWith } from "../../../../src/frameworks/claude-agent/node/resolve.js";
+import { readWith } from "../../../../src/storage/files/attachments/read-local-file.js";
 import { withMethods } from "../../../support/hooked-file-system.js";
 import { AttachmentFolder, codes, MiB, named } from "./attachment-files.js";
 

@@ -1,10 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } from "sessile/claude-agent";
 import { type LimitProfile, limitProfiles } from "sessile/limits";
-import {
-  type ResolveAttachmentsOptions,
-  resolveAttachmentsToContentBlocks,
-} from "sessile/claude-agent";
 import { beforeEach, describe, expect, test } from "vitest";
 import { contentOf, type FileContent } from "../../../../src/frameworks/claude-agent/node/content.js";
 import {
