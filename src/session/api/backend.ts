@@ -36,8 +36,10 @@ export interface LineRanges {
 /** The bytes of a whole read, which stay as they are, so that a first context need not read them again. */
 export interface KeptBytes {
   readonly bytes: Uint8Array;
-  /** The location of the first byte. */
+  /** The location of the first byte, which begins a line. */
   readonly at: number;
+  /** The index after the last line feed. */
+  readonly end: number;
   /** Whether the log still has these bytes. */
   isCurrent(): boolean;
   /** Whether the bytes have this text of ASCII. */
@@ -65,7 +67,7 @@ export interface LogBatch {
   readonly restarted?: true;
   /** Whether lines precede this batch, which is the first one of a read with `lastBytes`. */
   readonly skipped?: true;
-  /** Optional: the bytes of this read, if one read had all of them. */
+  /** The bytes of all lines in place of {@link lines} and {@link at}, for a read with `kept`. */
   readonly kept?: KeptBytes;
 }
 
@@ -112,8 +114,7 @@ export interface SessionLog {
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
   /**
-   * Reads lines from a position or from the start, up to the end of the log at that time. If it is also a
-   * synchronous iterable, an open needs no promise.
+   * Reads lines from a position or from the start, up to the end of the log at that time.
    * @throws SessileError SESSION_NOT_FOUND if the session was deleted
    */
   read(
@@ -127,8 +128,10 @@ export interface SessionLog {
        * A log that is not much longer is read from its start. Without support for it, all logs are.
        */
       readonly lastBytes?: number;
+      /** A hint, without a position: the reader finds the lines in {@link LogBatch.kept} itself. */
+      readonly kept?: boolean;
     },
-  ): AsyncIterable<LogBatch> & Partial<Iterable<LogBatch>>;
+  ): AsyncIterable<LogBatch>;
   /**
    * Reads lines backwards from the end of the log, or those before the line at `before`: each batch has the
    * lines directly before those of the last one, in the order of the log. The

@@ -1,6 +1,7 @@
 /** Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws. */
 
-import { encodeUtf8 } from "../../core/bytes.js";
+import { encodeUtf8, hex8 } from "../../core/bytes.js";
+import { isTooDeep } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { type DiagnosticCode, isTerminatedTornLine, type LineDiagnostic } from "../api/diagnostics.js";
 import {
@@ -20,7 +21,7 @@ import {
 } from "./entry-prefix.js";
 import { isEntryType, isStructural } from "./entry-types.js";
 import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
-import { type ParseLineOptions, parseLine, parseUsualLine } from "./line-json.js";
+import { checksumKey, checksumLength, mayBeUnsafe, type ParseLineOptions, parseLine } from "./line-json.js";
 import { headerVersion, migrateEntry } from "./migrate.js";
 import {
   fieldsProblem,
@@ -216,58 +217,85 @@ export interface DecodedBody {
   readonly diagnostics: readonly LineDiagnostic[];
 }
 
-/**
- * The header of a log's first line in the usual shape, as {@link decodeLine} decodes it. Undefined for any other
- * line.
- */
+/** The header of a log's first line in the usual shape, as {@link decodeLine} decodes it; undefined for any other. */
 export function decodeUsualHeader(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
   text: string | undefined,
 ): (DecodedLine & { readonly kind: "header" }) | undefined {
-  // The limit of any reader, and spaces after the header, which leave room for that of a copy.
-  let stop = end;
-  while (bytes[stop - 1] === 0x20) stop--;
-  if (text === undefined || text.includes('"crc"')) return undefined;
-  const value = parseUsualLine(bytes, start, stop, 8, { text: text.trimEnd() }) as SessionHeader | undefined;
-  if (value === undefined || value.type !== "session" || value.version !== formatVersion) return undefined;
-  if (typeof value.id !== "string" || value.id === "" || typeof value.timestamp !== "string")
+  if (text === undefined || !text.startsWith("{") || text.includes('"crc"') || mayBeUnsafe(text))
     return undefined;
-  if (typeof value.cwd !== "string") return undefined;
-  if (value.parentSession !== undefined && typeof value.parentSession !== "string") return undefined;
-  if (value.sessile !== undefined && value.sessile !== extensionVersion) return undefined;
-  return { kind: "header", header: value, diagnostics: [] };
+  try {
+    const value = JSON.parse(text) as SessionHeader;
+    if (value.type !== "session" || value.version !== formatVersion || isTooDeep(text, 8)) return undefined;
+    if (typeof value.id !== "string" || value.id === "" || typeof value.timestamp !== "string")
+      return undefined;
+    if (typeof value.cwd !== "string" || (value.sessile !== undefined && value.sessile !== extensionVersion))
+      return undefined;
+    if (value.parentSession !== undefined && typeof value.parentSession !== "string") return undefined;
+    return { kind: "header", header: value, diagnostics: [] };
+  } catch {
+    return undefined;
+  }
 }
 
+/** How the lines of a read are parsed: decided once for all of its bytes. */
+export interface UsualLines {
+  readonly maxDepth: number;
+  /** Whether a line may have a `__proto__` key. */
+  readonly mayBeUnsafe: boolean;
+  readonly crc32: (bytes: Uint8Array) => number;
+  /** The text of a range of the bytes; undefined if they are not UTF-8. */
+  text(start: number, end: number): string | undefined;
+}
+
+/** A parsed object whose shape was not checked. */
+type Parsed = { [name: string]: unknown };
+
 /**
- * The entry of a line with a message in a usual shape, as {@link decodeBody} decodes it. Undefined for any other
- * line, and for one with a problem.
+ * Parses the line of an object from `start` up to `end` without its checksum, as {@link parseLine} does. Returns
+ * undefined for a line with a problem, and for one that may have one.
  */
-export function decodeUsualMessage(
+export function parseUsualLine(
   bytes: Uint8Array,
   start: number,
   end: number,
-  { id, maxDepth, text, crc32 }: UsualMessageOptions,
-): (SessionEntry & { readonly type: "message" }) | undefined {
-  const value = parseUsualLine(bytes, start, end, maxDepth, { text, crc32 }) as
-    | { readonly [name: string]: unknown }
-    | undefined;
-  if (value === undefined || value.type !== "message") return undefined;
-  if (typeof value.id !== "string" || value.id === "" || (id !== undefined && value.id !== id))
+  lines: UsualLines,
+): Parsed | undefined {
+  if (bytes[start] !== openBrace || bytes[end - 1] !== closeBrace) return undefined;
+  const at = end - checksumLength;
+  const last = at > start && bytes[at] === 0x2c && bytes[at + 1] === quote ? lines.text(at, end) : undefined;
+  let text: string | undefined;
+  if (last?.startsWith(checksumKey)) {
+    const before = bytes[at - 1] as number;
+    // After a brace, a comma or a space the comma may be a syntax error, which removing it would hide.
+    if (before === openBrace || before === 0x2c || before <= 0x20) return undefined;
+    const checksum = lines.crc32(new Uint8Array(bytes.buffer, bytes.byteOffset + start, at - start));
+    if (last !== `${checksumKey}${hex8(checksum)}"}`) return undefined;
+    // A brace in its place for as long as the text is made: joining one to the text copies it twice.
+    bytes[at] = closeBrace;
+    text = lines.text(start, at + 1);
+    bytes[at] = 0x2c;
+  } else {
+    text = lines.text(start, end);
+  }
+  if (text === undefined || (lines.mayBeUnsafe && mayBeUnsafe(text))) return undefined;
+  if (text.length > 2 * lines.maxDepth && isTooDeep(text, lines.maxDepth)) return undefined;
+  try {
+    return JSON.parse(text) as Parsed;
+  } catch {
     return undefined;
-  if (typeof value.timestamp !== "string" || value.crc !== undefined) return undefined;
-  if (value.parentId !== null && typeof value.parentId !== "string") return undefined;
-  return isUsualMessage(value.message)
-    ? (value as unknown as SessionEntry & { readonly type: "message" })
-    : undefined;
+  }
 }
 
-/** Options of {@link decodeUsualMessage}. */
-export interface UsualMessageOptions extends Pick<ParseLineOptions, "text" | "crc32"> {
-  /** The id that the entry has to have. */
-  readonly id?: string;
-  readonly maxDepth: number;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const quote = 0x22;
+
+/** Whether a parsed line is a message in a usual shape, which {@link decodeBody} returns as it is. */
+export function isUsualEntry(value: Parsed): value is Parsed & SessionEntry & { readonly type: "message" } {
+  const { parentId } = value;
+  if (value.type !== "message" || typeof value.id !== "string" || value.id === "") return false;
+  if (typeof value.timestamp !== "string" || value.crc !== undefined) return false;
+  return (parentId === null || typeof parentId === "string") && isUsualMessage(value.message);
 }
 
 /** Decodes a whole line without its head, for entries that are in the tree already. */
@@ -363,8 +391,10 @@ export function stripBom(line: Uint8Array): Uint8Array {
  */
 export class LineDecoder {
   readonly #maxDepth: number;
-  #isFirst = true;
-  #version: number | undefined;
+  /** Whether the next line is the log's first. */
+  isFirst = true;
+  /** The version in the header; undefined before it, when lines decode as the current version. */
+  version: number | undefined;
   #ordinal = 0;
   #previousId: string | null = null;
   /** Ids before the header. An entry of version 1 with such an ordinal is a duplicate, and not a parent. */
@@ -376,22 +406,12 @@ export class LineDecoder {
     this.#maxDepth = maxDepth;
   }
 
-  /** The next line is the log's first. */
-  get isFirst(): boolean {
-    return this.#isFirst;
-  }
-
-  /** The version in the header; undefined before it, when lines decode as the current version. */
-  get version(): number | undefined {
-    return this.#version;
-  }
-
   /** The context of the next line. */
   get context(): DecodeContext {
     if (this.#constantContext !== undefined) return this.#constantContext;
     return {
-      isFirst: this.#isFirst,
-      version: this.#version,
+      isFirst: this.isFirst,
+      version: this.version,
       ordinal: this.#ordinal,
       previousId: this.#previousId,
       maxDepth: this.#maxDepth,
@@ -405,25 +425,25 @@ export class LineDecoder {
 
   /** Advances past a part that was decoded with {@link context}. */
   advance(decoded: DecodedLine): void {
-    this.#isFirst = false;
+    this.isFirst = false;
     if (decoded.kind === "blank") return;
     // Version 1 counts each line that parses, so that a damaged line does not shift later ids.
     if (decoded.kind !== "bad" || decoded.parsed) this.#ordinal++;
-    if (decoded.kind === "header" && this.#version === undefined) {
-      this.#version = headerVersion(decoded.header);
-      if (this.#version >= 2)
-        this.#constantContext = { version: this.#version, ordinal: 0, maxDepth: this.#maxDepth };
+    if (decoded.kind === "header" && this.version === undefined) {
+      this.version = headerVersion(decoded.header);
+      if (this.version >= 2)
+        this.#constantContext = { version: this.version, ordinal: 0, maxDepth: this.#maxDepth };
     }
     if (decoded.kind !== "entry" || this.#constantContext !== undefined) return;
     const id = entryIdOf(decoded.head.id);
     if (this.#idsBeforeHeader.has(id)) return;
-    if (this.#version === undefined) this.#idsBeforeHeader.add(id);
+    if (this.version === undefined) this.#idsBeforeHeader.add(id);
     this.#previousId = id;
   }
 
   /** Advances past a line that is too long to decode. */
   skip(): void {
-    this.#isFirst = false;
+    this.isFirst = false;
   }
 }
 

@@ -1,5 +1,7 @@
 /** Entries' bodies on demand. */
 
+import { decodeUtf8 } from "../../internal/bytes.js";
+import { crc32 } from "../../internal/crc32.js";
 import type { KeptBytes, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
@@ -8,7 +10,9 @@ import {
   type DecodedBody,
   decodeBody,
   decodeParts,
-  decodeUsualMessage,
+  isUsualEntry,
+  parseUsualLine,
+  type UsualLines,
 } from "../format/decode.js";
 import { idToOrdinal } from "../format/migrate.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
@@ -58,6 +62,7 @@ export class EntryCache {
   #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
   #opened: KeptBytes | undefined;
+  #usual: UsualLines | undefined;
   /** Lines by their places, if the last ones of a log without {@link KeptBytes} were read. */
   #openedLines: ReadonlyMap<number, Uint8Array> | undefined;
   readonly #reported = new Set<number>();
@@ -86,10 +91,15 @@ export class EntryCache {
    * Keeps what opening read for the first {@link run}, which needs most of it: the bodies, and the bytes of the
    * others. Drops it if another log is opened first, or this one is closed. Without bytes drops it at once.
    */
-  keepOpened(bytes: KeptBytes | undefined, lines: ReadonlyMap<number, Uint8Array> | undefined): void {
+  keepOpened(
+    bytes: KeptBytes | undefined,
+    usual: UsualLines | undefined,
+    lines: ReadonlyMap<number, Uint8Array> | undefined,
+  ): void {
     lastOpened?.dropOpened();
     lastOpened = this;
     this.#opened = bytes;
+    this.#usual = usual;
     this.#openedLines = lines;
     if (bytes === undefined && lines === undefined) this.dropOpened();
   }
@@ -269,7 +279,7 @@ export class EntryCache {
       const part = table.part(row);
       const from = start + (part?.start ?? 0);
       const end = from + table.lineLength(row);
-      const entry = end > bytes.length ? undefined : this.#decode(row, bytes, from, end, opened);
+      const entry = end > bytes.length ? undefined : this.#decode(row, bytes, from, end, this.#usual);
       if (entry === undefined) continue;
       this.#keep(row, entry);
       // The cache was evicted meanwhile; the caller still holds the old list.
@@ -293,18 +303,19 @@ export class EntryCache {
     }
   }
 
-  #decode(row: number, from: Uint8Array, start = 0, end = from.length, kept?: KeptBytes): Entry | undefined {
+  #decode(
+    row: number,
+    from: Uint8Array,
+    start = 0,
+    end = from.length,
+    usual = this.#usualOf(from),
+  ): Entry | undefined {
     const version = this.#reader.versionAt(row);
     const id = this.#table.id(row);
     const isFirst = this.#table.lineAt(row) === this.#reader.firstAt;
     if ((version ?? 0) >= 2 && !isFirst && this.#table.kind(row).startsWith("message/")) {
-      const usual = decodeUsualMessage(from, start, end, {
-        id,
-        maxDepth: this.#maxDepth,
-        text: kept?.text(start, end),
-        crc32: this.#log.crc32,
-      });
-      if (usual !== undefined) return usual;
+      const value = parseUsualLine(from, start, end, usual);
+      if (value !== undefined && value.id === id && isUsualEntry(value)) return value;
     }
     const bytes = from.subarray(start, end);
     const context =
@@ -323,6 +334,12 @@ export class EntryCache {
     }
     if (lost) return this.#lost(row);
     return decoded.kind === "bad" ? undefined : decoded.entry;
+  }
+
+  /** How to parse a line that was read by itself. */
+  #usualOf(bytes: Uint8Array): UsualLines {
+    const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
+    return { maxDepth: this.#maxDepth, mayBeUnsafe: true, crc32: this.#log.crc32 ?? crc32, text };
   }
 
   /** The body of an entry whose line has other bytes after it, which its prefix does not show. */

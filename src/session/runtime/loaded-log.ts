@@ -1,6 +1,7 @@
 /** A log that is read from its end or its start, and later from the last position, into a tree. */
 
 import { integerOption } from "../../core/arguments.js";
+import { crc32 } from "../../core/crc32.js";
 import { uniqueHex8 } from "../../core/ids.js";
 import type { OnOperation, StoreOperation } from "../../core/operations.js";
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
@@ -8,7 +9,7 @@ import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagno
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
-import { decodeBody, isNewer, LineDecoder } from "../format/decode.js";
+import { decodeBody, isNewer, LineDecoder, type UsualLines } from "../format/decode.js";
 import { defaultLimits, type LineSink } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
@@ -89,8 +90,9 @@ interface Loading {
   readonly reader: LogReader;
   readonly cache: EntryCache;
   readonly diagnostics: DiagnosticList;
-  /** The bytes of the read, if one read had all of them. */
+  /** The bytes of the read, if one read had all of them, and how to parse their lines. */
   kept: KeptBytes | undefined;
+  usual: UsualLines | undefined;
   /** The lines of the read, if only the last ones of the log were read without {@link kept}. */
   lines: ReadonlyMap<number, Uint8Array> | undefined;
   isLeafDamaged: boolean;
@@ -109,15 +111,20 @@ export class LoadedLog {
   isPartial = false;
   /** Whether the log had no line feed at its end at the last read. */
   endsOpen = false;
-  #diagnostics = new DiagnosticList();
+  #diagnostics: DiagnosticList;
+  /** What the constructor made, for the first read. */
+  #loading: Loading | undefined;
   /** Entries read in whole since the last call. */
   #fresh: ReadEntry[] = [];
 
   constructor(log: SessionLog, settings: SessionSettings) {
     this.log = log;
     this.settings = settings;
-    this.reader = this.#newReader(this.#diagnostics);
-    this.cache = new EntryCache(log, this.reader, settings.maxDepth);
+    this.#loading = this.#newLoading();
+    const { reader, cache, diagnostics } = this.#loading;
+    this.reader = reader;
+    this.cache = cache;
+    this.#diagnostics = diagnostics;
   }
 
   get diagnostics(): Diagnostics {
@@ -130,17 +137,8 @@ export class LoadedLog {
    */
   protected async readPrefixes(whole: boolean): Promise<void> {
     let loading: Loading | undefined;
-    for (const lastBytes of whole ? [] : tailBytes) {
-      loading = await this.#readLast(lastBytes);
-      if (loading !== undefined) break;
-    }
-    if (loading === undefined) {
-      loading = this.#newLoading();
-      const { reader } = loading;
-      const reading = this.#read(undefined, (batch) => this.#applyFirst(loading as Loading, reader, batch));
-      if (typeof reading !== "boolean") await reading;
-      await this.#finish(loading);
-    }
+    for (let at = whole ? tailBytes.length : 0; loading === undefined; at++)
+      loading = await this.#readFirst(tailBytes[at]);
     this.#use(loading);
   }
 
@@ -152,7 +150,8 @@ export class LoadedLog {
     const { lastAt } = this.reader;
     const before = entryTableOf(this.reader.tree);
     const known = new Set(this.diagnostics.map(keyOf));
-    const loading = this.#newLoading((diagnostic) => !known.has(keyOf(diagnostic)));
+    const isNew = (diagnostic: Diagnostic) => !known.has(keyOf(diagnostic));
+    const loading = this.#newLoading(new DiagnosticList(), isNew);
     const { reader, diagnostics } = loading;
     const upToLast: LineSink = {
       line: (bytes, at, start, end) => (at <= lastAt ? reader.line(bytes, at, start, end) : undefined),
@@ -160,7 +159,7 @@ export class LoadedLog {
     };
     for await (const batch of this.log.read(undefined, signal === undefined ? {} : { signal })) {
       const { tail, ...lines } = batch;
-      this.#applyTo(loading, upToLast, tail !== undefined && tail.at <= lastAt ? batch : lines);
+      this.#applyFirst(loading, upToLast, tail !== undefined && tail.at <= lastAt ? batch : lines);
     }
     if (!hasEnds(entryTableOf(reader.tree), before)) return false;
     await this.#finish(loading);
@@ -173,7 +172,7 @@ export class LoadedLog {
   /** Reads the log from its start again. */
   protected async readAgain(): Promise<void> {
     this.#reset();
-    await this.#read(undefined, (batch) => this.#apply(batch, true));
+    await this.#read(undefined, true);
     this.reader.finish();
     this.#fresh = [];
   }
@@ -183,7 +182,7 @@ export class LoadedLog {
     from: LogPosition | undefined,
   ): Promise<{ readonly fresh: readonly ReadEntry[]; readonly restarted: boolean }> {
     this.#fresh = [];
-    const restarted = await this.#read(from, (batch) => this.#apply(batch, false));
+    const restarted = await this.#read(from, false);
     this.reader.linkLateParents();
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -192,12 +191,14 @@ export class LoadedLog {
 
   /**
    * Reads the last lines of the log; undefined if they lack something that a context at the leaf, or the name of
-   * the session, needs. A log that is not much longer is read whole.
+   * the session, needs. A log that is not much longer is read whole, as any without `lastBytes`.
    */
-  async #readLast(lastBytes: number): Promise<Loading | undefined> {
-    const loading = this.#newLoading();
-    const { reader } = loading;
-    for await (const batch of this.log.read(undefined, { lastBytes })) {
+  async #readFirst(lastBytes: number | undefined): Promise<Loading | undefined> {
+    const loading = this.#loading ?? this.#newLoading();
+    this.#loading = undefined;
+    const { reader, cache } = loading;
+    const options = lastBytes === undefined ? { kept: true } : { lastBytes, kept: true };
+    for await (const batch of this.log.read(undefined, options)) {
       if (batch.skipped === true) {
         // A context begins at the start of the log, or at a compaction.
         if (!hasCompaction(batch)) return undefined;
@@ -210,6 +211,10 @@ export class LoadedLog {
         }
       }
       this.#applyFirst(loading, reader, batch);
+      this.endsOpen = batch.tail !== undefined;
+      this.position = batch.next;
+      // Of a long log the first context reads the bodies again.
+      if (loading.kept === undefined && loading.lines === undefined) cache.clear();
     }
     await this.#finish(loading);
     const table = entryTableOf(reader.tree);
@@ -218,27 +223,25 @@ export class LoadedLog {
     const { leafId } = reader;
     const steps = hasContext(table, leafId === null ? noRow : table.row(leafId));
     let step = steps.next();
-    while (!step.done) step = steps.next(await loading.cache.load(step.value));
+    while (!step.done) step = steps.next(await cache.load(step.value));
     return step.value ? loading : undefined;
   }
 
   #applyFirst(loading: Loading, sink: LineSink, batch: LogBatch): void {
     const { kept } = batch;
     const { reader } = loading;
-    if (kept !== undefined && kept.bytes.length <= smallBytes)
-      reader.parseUsualLines({ kept, crc32: this.log.crc32 });
-    this.#applyTo(loading, sink, batch);
-    this.endsOpen = batch.tail !== undefined;
-    this.position = batch.next;
-    // Of a long log the first context reads the bodies again.
-    if (kept === undefined && loading.lines === undefined) loading.cache.clear();
     loading.kept = kept;
-  }
-
-  #applyTo(loading: Loading, sink: LineSink, batch: LogBatch): void {
-    eachLine(batch, sink);
+    if (kept === undefined) {
+      eachLine(batch, sink);
+    } else {
+      const { maxDepth, maxLineBytes } = this.settings;
+      const mayBeUnsafe = kept.includes("__proto__") || kept.includes("\\u00");
+      const usual = { maxDepth, mayBeUnsafe, crc32: this.log.crc32 ?? crc32, text: kept.text };
+      reader.readAll(kept, maxLineBytes, kept.bytes.length <= smallBytes ? usual : undefined);
+      loading.usual = usual;
+    }
     this.#checkLeaf(loading, batch);
-    if (batch.tail !== undefined) loading.reader.tail(batch.tail.bytes, batch.tail.at, true);
+    if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, true);
   }
 
   /** Links the entries, and moves the leaf to the last one with a body. */
@@ -247,7 +250,7 @@ export class LoadedLog {
     reader.finish();
     if (loading.isLeafDamaged && !entryTableOf(reader.tree).isPartial) await stepBackLeaf(loading);
     reader.readInFull();
-    loading.cache.keepOpened(loading.kept, loading.lines);
+    loading.cache.keepOpened(loading.kept, loading.usual, loading.lines);
   }
 
   #use({ reader, cache, diagnostics }: Loading): void {
@@ -257,26 +260,14 @@ export class LoadedLog {
     this.#diagnostics = diagnostics;
   }
 
-  /**
-   * Reads the lines after a position, without a promise if the log has none. Returns whether a batch says that the
-   * log was replaced.
-   */
-  #read(from: LogPosition | undefined, apply: (batch: LogBatch) => void): Promise<boolean> | boolean {
-    const batches = this.log.read(from);
-    const now = batches[Symbol.iterator];
+  /** Reads the lines after a position. Returns whether a batch says that the log was replaced. */
+  async #read(from: LogPosition | undefined, atRest: boolean): Promise<boolean> {
     let restarted = false;
-    const applyNext = (batch: LogBatch) => {
-      if (batch.restarted === true) restarted = true;
-      apply(batch);
-    };
-    if (now !== undefined) {
-      for (const batch of batches as Iterable<LogBatch>) applyNext(batch);
-      return restarted;
+    for await (const batch of this.log.read(from)) {
+      restarted ||= batch.restarted === true;
+      this.#apply(batch, atRest);
     }
-    return (async () => {
-      for await (const batch of batches) applyNext(batch);
-      return restarted;
-    })();
+    return restarted;
   }
 
   #apply(batch: LogBatch, atRest: boolean): void {
@@ -295,7 +286,10 @@ export class LoadedLog {
     if (leafRow === noRow || cache.has(leafRow)) return;
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
-    const line = place && lineAt(batch, place.at);
+    const { kept } = batch;
+    const from = place === undefined || kept === undefined ? -1 : place.at - kept.at;
+    const line =
+      from < 0 ? place && lineAt(batch, place.at) : kept?.bytes.subarray(from, from + (place?.length ?? 0));
     if (line === undefined || table.part(leafRow) !== undefined) return;
     const { maxDepth } = this.settings;
     const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
@@ -305,21 +299,21 @@ export class LoadedLog {
   #reset(): void {
     this.isPartial = false;
     this.cache.dropOpened();
-    this.reader = this.#newReader(this.#diagnostics);
-    this.reader.readInFull();
-    this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
+    const { reader, cache } = this.#newLoading(this.#diagnostics);
+    reader.readInFull();
+    this.reader = reader;
+    this.cache = cache;
     this.#fresh = [];
   }
 
-  #newLoading(isNew?: (diagnostic: Diagnostic) => boolean): Loading {
+  #newLoading(diagnostics = new DiagnosticList(), isNew?: (diagnostic: Diagnostic) => boolean): Loading {
     const { log, settings } = this;
-    const diagnostics = new DiagnosticList();
     const reader = new LogReader({
       maxDepth: settings.maxDepth,
       full: false,
       onEntry: (row, entry) => {
-        if (this.reader === reader) this.#fresh.push({ row, entry });
-        else cache.addOpened(row, entry);
+        if (reader.readsPrefixes) cache.addOpened(row, entry);
+        else this.#fresh.push({ row, entry });
       },
       diagnostics,
       onDiagnostic: (diagnostic) => {
@@ -328,19 +322,15 @@ export class LoadedLog {
       },
     });
     const cache = new EntryCache(log, reader, settings.maxDepth);
-    return { reader, cache, diagnostics, kept: undefined, lines: undefined, isLeafDamaged: false };
-  }
-
-  #newReader(diagnostics: DiagnosticList): LogReader {
-    return new LogReader({
-      maxDepth: this.settings.maxDepth,
-      full: false,
-      onEntry: (row, entry) => {
-        this.#fresh.push({ row, entry });
-      },
+    return {
+      reader,
+      cache,
       diagnostics,
-      onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
-    });
+      kept: undefined,
+      usual: undefined,
+      lines: undefined,
+      isLeafDamaged: false,
+    };
   }
 }
 

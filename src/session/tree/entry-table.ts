@@ -28,7 +28,8 @@ export class EntryTable {
   #times = new Float64Array(startRows);
   #lineAt = new Float64Array(startRows);
   #lineLengths = new Int32Array(startRows);
-  readonly #otherTimes = new Map<number, string>();
+  /** The stored texts of times that are not in {@link #times}. */
+  readonly #otherTimes: (string | undefined)[] = [];
   readonly #kindNames: string[] = [];
   readonly #kindOf = new Map<string, number>();
   readonly #kindOfRole = new Map<string, number>();
@@ -121,12 +122,12 @@ export class EntryTable {
   }
 
   timestamp(row: number): string {
-    return this.#otherTimes.get(row) ?? printTimestamp(this.#times[row] as number);
+    return this.#otherTimes[row] ?? printTimestamp(this.#times[row] as number);
   }
 
   /** Milliseconds since 1970; -Infinity if the timestamp is not a time. */
   time(row: number): number {
-    const other = this.#otherTimes.get(row);
+    const other = this.#otherTimes[row];
     const time = other === undefined ? (this.#times[row] as number) : Date.parse(other);
     return Number.isNaN(time) ? -Infinity : time;
   }
@@ -236,7 +237,7 @@ export class EntryTable {
     this.#lineAt[row] = at;
     this.#lineLengths[row] = length;
     if (typeof time === "number") this.#times[row] = time;
-    else this.#otherTimes.set(row, time);
+    else this.#otherTimes[row] = time;
     if (this.#children !== undefined && (parent !== noRow || parentId === null))
       link(this.#children, row, parent);
     return row;

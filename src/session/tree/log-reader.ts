@@ -1,7 +1,7 @@
 /** Fills the table of entries from the lines of a log, with diagnostics. */
 
 import { SessileError } from "../../core/errors/index.js";
-import type { KeptBytes, LinePlace, SessionLog } from "../api/backend.js";
+import type { KeptBytes, LinePlace } from "../api/backend.js";
 import {
   type Diagnostic,
   DiagnosticList,
@@ -20,10 +20,12 @@ import {
   type DecodedLine,
   decodeParts,
   decodeUsualHeader,
-  decodeUsualMessage,
   isNewer,
+  isUsualEntry,
   LineDecoder,
   type LinePart,
+  parseUsualLine,
+  type UsualLines,
 } from "../format/decode.js";
 import {
   type EntryHead,
@@ -59,12 +61,6 @@ export interface LogReaderOptions {
   readonly onDiagnostic?: (diagnostic: Diagnostic, damaged?: DamagedBytes) => void;
   /** Receives the problems. @default a new list */
   readonly diagnostics?: Pick<DiagnosticList, "add" | "all">;
-}
-
-/** The bytes of a small log, and the platform's checksum. */
-export interface SmallLog {
-  readonly kept: KeptBytes;
-  readonly crc32: SessionLog["crc32"];
 }
 
 /** The bytes of a line, or of a part of one, that a diagnostic concerns. */
@@ -111,11 +107,22 @@ export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
   readonly #table = entryTableOf(this.tree);
-  #readsPrefixes: boolean;
+  /** Whether prefixes are read alone, and bodies only if they are at hand. */
+  readsPrefixes: boolean;
   /** Retains the bytes of the last batch. */
   #prefix: EntryPrefix | undefined;
   #parentKeys: ParentKeyFinder | undefined;
-  #small: SmallLog | undefined;
+  #usual: UsualLines | undefined;
+  /** The last id of a line that was parsed, and its key: the next line mostly follows it. */
+  #lastId = "";
+  #lastKey: EntryKey = "";
+  readonly #head: { -readonly [K in keyof EntryHead]: EntryHead[K] } = {
+    type: "",
+    id: 0,
+    parentId: null,
+    time: 0,
+    role: undefined,
+  };
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
   #lastAt = -1;
@@ -124,7 +131,7 @@ export class LogReader {
     this.#options = options;
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
-    this.#readsPrefixes = !options.full;
+    this.readsPrefixes = !options.full;
   }
 
   get header(): SessionHeader | undefined {
@@ -166,20 +173,27 @@ export class LogReader {
   }
 
   /**
-   * Parses the usual lines of these bytes, whose bodies the first context needs anyway. In a new process code
-   * that compares bytes runs interpreted: a plain reader of 1,000 prefixes and bodies takes 11 ms, of whole lines
-   * 7 (Node 24). A line that is not usual is read as in other logs.
+   * Reads the lines of a log that was read at once.
+   *
+   * @param usual parses the usual lines, whose bodies the first context of a small log needs anyway. In a new process
+   *   code that compares bytes runs interpreted: a plain reader of 1,000 prefixes and bodies takes 11 ms, of whole
+   *   lines 7 (Node 24).
    */
-  parseUsualLines(log: SmallLog): void {
-    if (this.#readsPrefixes) this.#small = log;
+  readAll({ bytes, at, end: stop }: KeptBytes, maxLineBytes: number, usual: UsualLines | undefined): void {
+    this.#usual = usual;
+    for (let start = 0, end = 0; start < stop; start = end + 1) {
+      end = bytes.indexOf(10, start);
+      if (end - start > maxLineBytes) this.tooLong(at + start, end - start);
+      else this.line(bytes, at + start, start, end);
+    }
+    this.#usual = undefined;
   }
 
   /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
-    this.#readsPrefixes = false;
+    this.readsPrefixes = false;
     this.#prefix = undefined;
     this.#parentKeys = undefined;
-    this.#small = undefined;
   }
 
   /** Gives a row whose line turned out to be damaged the next line with its id. Returns whether it has one. */
@@ -241,10 +255,21 @@ export class LogReader {
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
-    if ((decoder.version ?? 0) >= 2) {
-      const entry = this.#small && this.#usualEntry(this.#small, bytes, start, end);
-      const head =
-        entry === undefined ? this.#readPrefix(bytes, at, start, end) : headOf(entry, entry.timestamp);
+    let value: unknown;
+    if (decoder.version !== undefined && decoder.version >= 2) {
+      const usual = this.#usual;
+      let entry: SessionEntry | undefined;
+      let head: EntryHead | undefined;
+      // `{"type":"message"`: of other types few bodies are needed.
+      if (usual !== undefined && bytes[start + 9] === 0x6d && bytes[start + 16] === 0x22) {
+        const parsed = parseUsualLine(bytes, start, end, usual);
+        value = parsed;
+        if (parsed !== undefined && isUsualEntry(parsed)) {
+          entry = parsed;
+          head = this.#headOf(parsed, parsed.timestamp);
+        }
+      }
+      head ??= this.#readPrefix(bytes, at, start, end);
       if (head !== undefined) {
         const row = this.#table.add(head, at, end - start);
         if (row === noRow) {
@@ -258,9 +283,8 @@ export class LogReader {
         if (entry !== undefined) this.#options.onEntry?.(row, entry);
         return;
       }
-    }
-    if (decoder.isFirst && this.#small !== undefined) {
-      const header = decodeUsualHeader(bytes, start, end, this.#small.kept.text(start, end));
+    } else if (decoder.isFirst && this.#usual !== undefined) {
+      const header = decodeUsualHeader(this.#usual.text(start, end));
       if (header !== undefined) {
         decoder.advance(header);
         this.#applyHeader(header, { at, length: end - start });
@@ -268,16 +292,27 @@ export class LogReader {
       }
     }
     const line = bytes.subarray(start, end);
-    for (const part of decoder.decode(line)) this.#apply(part, line, at);
+    const parts = decoder.decode(line, value === undefined ? undefined : { value });
+    for (const part of parts) this.#apply(part, line, at);
   }
 
-  #usualEntry({ kept, crc32 }: SmallLog, bytes: Uint8Array, start: number, end: number) {
-    const text = kept.text(start, end);
-    return decodeUsualMessage(bytes, start, end, { text, crc32, maxDepth: this.#options.maxDepth });
+  /** The head of an entry, in an object that the next one overwrites. */
+  #headOf(entry: SessionEntry, time: number | string): EntryHead {
+    const { id, parentId } = entry;
+    const head = this.#head;
+    head.type = entry.type;
+    head.parentId =
+      parentId !== null && parentId === this.#lastId ? this.#lastKey : parentId && entryKeyOf(parentId);
+    head.id = entryKeyOf(id);
+    head.time = time;
+    head.role = entry.type === "message" ? entry.message.role : undefined;
+    this.#lastId = id;
+    this.#lastKey = head.id;
+    return head;
   }
 
   #readPrefix(bytes: Uint8Array, at: number, start: number, end: number): EntryHead | undefined {
-    if (!this.#readsPrefixes) return undefined;
+    if (!this.readsPrefixes) return undefined;
     this.#prefix ??= new EntryPrefix();
     this.#parentKeys ??= new ParentKeyFinder();
     const prefix = this.#prefix;
@@ -480,7 +515,7 @@ export class LogReader {
    * @param time the entry's time in milliseconds, if the caller knows it
    */
   applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined, time?: number): number {
-    const head = headOf(entry, time ?? parseTimestamp(entry.timestamp));
+    const head = this.#headOf(entry, time ?? parseTimestamp(entry.timestamp));
     if (line !== undefined) this.#lastAt = line.at;
     const row = this.#table.add(head, line?.at, line?.length);
     if (row === noRow) return noRow;
@@ -539,14 +574,4 @@ export class LogReader {
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic, damaged);
   }
-}
-
-function headOf(entry: SessionEntry, time: number | string): EntryHead {
-  return {
-    type: entry.type,
-    id: entryKeyOf(entry.id),
-    parentId: entry.parentId === null ? null : entryKeyOf(entry.parentId),
-    time,
-    role: entry.type === "message" ? entry.message.role : undefined,
-  };
 }

@@ -141,7 +141,7 @@ const headerContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLim
 
 /** The header, if the line is one. */
 export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
-  const usual = decodeUsualHeader(line, 0, line.length, decodeUtf8(line));
+  const usual = decodeUsualHeader(decodeUtf8(line));
   if (usual !== undefined) return usual.header;
   for (const { decoded } of decodeParts(line, { ...headerContext, isFirst }))
     if (decoded.kind === "header") return decoded.header;

@@ -3,8 +3,8 @@
  */
 
 import type { FileStat, OpenFile } from "../../core/node/file-system.js";
-import { readFully } from "../../core/node/read-write-fully.js";
-import type { LinePlace, LogBatch, LogPosition, LongLine } from "../../session/index.js";
+import { readFully, readFullySync } from "../../core/node/read-write-fully.js";
+import type { KeptBytes, LinePlace, LogBatch, LogPosition, LongLine } from "../../session/index.js";
 import {
   fingerprintBytes,
   fingerprintOf,
@@ -129,6 +129,37 @@ export function* readLines(
     buffer.set(open);
     carried = open.length;
   }
+}
+
+/** The bytes of a file from the start of a line on. */
+export interface WholeRead extends Pick<KeptBytes, "at" | "end"> {
+  readonly bytes: Buffer;
+  readonly next: LogPosition;
+}
+
+/**
+ * The bytes of a file, or about its last ones, up to its size in `stat`. Undefined if they are too many for one read,
+ * or end in a line over the limit.
+ */
+export function readWhole(
+  file: OpenFile,
+  stat: FileStat,
+  maxLineBytes: number,
+  lastBytes: number | undefined,
+): WholeRead | undefined {
+  const at = startOfLast(file, stat, lastBytes);
+  if (stat.size - at > maxWholeBytes) return undefined;
+  const buffer = Buffer.allocUnsafeSlow(stat.size - at);
+  const bytes = buffer.subarray(0, readFullySync(file, buffer, at));
+  const end = bytes.lastIndexOf(10) + 1;
+  if (bytes.length - end > maxLineBytes) return undefined;
+  const size = at + end;
+  const isEnding = end > fingerprintBytes || at === 0;
+  const ending = isEnding
+    ? bytes.subarray(Math.max(0, end - 2 * fingerprintBytes), end)
+    : readEnding(file, size);
+  const next = printPosition({ dev: stat.dev, ino: stat.ino, size, fingerprint: fingerprintOf(ending) });
+  return { bytes, at, end, next };
 }
 
 /** A file of less than this number of times the last bytes is read from its start. */

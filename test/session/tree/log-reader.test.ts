@@ -5,6 +5,7 @@ import { type Diagnostic, encodeEntry, memorySessionStore, parseSession, type Se
 import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/node";
 import { describe, expect, test } from "vitest";
 import { decodeUtf8 } from "../../../src/core/bytes.js";
+import { crc32 } from "../../../src/core/crc32.js";
 import { DiagnosticList } from "../../../src/session/api/diagnostics.js";
 import { LogReader } from "../../../src/session/tree/log-reader.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
@@ -100,12 +101,8 @@ describe("reading a log", () => {
             onEntry: (row, entry) => void bodies.set(row, entry),
           });
           const text = (start: number, end: number) => decodeUtf8(bytes.subarray(start, end));
-          reader.parseUsualLines({
-            kept: { bytes, at: 0, includes: () => true, isCurrent: () => true, text },
-            crc32: undefined,
-          });
-          for (let at = 0; at < bytes.length; at = bytes.indexOf(10, at) + 1)
-            reader.line(bytes, at, at, bytes.indexOf(10, at));
+          const kept = { bytes, at: 0, end: bytes.length, includes: () => true, isCurrent: () => true, text };
+          reader.readAll(kept, 1 << 26, { maxDepth: 256, mayBeUnsafe: true, crc32, text });
           reader.finish();
           const [heads, whole] = [read(lines), parseSession(bytes)];
           expect(shapeOf(reader)).toEqual(shapeOf(heads));
