@@ -18,10 +18,10 @@ import { root } from "./entries.mjs";
  */
 const sizes = {
   append: { functions: { limit: 87, goal: 60 }, files: { limit: 27, goal: 14 } },
-  "open and context": { functions: { limit: 151, goal: 120 }, files: { limit: 35, goal: 16 } },
+  "open and context": { functions: { limit: 134, goal: 120 }, files: { limit: 33, goal: 16 } },
   import: { functions: { limit: 246, goal: 150 }, files: { limit: 52, goal: 25 } },
   project: { functions: { limit: 136 }, files: { limit: 25 } },
-  compact: { functions: { limit: 318 }, files: { limit: 62 } },
+  compact: { functions: { limit: 312 }, files: { limit: 61 } },
 };
 /** A limit may be this many times the count. */
 const slack = 1.05;

@@ -262,7 +262,7 @@ interface KindCodes {
 
 function kindCodes(table: EntryTable): KindCodes {
   const codes = (kinds: Iterable<string>) => {
-    const flags: boolean[] = new Array(table.kindCount).fill(false);
+    const flags: boolean[] = new Array(table.kindNames.length).fill(false);
     for (const kind of kinds) if (table.kindCode(kind) >= 0) flags[table.kindCode(kind)] = true;
     return flags;
   };

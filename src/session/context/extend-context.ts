@@ -1,6 +1,7 @@
 /** Extends the last context after appends, instead of building it anew. */
 
 import type { Context } from "../../content/index.js";
+import type { SessionEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { type BuiltContext, buildContext, type EntryRequests } from "./build-context.js";
@@ -42,18 +43,27 @@ export function* extendContext(
   const bodyOf = yield tail;
   const items = before === undefined ? [] : [...before.context.items];
   let { model, thinkingLevel } = before?.context ?? nothing;
-  for (const row of tail) {
-    const entry = bodyOf(row);
-    // An earlier setting may be in force, which was not asked for.
-    if (entry === undefined) return yield* buildContext(table, leaf);
+  let answer: SessionEntry | undefined;
+  // Loops over indexes here and below: an iterator takes several times as long in code that is interpreted.
+  for (let i = 0; i < tail.length; i++) {
+    const entry = bodyOf(tail[i] as number);
+    if (entry?.type === "message") {
+      items.push({ entryId: entry.id, origin: "message", message: entry.message });
+      if (entry.message.role === "assistant") answer = entry;
+      continue;
+    }
+    // Without a body an earlier setting may be in force, which was not asked for.
+    if (entry === undefined || entry.type === "unknown") return yield* buildContext(table, leaf);
     const item = itemOf(entry, noIds);
     if (item !== undefined) items.push(item);
     if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
-    else if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
-    else if (entry.type === "message" && entry.message.role === "assistant")
-      model = { provider: entry.message.provider, modelId: entry.message.model };
-    else if (entry.type === "unknown") return yield* buildContext(table, leaf);
+    else if (entry.type === "model_change") {
+      answer = undefined;
+      model = { provider: entry.provider, modelId: entry.modelId };
+    }
   }
+  if (answer?.type === "message" && answer.message.role === "assistant")
+    model = { provider: answer.message.provider, modelId: answer.message.model };
   const context: Context = { ...(before?.context ?? nothing), items, model, thinkingLevel };
   const shown = before === undefined ? tail : [...before.shown, ...tail];
   return { context, table, leaf, shown, extensible: true };
@@ -64,15 +74,16 @@ export function* extendContext(
  * Undefined if another path, an entry type that changes earlier ones, or too many rows are between them.
  */
 function tailAfter(table: EntryTable, from: number, to: number, most: number): readonly number[] | undefined {
-  const roles = rolesOfKinds(table);
+  const roles = table.kindNames.map((kind) => roleOfKind.get(kind));
+  const { parents, kinds, cut } = table;
   const tail: number[] = [];
   let hasModel = false;
   let hasThinking = false;
   let count = 0;
-  for (let row = to; row !== from; row = table.parent(row)) {
+  for (let row = to; row !== from; row = parents[row] as number) {
     // Before a row whose parent was not read, there may be more.
-    if (row === noRow || count++ === most || table.isCut(row)) return undefined;
-    const role = roles[table.kindAt(row)];
+    if (row === noRow || count++ === most || cut?.has(row) === true) return undefined;
+    const role = roles[kinds[row] as number];
     if (role === undefined) continue;
     if (role === "special") return undefined;
     if (role === "model" ? hasModel : role === "thinking" && hasThinking) continue;
@@ -81,13 +92,6 @@ function tailAfter(table: EntryTable, from: number, to: number, most: number): r
     else if (role === "thinking") hasThinking = true;
   }
   return tail.reverse();
-}
-
-/** What rows of a kind do to a context, by the code of the kind; undefined for nothing. */
-function rolesOfKinds(table: EntryTable): readonly (KindRole | undefined)[] {
-  const roles: (KindRole | undefined)[] = [];
-  for (let code = 0; code < table.kindCount; code++) roles.push(roleOfKind.get(table.kindName(code)));
-  return roles;
 }
 
 type KindRole = "shown" | "assistant" | "model" | "thinking" | "special";

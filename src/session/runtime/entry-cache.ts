@@ -151,7 +151,11 @@ export class EntryCache {
     const kept = this.#kept;
     const pinned = this.#pinned.size === 0 ? this.#pinned : new Map(this.#pinned);
     let missing: number[] = [];
-    for (const row of rows) if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (kept[row] === undefined && !pinned.has(row)) missing.push(row);
+    }
+    if (missing.length === 0 && pinned.size === 0) return (row) => kept[row];
     if (missing.length === 0) return (row) => pinned.get(row) ?? kept[row];
     const lines = this.#openedLines;
     if (this.#opened !== undefined || lines !== undefined) {
@@ -184,10 +188,10 @@ export class EntryCache {
    * `shown` if that is more.
    */
   async run<T>(steps: EntryRequests<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
-    const asked: number[] = [];
+    let asked: readonly number[] = [];
     let step = steps.next();
     while (!step.done) {
-      for (const row of step.value) asked.push(row);
+      asked = asked.length === 0 ? step.value : [...asked, ...step.value];
       step = steps.next(await this.load(step.value));
     }
     if (lastOpened === this) lastOpened = undefined;

@@ -23,14 +23,17 @@ export class EntryTable {
    */
   readonly #seed = Math.floor(Math.random() * 2 ** 32) | 0;
   readonly #keys: EntryKey[] = [];
-  #parents = new Int32Array(startRows);
-  #kinds = new Int32Array(startRows);
+  /** The row of each row's parent, or {@link noRow}. Of this and the next columns only this class changes anything. */
+  parents: Int32Array = new Int32Array(startRows);
+  /** The code of each row's kind. */
+  kinds: Int32Array = new Int32Array(startRows);
+  /** The kinds by their codes. */
+  readonly kindNames: string[] = [];
   #times = new Float64Array(startRows);
   #lineAt = new Float64Array(startRows);
   #lineLengths = new Int32Array(startRows);
   /** The stored texts of times that are not in {@link #times}. */
   readonly #otherTimes: (string | undefined)[] = [];
-  readonly #kindNames: string[] = [];
   readonly #kindOf = new Map<string, number>();
   readonly #kindOfRole = new Map<string, number>();
   /** Rows that have a place in spite of a missing parent. */
@@ -41,7 +44,7 @@ export class EntryTable {
   readonly #parts = new Map<number, LineRange>();
   #children: Children | undefined;
   /** Rows whose parent may stand before the first row; undefined if the table has all of the log. */
-  #cut: Set<number> | undefined;
+  cut: Set<number> | undefined;
   /** Rows whose parent was not seen yet. */
   #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
@@ -56,17 +59,17 @@ export class EntryTable {
 
   /** Whether the log has entries before the first row, or may have. */
   get isPartial(): boolean {
-    return this.#cut !== undefined;
+    return this.cut !== undefined;
   }
 
   /** The rows are the last ones of a log: a parent that is missing stands before them. */
   setPartial(): void {
-    this.#cut ??= new Set();
+    this.cut ??= new Set();
   }
 
   /** Whether a row is a root here alone: its parent was not read. */
   isCut(row: number): boolean {
-    return this.#cut?.has(row) === true;
+    return this.cut?.has(row) === true;
   }
 
   /** The row of an id, or -1. */
@@ -89,7 +92,7 @@ export class EntryTable {
   }
 
   parent(row: number): number {
-    return this.#parents[row] as number;
+    return this.parents[row] as number;
   }
 
   /** The row that the entry itself names; noRow if that is missing. Copies of a log have the same. */
@@ -99,12 +102,7 @@ export class EntryTable {
 
   /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
   kind(row: number): string {
-    return this.kindName(this.#kinds[row] as number);
-  }
-
-  /** The kind with a code. */
-  kindName(code: number): string {
-    return this.#kindNames[code] as string;
+    return this.kindNames[this.kinds[row] as number] as string;
   }
 
   /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */
@@ -112,13 +110,8 @@ export class EntryTable {
     return this.#kindOf.get(kind) ?? -1;
   }
 
-  /** The number of kinds; all codes are less. */
-  get kindCount(): number {
-    return this.#kindNames.length;
-  }
-
   kindAt(row: number): number {
-    return this.#kinds[row] as number;
+    return this.kinds[row] as number;
   }
 
   timestamp(row: number): string {
@@ -211,8 +204,8 @@ export class EntryTable {
     if (last[before + 1] === row) last[before + 1] = previous;
     next[row] = noRow;
     this.#placed.delete(row);
-    this.#cut?.delete(row);
-    this.#parents[row] = parent;
+    this.cut?.delete(row);
+    this.parents[row] = parent;
     link(lists, row, parent);
   }
 
@@ -221,7 +214,7 @@ export class EntryTable {
     const row = this.#keys.length;
     const seeded = typeof id === "number" ? id ^ this.#seed : id;
     if (this.#rows.has(seeded)) return noRow;
-    if (row === this.#parents.length) this.#grow();
+    if (row === this.parents.length) this.#grow();
     let parent = noRow;
     if (parentId !== null) {
       // Most entries follow the entry before.
@@ -231,8 +224,8 @@ export class EntryTable {
     }
     this.#rows.set(seeded, row);
     this.#keys.push(id);
-    this.#parents[row] = parent;
-    this.#kinds[row] =
+    this.parents[row] = parent;
+    this.kinds[row] =
       (role === undefined ? undefined : this.#kindOfRole.get(role)) ?? this.#kindCodeOf(type, role);
     this.#lineAt[row] = at;
     this.#lineLengths[row] = length;
@@ -254,11 +247,11 @@ export class EntryTable {
     const groupOf = new Map<number, readonly number[]>();
     const cycles: number[] = [];
     if (this.#unlinked.length === 0) return { orphans, cycles };
-    const parents = this.#parents.slice(0, this.size);
+    const parents = this.parents.slice(0, this.size);
     for (const { row, parentId } of this.#unlinked) {
       const parent = this.rowOfKey(parentId);
-      if (parent === noRow && this.#cut !== undefined) {
-        this.#cut.add(row);
+      if (parent === noRow && this.cut !== undefined) {
+        this.cut.add(row);
       } else if (parent === noRow) {
         orphans.push(row);
         // An empty text is no id that entries may have in common.
@@ -269,7 +262,7 @@ export class EntryTable {
       } else if (rootOf(parents, parent) === row) {
         cycles.push(row);
       } else {
-        this.#parents[row] = parent;
+        this.parents[row] = parent;
         parents[row] = parent;
       }
     }
@@ -281,7 +274,7 @@ export class EntryTable {
       if (place === noRow || groupOf.get(rootOf(parents, place)) === group) continue;
       for (const row of group) {
         this.#placed.add(row);
-        this.#parents[row] = place;
+        this.parents[row] = place;
         parents[row] = place;
       }
     }
@@ -307,7 +300,7 @@ export class EntryTable {
     const name = printKind(type, role);
     let kind = this.#kindOf.get(name);
     if (kind === undefined) {
-      kind = this.#kindNames.push(name) - 1;
+      kind = this.kindNames.push(name) - 1;
       this.#kindOf.set(name, kind);
     }
     if (role !== undefined) this.#kindOfRole.set(role, kind);
@@ -315,9 +308,9 @@ export class EntryTable {
   }
 
   #grow(): void {
-    const length = this.#parents.length * 2;
-    this.#parents = grown(this.#parents, new Int32Array(length));
-    this.#kinds = grown(this.#kinds, new Int32Array(length));
+    const length = this.parents.length * 2;
+    this.parents = grown(this.parents, new Int32Array(length));
+    this.kinds = grown(this.kinds, new Int32Array(length));
     this.#times = grown(this.#times, new Float64Array(length));
     this.#lineAt = grown(this.#lineAt, new Float64Array(length));
     this.#lineLengths = grown(this.#lineLengths, new Int32Array(length));
@@ -333,7 +326,7 @@ export class EntryTable {
   /** The lists of children, so that they stay in file order. */
   #lists(): Children {
     if (this.#children !== undefined) return this.#children;
-    const { length } = this.#parents;
+    const { length } = this.parents;
     const lists = {
       first: new Int32Array(length + 1).fill(noRow),
       last: new Int32Array(length + 1).fill(noRow),
@@ -341,7 +334,7 @@ export class EntryTable {
     };
     const waiting = new Set(this.#unlinked.map(({ row }) => row));
     for (let row = 0; row < this.size; row++)
-      if (!waiting.has(row)) link(lists, row, this.#parents[row] as number);
+      if (!waiting.has(row)) link(lists, row, this.parents[row] as number);
     this.#children = lists;
     return lists;
   }

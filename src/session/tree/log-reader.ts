@@ -276,7 +276,7 @@ export class LogReader {
           this.#add({ kind: "entry", head, diagnostics: [] }, { at, length: end - start });
           return;
         }
-        if (head.parentId !== null && this.#table.parent(row) === noRow)
+        if (head.parentId !== null && this.#table.parents[row] === noRow)
           this.#unlinked.set(row, { line: this.lines, at, parentId: head.parentId });
         this.#leafRow = row;
         this.#leafTarget = undefined;
@@ -493,7 +493,7 @@ export class LogReader {
   }
 
   #added(row: number, parentId: EntryKey | null, at: number, hasBody = true): void {
-    if (parentId !== null && this.#table.parent(row) === noRow)
+    if (parentId !== null && this.#table.parents[row] === noRow)
       this.#unlinked.set(row, { line: this.lines, at, parentId });
     if (hasBody) this.setLeafRow(row, undefined);
   }

@@ -49,7 +49,7 @@ export interface FileLogOptions extends LogWriterOptions {
  * rewritten. Reads take no lock.
  */
 export class FileLog implements SessionLog, DescriptorHolder {
-  readonly crc32 = (bytes: Uint8Array): number => crc32(bytes);
+  readonly crc32: (bytes: Uint8Array) => number = crc32;
   readonly #options: FileLogOptions;
   readonly #writer: LogWriter;
   readonly #descriptor: ReadDescriptor;
@@ -131,7 +131,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     for (const batch of this.#batches(from, options)) {
       yield batch;
       // Between the pieces of a long file other work can run.
-      if (isLong) await new Promise((resolve) => setImmediate(resolve));
+      if (isLong) await setImmediate();
     }
   }
 
@@ -153,7 +153,8 @@ export class FileLog implements SessionLog, DescriptorHolder {
       let isCurrent = this.#descriptor.is(handle, stat);
       if (isCurrent) this.#descriptor.adopt(handle);
       let last: LogBatch | undefined;
-      const whole = kept === true ? readWhole(handle, stat, maxLineBytes, lastBytes) : undefined;
+      const whole =
+        kept === true && from === undefined ? readWhole(handle, stat, maxLineBytes, lastBytes) : undefined;
       const wanted = { maxLineBytes, signal, chunkBytes: batchBytes, lastBytes };
       const batches =
         whole === undefined ? readLines(handle, stat, from, wanted) : [this.#keptBatch(whole, stat)];
@@ -206,7 +207,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       end,
       includes: (text) => bytes.includes(text, 0, "latin1"),
       isCurrent: () => this.#hasBytesOf(stat),
-      text: (from, to) => decode?.call(bytes, from, to),
+      text: decode === undefined ? () => undefined : decode.bind(bytes),
     };
     const batch = { lines: [], at: [], next, kept };
     const tail = end < bytes.length ? { tail: { bytes: bytes.slice(end), at: at + end } } : {};

@@ -150,19 +150,20 @@ describe("append and read", () => {
     await log.close();
   });
 
-  test("a batch has the bytes of the log if one read had all of them", async () => {
+  test("a batch has the bytes of the log if they are asked for, and its lines otherwise", async () => {
     const { log } = await created(`{"one":1}\n`.repeat(100));
-    const keptOf = async (options: Parameters<typeof log.read>[1]) => {
-      const kept: (number | undefined)[] = [];
-      for await (const batch of log.read(undefined, options)) kept.push(batch.kept?.at);
-      return kept;
+    const batchesOf = async (options: Parameters<typeof log.read>[1]) => {
+      const found: [number | undefined, number, boolean | undefined][] = [];
+      for await (const batch of log.read(undefined, options))
+        found.push([batch.kept?.at, batch.at.length, batch.skipped]);
+      return found;
     };
-    expect(await keptOf({})).toEqual([0]);
-    const pieces = await keptOf({ batchBytes: 256 });
-    expect(pieces.length).toBeGreaterThan(2);
-    expect(new Set(pieces)).toEqual(new Set([undefined]));
-    const [last] = await keptOf({ lastBytes: 100 });
-    expect(last).toBeGreaterThan(900);
+    expect(await batchesOf({})).toEqual([[undefined, 101, undefined]]);
+    expect(await batchesOf({ kept: true })).toEqual([[0, 0, undefined]]);
+    expect((await batchesOf({ batchBytes: 256 })).length).toBeGreaterThan(2);
+    const last = header.length + 90 * 10;
+    expect(await batchesOf({ lastBytes: 105, kept: true })).toEqual([[last, 0, true]]);
+    expect(await batchesOf({ lastBytes: 105 })).toEqual([[undefined, 10, true]]);
     await log.close();
   });
 
@@ -335,7 +336,7 @@ describe("the bytes that opening read", () => {
 
   async function keptOf(log: FileLog, from?: LogPosition) {
     const found: LogBatch["kept"][] = [];
-    for await (const { kept } of log.read(from)) found.push(kept);
+    for await (const { kept } of log.read(from, { kept: true })) found.push(kept);
     return found;
   }
 
