@@ -1,7 +1,7 @@
 /** Entries' bodies on demand. */
 
-import { decodeUtf8 } from "../../internal/bytes.js";
-import { crc32 } from "../../internal/crc32.js";
+import { decodeUtf8 } from "../../core/bytes.js";
+import { crc32 } from "../../core/crc32.js";
 import type { KeptBytes, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
