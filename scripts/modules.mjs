@@ -39,7 +39,7 @@ const subpath = (path, values, limit, use, file = `${path}/index`) => ({ path, v
 const module = (name, layer, owns, ignores, subpaths = []) => ({ name, layer, owns, ignores, subpaths });
 
 /** `sessile` itself, which passes on what modules export. */
-export const rootSubpath = subpath("", 41, "137.5 kB", "sessions, blobs, messages, `project`", "index");
+export const rootSubpath = subpath("", 41, "139.5 kB", "sessions, blobs, messages, `project`", "index");
 
 /** In the order of the README. */
 export const modules = [
@@ -48,7 +48,7 @@ export const modules = [
     subpath("schema", 8, "40 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 10, "120 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "122 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath("postgres", 4, "97.5 kB", "sessions in PostgreSQL or PGlite", "storage/sql/postgres/index"),
@@ -72,16 +72,16 @@ export const modules = [
     "a context as a valid request, its losses, replies, refusals",
     "HTTP, keys, loops; one target nothing of another",
     [
-      subpath("anthropic", 3, "14 kB", "Messages API, replies, streams", "providers/anthropic/index"),
+      subpath("anthropic", 3, "15.5 kB", "Messages API, replies, streams", "providers/anthropic/index"),
       subpath(
         "openai",
         7,
-        "26.5 kB",
+        "27.5 kB",
         "Chat Completions, Responses, replies, streams",
         "providers/openai/index",
       ),
-      subpath("gemini", 3, "14.5 kB", "Gemini API, replies, streams", "providers/gemini/index"),
-      subpath("bedrock", 3, "16.5 kB", "Converse, replies, streams", "providers/bedrock/index"),
+      subpath("gemini", 3, "15.5 kB", "Gemini API, replies, streams", "providers/gemini/index"),
+      subpath("bedrock", 3, "18 kB", "Converse, replies, streams", "providers/bedrock/index"),
     ],
   ),
   module("providers/models", 2, "names and facts of models and hosts", "prices"),
@@ -101,31 +101,31 @@ export const modules = [
         "the AI SDK: chats of `useChat`, model messages",
         "frameworks/ai-sdk/index",
       ),
-      subpath("langgraph", 1, "21.5 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
+      subpath("langgraph", 1, "24.5 kB", "a checkpointer for LangGraph", "frameworks/langgraph/index"),
       subpath(
         "openai-agents",
         1,
-        "19.5 kB",
+        "23 kB",
         "a session of the OpenAI Agents SDK",
         "frameworks/openai-agents/index",
       ),
       subpath(
         "claude-agent",
         4,
-        "40 kB",
+        "44 kB",
         "the Claude Agent SDK: store, messages, files",
         "frameworks/claude-agent/node/index",
       ),
-      subpath("acp", 3, "14 kB", "ACP editors and agents", "frameworks/acp/index"),
+      subpath("acp", 3, "16.5 kB", "ACP editors and agents", "frameworks/acp/index"),
       subpath("mcp", 1, "3 kB", "messages of an MCP prompt", "frameworks/mcp/index"),
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
     subpath("interop", 6, "80 kB", "other agents' sessions, in and out; redaction", "agents/index"),
-    subpath("claude-code", 1, "29.5 kB", "Claude Code's", "agents/claude-code/index"),
-    subpath("codex", 2, "38 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
-    subpath("gemini-cli", 1, "23 kB", "Gemini CLI's", "agents/gemini-cli/index"),
-    subpath("opencode", 1, "20 kB", "opencode's", "agents/opencode/index"),
+    subpath("claude-code", 1, "37 kB", "Claude Code's", "agents/claude-code/index"),
+    subpath("codex", 2, "38.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
+    subpath("gemini-cli", 1, "31 kB", "Gemini CLI's", "agents/gemini-cli/index"),
+    subpath("opencode", 1, "22 kB", "opencode's", "agents/opencode/index"),
     subpath("atif", 1, "84 kB", "ATIF, out", "agents/atif/index"),
   ]),
   module(
@@ -136,17 +136,17 @@ export const modules = [
     [subpath("compaction", 19, "53 kB", "summaries of long contexts, three strategies")],
   ),
   module("memory", 7, "blocks of text, prompts, their tools", "models", [
-    subpath("memory", 1, "55 kB", "facts and documents beside history"),
+    subpath("memory", 1, "58 kB", "facts and documents beside history"),
   ]),
   module(
     "sync",
     6,
     "copies of stores, unions of logs, merges of files",
     "stores, entries but for labels, names, leaves",
-    [subpath("sync", 3, "37.5 kB", "copies, syncs and merges of sessions")],
+    [subpath("sync", 3, "40 kB", "copies, syncs and merges of sessions")],
   ),
   module("tether", 8, "frames between gateway and agent, ring, window", "sockets, SDKs", [
-    subpath("tether", 16, "31.5 kB", "frames between chat gateway and agent"),
+    subpath("tether", 16, "32.5 kB", "frames between chat gateway and agent"),
   ]),
   module("viewer", 8, "a session as a page; `app` is its DOM", "files, servers", [
     subpath("viewer", 1, "124 kB", "a chat's rows"),
@@ -158,13 +158,13 @@ export const modules = [
     subpath("limits", 4, "7 kB", "limits of providers, as data with sources", "content/limits/index"),
   ]),
   module("content/estimate", 3, "token counts", "tokenizers", [
-    subpath("estimate", 6, "10 kB", "tokens of text, images and messages", "content/estimate/index"),
+    subpath("estimate", 6, "11.5 kB", "tokens of text, images and messages", "content/estimate/index"),
   ]),
   module("content/context-tokens", 3, "attachments as tokens in a text", "blobs, files (a path is text)", [
     subpath("context-tokens", 10, "4 kB", "attachments as tokens in a text", "content/context-tokens/index"),
   ]),
   module("conformance", 8, "suites for those who write a backend", "backends", [
-    subpath("conformance", 2, "50 kB", "tests for your session and blob stores"),
+    subpath("conformance", 2, "52 kB", "tests for your session and blob stores"),
   ]),
   module("core", 0, "errors, bytes, base64, ids, checks, concurrency, the file-system port", "agents", [
     subpath("errors", 1, "380 B", "the one error class and its codes", "core/errors/index"),

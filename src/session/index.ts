@@ -46,6 +46,7 @@ export type {
   ToolState,
 } from "./api/events.js";
 export type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "./api/session.js";
+export type { AgentStorage, AttachOptions } from "./api/storage.js";
 export type {
   AdoptableSession,
   AdoptOptions,

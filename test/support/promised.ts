@@ -35,6 +35,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
   "sessile/limits": ["limitProfiles", "checkLimits"],
   "sessile/node": [
+    "openFolder",
     "fileBlobStore",
     "fileSessionStore",
     "diagnoseSession",

@@ -4,6 +4,12 @@ export type { Durability } from "../../session/internal.js";
 export * from "./attachments/index.js";
 export * from "./blobs/index.js";
 export {
+  type AttachFileOptions,
+  type FolderStorage,
+  type OpenFolderOptions,
+  openFolder,
+} from "./open-folder.js";
+export {
   type EntriesBackwardsOptions,
   type EntriesPage,
   readEntriesBackwards,
