@@ -2,6 +2,7 @@
 
 export type { Durability } from "./api/backend.js";
 export {
+  BothEnds,
   extraHeader,
   isTerminatedTornLine,
   type LineDiagnostic,
@@ -17,7 +18,6 @@ export { erasureOf, extensionVersion, formatVersion, ownEntry } from "./api/entr
 export { applyUpdates, updatesOf } from "./context/context-items.js";
 export {
   cleanLine,
-  type DecodedLine,
   decodeHeads,
   decodeLine,
   decodeParts,

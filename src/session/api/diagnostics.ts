@@ -79,6 +79,34 @@ export interface Diagnostics extends ReadonlyArray<Diagnostic> {
   readonly counts: Readonly<Partial<Record<DiagnosticCode, number>>>;
 }
 
+/** The first and the last items of a list that may be long; of those between them only the number. */
+export class BothEnds<T> {
+  readonly #first: T[] = [];
+  /** The last ones: a ring buffer once it is full. */
+  readonly #last: T[] = [];
+  readonly #maxFirst: number;
+  readonly #maxLast: number;
+  total = 0;
+
+  constructor(maxFirst: number, maxLast: number) {
+    this.#maxFirst = maxFirst;
+    this.#maxLast = maxLast;
+  }
+
+  add(item: T): void {
+    const index = this.total++ - this.#maxFirst;
+    if (index < 0) this.#first.push(item);
+    else if (this.#maxLast > 0) this.#last[index % this.#maxLast] = item;
+  }
+
+  /** The kept items, in order. */
+  get list(): T[] {
+    const isFull = this.#last.length === this.#maxLast;
+    const oldest = isFull ? Math.max(0, this.total - this.#maxFirst) % Math.max(1, this.#maxLast) : 0;
+    return [...this.#first, ...this.#last.slice(oldest), ...this.#last.slice(0, oldest)];
+  }
+}
+
 const keptAtEachEnd = 1000;
 
 /**
@@ -86,37 +114,25 @@ const keptAtEachEnd = 1000;
  * them.
  */
 export class DiagnosticList {
-  readonly #first: Diagnostic[] = [];
-  /** The last ones, in a ring buffer. */
-  readonly #last: Diagnostic[] = [];
+  readonly #kept = new BothEnds<Diagnostic>(keptAtEachEnd, keptAtEachEnd);
   readonly #counts: Partial<Record<DiagnosticCode, number>> = {};
-  #total = 0;
   #view: Diagnostics | undefined;
 
   add(diagnostic: Diagnostic): void {
     const { code } = diagnostic;
     this.#counts[code] = (this.#counts[code] ?? 0) + 1;
-    const index = this.#total++ - keptAtEachEnd;
-    if (index < 0) this.#first.push(diagnostic);
-    else this.#last[index % keptAtEachEnd] = diagnostic;
+    this.#kept.add(diagnostic);
     this.#view = undefined;
   }
 
   /** The problems so far; the same array until another one is added. */
   get all(): Diagnostics {
-    this.#view ??= this.#print();
-    return this.#view;
-  }
-
-  #print(): Diagnostics {
-    const oldest = Math.max(0, this.#total - keptAtEachEnd) % keptAtEachEnd;
-    const isFull = this.#last.length === keptAtEachEnd;
-    const last = isFull ? [...this.#last.slice(oldest), ...this.#last.slice(0, oldest)] : this.#last;
     // Not enumerable, so that comparisons and printing treat it as a plain array.
-    return Object.defineProperties([...this.#first, ...last], {
-      total: { value: this.#total },
+    this.#view ??= Object.defineProperties(this.#kept.list, {
+      total: { value: this.#kept.total },
       counts: { value: { ...this.#counts } },
     }) as unknown as Diagnostics;
+    return this.#view;
   }
 }
 

@@ -191,79 +191,67 @@ const minBase64Length = 256;
 /** So are at least so many of the lines that PEM and MIME make of one. */
 const minBase64Lines = 4;
 const [minLineLength, maxLineLength] = [60, 76];
+const afterRun = /[^\w+/-]/g;
+const afterStandard = /[^A-Za-z0-9+/]/g;
 
-/** By hand: the engine keeps a place for each repetition of an expression, and a run may have 60 million. */
+/** Without a repetition that has no bound: the engine keeps a place for each one, and a run may have 60 million. */
 function withoutBase64(text: string): string {
-  if (text.length < minBase64Length || !hasLongRun(text)) return text;
+  if (text.length < minBase64Length) return text;
   const parts: string[] = [];
   let kept = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (!isBase64(text.charCodeAt(at))) continue;
-    const start = at;
-    at = endOfRun(text, start, isBase64);
+  for (let at = 0; ; ) {
+    const start = nextLongRun(text, at);
+    if (start === text.length) break;
+    at = next(afterRun, text, start);
     const isLong = at - start >= minBase64Length;
-    const first = isLong ? start : startOfStandard(text, start, at);
+    const run = isLong ? "" : text.slice(start, at);
+    const first = start + Math.max(run.lastIndexOf("-"), run.lastIndexOf("_")) + 1;
     const stop = isLong ? at : endOfLines(text, first);
     if (stop === undefined) continue;
     parts.push(text.slice(kept, first));
     for (kept = stop; kept < stop + 2 && text[kept] === "="; ) kept++;
-    // The character here may be the first of a run.
-    at = kept - 1;
+    at = kept;
   }
   return parts.length === 0 ? text : [...parts, text.slice(kept)].join(" ");
 }
 
 /** The place after the lines of base64 that begin here, and after the shorter rest of them, if they are enough. */
 function endOfLines(text: string, start: number): number | undefined {
-  let lines = 0;
-  let at = start;
-  for (;;) {
-    const end = endOfRun(text, at, isStandard);
-    const next = text[end] === "\r" ? end + 1 : end;
-    if (end - at < minLineLength || end - at > maxLineLength || text[next] !== "\n") {
+  for (let at = start, lines = 0; ; lines++) {
+    const end = next(afterStandard, text, at);
+    const feed = text[end] === "\r" ? end + 1 : end;
+    if (end - at < minLineLength || end - at > maxLineLength || text[feed] !== "\n")
       return lines < minBase64Lines ? undefined : end;
-    }
-    lines++;
-    at = next + 1;
+    at = feed + 1;
   }
 }
 
-function endOfRun(text: string, start: number, isIn: (code: number) => boolean): number {
-  let end = start;
-  while (end < text.length && isIn(text.charCodeAt(end))) end++;
-  return end;
+/** The next place from one on at which an expression matches; the end without one. */
+function next(expression: RegExp, text: string, from: number): number {
+  expression.lastIndex = from;
+  return expression.exec(text)?.index ?? text.length;
 }
 
-/** The place from which on a run is in the standard alphabet. */
-function startOfStandard(text: string, start: number, end: number): number {
-  let at = end;
-  while (at > start && isStandard(text.charCodeAt(at - 1))) at--;
-  return at;
-}
-
-/** Whether a text has a run of {@link minLineLength}. Every run has one of the characters that are looked at first. */
-function hasLongRun(text: string): boolean {
-  for (let at = minLineLength - 1; at < text.length; at += minLineLength) {
+/** The start of the next run of {@link minLineLength}. Every run has one of the characters that are looked at first. */
+function nextLongRun(text: string, from: number): number {
+  for (let at = from + minLineLength - 1; at < text.length; at += minLineLength) {
     if (!isBase64(text.charCodeAt(at))) continue;
-    let start = at;
-    while (start > 0 && isBase64(text.charCodeAt(start - 1))) start--;
-    let end = at + 1;
-    while (end < text.length && end - start < minLineLength && isBase64(text.charCodeAt(end))) end++;
-    if (end - start >= minLineLength) return true;
+    let [start, end] = [at, at + 1];
+    while (start > from && isBase64(text.charCodeAt(start - 1))) start--;
+    while (end - start < minLineLength && isBase64(text.charCodeAt(end))) end++;
+    if (end - start >= minLineLength) return start;
   }
-  return false;
+  return text.length;
 }
 
+/** Letters, `-`, `_`, and `/` with the digits after it, `+`. */
 function isBase64(code: number): boolean {
-  return isStandard(code) || code === 0x2d || code === 0x5f;
-}
-
-function isStandard(code: number): boolean {
-  // Letters; / and digits; +
   return (
     (code >= 0x61 && code <= 0x7a) ||
     (code >= 0x41 && code <= 0x5a) ||
     (code >= 0x2f && code <= 0x39) ||
-    code === 0x2b
+    code === 0x2b ||
+    code === 0x2d ||
+    code === 0x5f
   );
 }

@@ -2,13 +2,11 @@
 
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { concatBytes } from "../../core/bytes.js";
 import { SessileError } from "../../core/errors/index.js";
 import { blobRefsIn } from "../../core/ids.js";
-import type { SessionLog } from "../api/backend.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
 import type { SessionStore } from "../api/store.js";
-import { defaultLimits, LineSplitter } from "../format/line-splitter.js";
+import { defaultLimits, type LineSink, LineSplitter } from "../format/line-splitter.js";
 import { eachLine } from "../runtime/log-lines.js";
 import { LogReader } from "../tree/log-reader.js";
 import { everySession } from "./list.js";
@@ -50,36 +48,47 @@ export async function sessionBlobRoots(
   root: string,
   source: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<BlobMark> {
-  const refs = new Set<BlobRef>();
-  const find = (bytes: Uint8Array) => {
-    for (const ref of blobRefsInLine(bytes)) refs.add(ref);
-  };
-  const reader = new LogReader({ maxDepth: defaultLimits.maxDepth, full: true });
-  const sink = {
-    line(bytes: Uint8Array, at: number, start: number, end: number) {
-      find(bytes.subarray(start, end));
-      reader.line(bytes, at, start, end);
-    },
-    tooLong: (at: number, length: number) => reader.tooLong(at, length),
-  };
-  const splitter = new LineSplitter(sink, defaultLimits.maxLineBytes);
+  const lines = new RootLines();
+  const splitter = new LineSplitter(lines, defaultLimits.maxLineBytes);
   const chunks = source instanceof Uint8Array ? [source] : source;
   for await (const chunk of chunks) splitter.push(chunk);
   const rest = splitter.finish();
-  if (rest !== undefined) {
-    find(rest.bytes);
-    reader.tail(rest.bytes, rest.at);
+  if (rest !== undefined) lines.tail(rest.bytes, rest.at);
+  return lines.mark(root);
+}
+
+/** The blob references in lines, and what they lack. */
+class RootLines implements LineSink {
+  readonly #refs = new Set<BlobRef>();
+  readonly #reader = new LogReader({ maxDepth: defaultLimits.maxDepth, full: true });
+
+  line(bytes: Uint8Array, at: number, start: number, end: number): void {
+    for (const ref of blobRefsInLine(bytes.subarray(start, end))) this.#refs.add(ref);
+    this.#reader.line(bytes, at, start, end);
   }
-  reader.finish();
-  const { diagnostics } = reader;
-  const found = incomplete.reduce((sum, code) => sum + (diagnostics.counts[code] ?? 0), 0);
-  if (found === 0) return { root, refs, complete: true };
-  const shown = diagnostics
-    .filter(({ code }) => incomplete.includes(code))
-    .slice(0, shownReasons)
-    .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
-  const more = found > shown.length ? ` and ${found - shown.length} more` : "";
-  return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
+
+  tooLong(at: number, length: number): void {
+    this.#reader.tooLong(at, length);
+  }
+
+  tail(bytes: Uint8Array, at: number): void {
+    for (const ref of blobRefsInLine(bytes)) this.#refs.add(ref);
+    this.#reader.tail(bytes, at);
+  }
+
+  mark(root: string): BlobMark {
+    this.#reader.finish();
+    const refs = this.#refs;
+    const { diagnostics } = this.#reader;
+    const found = incomplete.reduce((sum, code) => sum + (diagnostics.counts[code] ?? 0), 0);
+    if (found === 0) return { root, refs, complete: true };
+    const shown = diagnostics
+      .filter(({ code }) => incomplete.includes(code))
+      .slice(0, shownReasons)
+      .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
+    const more = found > shown.length ? ` and ${found - shown.length} more` : "";
+    return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
+  }
 }
 
 /** The blob references of all sessions of a partition; incomplete for a session that cannot be read. */
@@ -94,7 +103,12 @@ export async function* partitionBlobRoots(store: SessionStore, partition: string
         const log = await store.backend.open(id, { partition, mode: "read", location });
         if (log === undefined) continue;
         try {
-          yield await logBlobRoots(location ?? id, log);
+          const lines = new RootLines();
+          for await (const batch of log.read(undefined)) {
+            eachLine(batch, lines);
+            if (batch.tail !== undefined) lines.tail(batch.tail.bytes, batch.tail.at);
+          }
+          yield lines.mark(location ?? id);
         } finally {
           await log.close();
         }
@@ -108,25 +122,6 @@ export async function* partitionBlobRoots(store: SessionStore, partition: string
     stop();
   }
   yield* skipped.values();
-}
-
-const lineFeed = Uint8Array.of(10);
-
-/** The blob references of an open log. */
-async function logBlobRoots(root: string, log: SessionLog): Promise<BlobMark> {
-  let tooLong = 0;
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    for await (const batch of log.read(undefined)) {
-      const parts: Uint8Array[] = [];
-      eachLine(batch, {
-        line: (bytes, _, start, end) => parts.push(bytes.subarray(start, end), lineFeed),
-        tooLong: () => tooLong++,
-      });
-      yield concatBytes([...parts, batch.tail?.bytes ?? new Uint8Array()]);
-    }
-  }
-  const mark = await sessionBlobRoots(root, chunks());
-  return tooLong === 0 ? mark : { ...mark, complete: false, reason: "LINE_TOO_LONG" };
 }
 
 const decoder = new TextDecoder();

@@ -24,6 +24,7 @@ import type {
 import { headerVersion } from "../format/migrate.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";
+import { recentOfLog } from "../runtime/recent.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
 import { type SessionState, sessionState } from "../runtime/session-state.js";
@@ -41,7 +42,6 @@ import {
 } from "./arguments.js";
 import { checkForkOptions, migrate, pathLines, planFork } from "./copy.js";
 import { clockErrorMs, listSessions } from "./list.js";
-import { recentOfLog } from "./recent.js";
 import { searchSessions } from "./search.js";
 
 /**

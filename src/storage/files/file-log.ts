@@ -16,7 +16,6 @@ import type {
   LogPosition,
   SessionLog,
 } from "../../session/index.js";
-import { remainingOfEntries, removeCopies, withReplacedLines } from "./erase-lines.js";
 import {
   assertRegularFile,
   type DescriptorHolder,
@@ -30,7 +29,14 @@ import { absentPosition, isSameFile, isUnchanged, offsetOf, parsePosition } from
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import { batchesBackwards } from "./read-backwards.js";
 import { maxWholeBytes, readLines, readRanges, readWhole, type WholeRead } from "./read-lines.js";
-import { copyLog, publishLog, replaceLog } from "./replace-log.js";
+import {
+  copyLog,
+  publishLog,
+  remainingOfEntries,
+  removeCopies,
+  replaceLog,
+  withReplacedLines,
+} from "./replace-log.js";
 import { LogWatch } from "./watch.js";
 
 /** Options of a log file. */

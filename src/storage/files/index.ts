@@ -13,19 +13,21 @@ export {
   type EntriesBackwardsOptions,
   type EntriesPage,
   readEntriesBackwards,
-} from "./pages/read-entries-backwards.js";
+} from "./pages.js";
 export {
   type BlobState,
   type DiagnoseOptions,
   diagnoseSession,
   type FindingSeverity,
+  type SessionDiagnosis,
+  type SessionFinding,
+  type SessionFindingCode,
+} from "./repair/diagnose.js";
+export {
   type OrphanPlacing,
   type SalvagedPlace,
   type SalvageOptions,
   type SalvageReport,
-  type SessionDiagnosis,
-  type SessionFinding,
-  type SessionFindingCode,
   salvageSession,
-} from "./repair/index.js";
+} from "./repair/salvage.js";
 export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./session-store.js";

@@ -1,16 +1,21 @@
-/** Reads both ends of a session file, as lists and the search for an id need them. */
+/**
+ * Reads the lines of a session file that a list shows, and the search for an id compares: both ends, and the newest
+ * session_info before the end.
+ */
 
 import { decodeUtf8 } from "../../core/bytes.js";
-import type { OpenFile } from "../../core/node/file-system.js";
-import { readFullySync } from "../../core/node/read-write-fully.js";
-import type { SessionHeader } from "../../session/index.js";
+import type { FileStat, OpenFile } from "../../core/node/file-system.js";
+import { readFully, readFullySync } from "../../core/node/read-write-fully.js";
+import type { LinePlace, SessionHeader } from "../../session/index.js";
 import {
   decodeParts,
   decodeUsualHeader,
   defaultLimits,
   formatVersion,
+  lastInfo,
   maxHeadLines,
 } from "../../session/internal.js";
+import { linesBackwards } from "./read-backwards.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;
@@ -86,31 +91,15 @@ function readRange(file: OpenFile, start: number, end: number, into?: Uint8Array
 function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const lines: Uint8Array[] = [];
-  // A message that contains the name matches too; the list decodes each line and ignores it.
-  for (let at = infoAt(buffer, 0); at >= 0; ) {
+  let end = 0;
+  for (const at of namesIn(buffer)) {
+    if (at < end) continue;
     const start = buffer.lastIndexOf(10, at) + 1;
-    const end = buffer.indexOf(10, at);
-    if (start > 0 || fromStart) lines.push(bytes.subarray(start, end < 0 ? bytes.length : end));
-    at = end < 0 ? -1 : infoAt(buffer, end);
+    const feed = buffer.indexOf(10, at);
+    end = feed < 0 ? bytes.length : feed;
+    if (start > 0 || fromStart) lines.push(bytes.subarray(start, end));
   }
   return lines;
-}
-
-const infoName = "session_info";
-const underscoreAt = infoName.indexOf("_");
-
-/**
- * The next offset of the name. It searches from the underscore on, which is rare in text: ten times as fast.
- */
-function infoAt(buffer: Buffer, from: number): number {
-  for (let at = from; ; ) {
-    const found = buffer.indexOf(infoName.slice(underscoreAt), at);
-    if (found < 0) return -1;
-    const start = found - underscoreAt;
-    if (start >= from && buffer.toString("latin1", start, found) === infoName.slice(0, underscoreAt))
-      return start;
-    at = found + 1;
-  }
 }
 
 /** Whole lines, at most {@link maxHeadLines}. A line without a line feed is whole if it ends the file. */
@@ -146,4 +135,132 @@ export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader 
   for (const { decoded } of decodeParts(line, { ...headerContext, isFirst }))
     if (decoded.kind === "header") return decoded.header;
   return undefined;
+}
+
+const stepBytes = 256 * 1024;
+/** The number of files whose places are cached, of about 300 bytes each. */
+const maxPlaces = 20_000;
+
+/** A search in a file: the bytes before `end`, which is the start of a line. */
+export interface InfoSearch {
+  readonly file: OpenFile;
+  readonly path: string;
+  readonly stat: FileStat;
+  readonly end: number;
+  /** The version in the header. */
+  readonly version: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Of {@link infoSearchBytes}. A list reuses one. */
+  readonly buffer: Buffer;
+}
+
+/** The newest session_info before an offset. Never its text: an erasure need not look here. */
+interface Place {
+  readonly dev: number;
+  readonly ino: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+  /** Other than the time of the bytes, a program cannot set it back. */
+  readonly ctimeMs: number;
+  /** All before it was searched. */
+  readonly end: number;
+  readonly at?: number;
+  readonly length?: number;
+}
+
+/**
+ * The newest session_info of files, searched backwards from an offset. Reads each byte once, in memory of one
+ * step and one line. A file that has grown is searched from where the last search began.
+ */
+export class InfoPlaces {
+  /** By path, the least recently used first. */
+  readonly #places = new Map<string, Place>();
+
+  /** The line, as it is stored; undefined if there is none. */
+  async find(search: InfoSearch): Promise<Uint8Array | undefined> {
+    const { path, stat, end, file, version } = search;
+    const known = this.#knownPlace(search);
+    const found =
+      (await findBetween(search, known?.end ?? 0, end)) ??
+      (known?.at === undefined ? undefined : { at: known.at, length: known.length as number });
+    const { dev, ino, size, mtimeMs, ctimeMs } = stat;
+    this.#places.set(path, { dev, ino, size, mtimeMs, ctimeMs, end, ...found });
+    const [oldest = ""] = this.#places.keys();
+    if (this.#places.size > maxPlaces) this.#places.delete(oldest);
+    if (found === undefined) return undefined;
+    const line = await bytesAt(file, found.at, found.length);
+    if (lastInfo([line], version) !== undefined) return line;
+    // Another program changed the file in place and kept its size.
+    this.#places.delete(path);
+    return known === undefined ? undefined : this.find(search);
+  }
+
+  /** The place of an earlier search, unless the file may have changed before it. */
+  #knownPlace({ path, stat, end }: InfoSearch): Place | undefined {
+    const known = this.#places.get(path);
+    this.#places.delete(path);
+    if (known === undefined || known.dev !== stat.dev || known.ino !== stat.ino) return undefined;
+    const isSame =
+      known.size === stat.size && known.mtimeMs === stat.mtimeMs && known.ctimeMs === stat.ctimeMs;
+    return isSame || (known.size < stat.size && known.end <= end) ? known : undefined;
+  }
+}
+
+/** The last session_info of a range that begins and ends at a line. */
+async function findBetween(
+  { file, version, signal, buffer }: InfoSearch,
+  start: number,
+  end: number,
+): Promise<LinePlace | undefined> {
+  const { maxLineBytes } = defaultLimits;
+  /** The start of the line that was looked at last: a line is looked at once. */
+  let seen = end;
+  for (let stop = end; stop > start; ) {
+    signal?.throwIfAborted();
+    const from = Math.max(start, stop - stepBytes);
+    // A name may begin in this step and end in the one behind it.
+    const into = buffer.subarray(0, Math.min(stop + name.length, end) - from);
+    // As the ends of a file: a thread of the pool would take ten times as long for a short one.
+    const count = stop === end ? readFullySync(file, into, from) : await readFully(file, into, from);
+    stop = from;
+    const last = namesIn(into.subarray(0, count)).findLast((found) => from + found < seen);
+    if (last === undefined) continue;
+    const feed = into.subarray(0, count).indexOf(10, last);
+    if (feed >= 0) seen = from + feed + 1;
+    for await (const { at, length, bytes } of linesBackwards(
+      file,
+      { start, end: seen },
+      { maxLineBytes, signal },
+    )) {
+      if (bytes !== undefined && lastInfo([bytes], version) !== undefined) return { at, length };
+      seen = at;
+      if (at <= from) break;
+    }
+    stop = Math.min(stop, seen);
+  }
+  return undefined;
+}
+
+async function bytesAt(file: OpenFile, at: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(length);
+  return bytes.subarray(0, await readFully(file, bytes, at));
+}
+
+const name = Buffer.from('"session_info"');
+/** The size of the buffer of an {@link InfoSearch}. */
+export const infoSearchBytes: number = stepBytes + name.length;
+/** The search is for the underscore first, which is rare in text: ten times as fast. */
+const rare = Buffer.from("_info");
+const rareAt = name.indexOf(rare);
+const backslash = 0x5c;
+
+/** The offsets of the name as a string of its own; in a text its quotes are escaped. */
+function namesIn(bytes: Buffer): number[] {
+  const found: number[] = [];
+  for (let at = bytes.indexOf(rare); at >= 0; at = bytes.indexOf(rare, at + 1)) {
+    const start = at - rareAt;
+    if (start < 0 || bytes[start - 1] === backslash) continue;
+    if (name.equals(bytes.subarray(start, start + name.length))) found.push(start);
+  }
+  return found;
 }

@@ -1,9 +1,9 @@
 /**
  * Whole log files: the atomic replacement of all lines, by a migration, which keeps the old file, or by an
- * erasure, which does not; and the copy of a log's lines into a new file for a fork.
+ * erasure, which removes it and its copies; and the copy of a log's lines into a new file for a fork.
  */
 
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { FileSystem, OpenFile } from "../../core/node/file-system.js";
 import { publishExclusive } from "../../core/node/publish-exclusive.js";
 import {
@@ -12,7 +12,9 @@ import {
   createFile,
   writeNewFile,
 } from "../../core/node/read-write-fully.js";
+import type { LineReplacement } from "../../session/index.js";
 import { sessionExists } from "./file-descriptors.js";
+import { isSameFile } from "./log-position.js";
 import type { LogWriterOptions } from "./log-writer.js";
 
 const chunkBytes = 1 << 20;
@@ -66,8 +68,7 @@ async function keepOldFile(fs: FileSystem, path: string, old: string): Promise<b
 
 /** Copies a file into a new one, and fsyncs it and its name. */
 export async function saveCopy(fs: FileSystem, path: string, to: string): Promise<void> {
-  const file = fs.open(path, "read");
-  if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
+  const file = openExisting(fs, path);
   try {
     const saved = createFile(fs, to);
     try {
@@ -83,6 +84,12 @@ export async function saveCopy(fs: FileSystem, path: string, to: string): Promis
     file.close();
   }
   await fs.syncDirectory(dirname(to));
+}
+
+function openExisting(fs: FileSystem, path: string): OpenFile {
+  const file = fs.open(path, "read");
+  if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
+  return file;
 }
 
 /** Publishes a complete temp file under the name of a new log, durably with durability "disk". */
@@ -138,10 +145,10 @@ export async function copyLog(
   const firstLength = await firstLineLength(file);
   if (firstLength === 0 || firstLength > end) return false;
   const padded = padLine(first, firstLength);
-  if (padded !== undefined && 2 * end >= file.stat().size && hasName(fs, file, path)) {
+  if (padded !== undefined && 2 * end >= file.stat().size && isSameFile(file.stat(), fs.stat(path))) {
     // An error of the clone does not matter, unless the copy below meets it too.
     const isCloned = await fs.clone(path, to, padded, end).catch(() => false);
-    if (isCloned && hasName(fs, file, path)) return true;
+    if (isCloned && isSameFile(file.stat(), fs.stat(path))) return true;
     fs.unlink(to);
   }
   const copy = createFile(fs, to);
@@ -176,13 +183,6 @@ async function firstLineLength(file: OpenFile): Promise<number> {
   }
 }
 
-/** Whether an open file still has its name. */
-function hasName(fs: FileSystem, file: OpenFile, path: string): boolean {
-  const { dev, ino } = file.stat();
-  const named = fs.stat(path);
-  return named?.dev === dev && named.ino === ino;
-}
-
 /**
  * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
  * a sparse file stays sparse. Returns the number of bytes.
@@ -202,4 +202,66 @@ async function copyRange(file: OpenFile, to: OpenFile, start: number, end: numbe
   }
   assertFullyWritten(to.stat().size, size);
   return at - start;
+}
+
+/** Places where erased content may remain, for people. */
+export const remainingOfFiles: readonly string[] = [
+  "freed blocks of the disk until they are written again",
+  "snapshots and backups of the file system",
+];
+
+/** The same for entries of a session: the file of a crashed fork has another name, and is not listed. */
+export const remainingOfEntries: readonly string[] = [
+  ...remainingOfFiles,
+  "unfinished copies of forks that a crash cut off (`*.tmp-*`), and files beside deleted sessions",
+];
+
+/** Yields the bytes of a file with lines in place of others. */
+export async function* withReplacedLines(
+  fs: FileSystem,
+  path: string,
+  changes: readonly LineReplacement[],
+): AsyncGenerator<Uint8Array> {
+  const file = openExisting(fs, path);
+  try {
+    let from = 0;
+    for (const { at, length, line } of changes) {
+      yield* bytesBetween(file, from, at);
+      yield line;
+      from = at + length + 1;
+    }
+    yield* bytesBetween(file, from, file.stat().size);
+  } finally {
+    file.close();
+  }
+}
+
+async function* bytesBetween(file: OpenFile, start: number, end: number): AsyncGenerator<Uint8Array> {
+  for (let at = start; at < end; ) {
+    const chunk = new Uint8Array(Math.min(chunkBytes, end - at));
+    const count = await file.read(chunk, at);
+    if (count === 0) throw Object.assign(new Error("EIO: the file became shorter"), { code: "EIO" });
+    yield chunk.subarray(0, count);
+    at += count;
+  }
+}
+
+/** The file before a migration, an end that was cut off, and unfinished new files. */
+const copySuffix = /^\.(?:old|torn|tmp)-/;
+
+/**
+ * Removes the other files that have lines of a log, durably, and returns their paths. Requires the lock, so
+ * that no other program is writing one.
+ */
+export async function removeCopies(fs: FileSystem, path: string): Promise<readonly string[]> {
+  const directory = dirname(path);
+  const name = basename(path);
+  const removed: string[] = [];
+  for (const { name: other, kind } of await fs.list(directory)) {
+    if (kind === "directory" || !other.startsWith(name)) continue;
+    const copy = join(directory, other);
+    if (copySuffix.test(other.slice(name.length)) && fs.unlink(copy)) removed.push(copy);
+  }
+  if (removed.length > 0) await fs.syncDirectory(directory);
+  return removed.sort();
 }

@@ -13,13 +13,12 @@ import type {
   StoredSessionQuery,
 } from "../../session/index.js";
 import { clockErrorMs, type Durability, headerVersion, lastInfo } from "../../session/internal.js";
-import { remainingOfFiles } from "./erase-lines.js";
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
-import { InfoPlaces, infoSearchBytes } from "./find-info.js";
 import { absentPosition } from "./log-position.js";
-import { headerOfLine, headTailBytes, readHeadTail } from "./read-head-tail.js";
+import { headerOfLine, headTailBytes, InfoPlaces, infoSearchBytes, readHeadTail } from "./read-head-tail.js";
+import { remainingOfFiles } from "./replace-log.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
 import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";
 

@@ -2,26 +2,59 @@
 
 import { dirname, resolve } from "node:path";
 import { integerOption, oneOfOption, stringArgument } from "../../../core/arguments.js";
+import { concatBytes, encodeUtf8 } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { isName, nameArgument, uuidv7 } from "../../../core/ids.js";
-import { type FileStat, type FileSystem, storageError } from "../../../core/node/file-system.js";
+import {
+  type FileStat,
+  type FileSystem,
+  type OpenFile,
+  storageError,
+} from "../../../core/node/file-system.js";
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { writeNewFile } from "../../../core/node/read-write-fully.js";
 import type { SessionHeader } from "../../../session/index.js";
 import {
+  appendChecksum,
+  cleanLine,
   defaultLimits,
+  encodeValidLine,
   extensionVersion,
   formatVersion,
+  headerLine,
   headerVersion,
+  idToOrdinal,
   isNewer,
+  migrateLine,
+  noRow,
+  parseKind,
+  withLineFeed,
+  withParent,
 } from "../../../session/internal.js";
 import { withRegularFile } from "../file-descriptors.js";
+import { readRanges } from "../read-lines.js";
 import { idOfPath } from "../session-layout.js";
-import { findingOf } from "./diagnose.js";
-import { Findings, type SessionFinding } from "./findings.js";
-import { type OrphanPlacing, SalvagedLines, type SalvagedPlace } from "./salvage-lines.js";
+import { Findings, findingOf, type SessionFinding } from "./diagnose.js";
 import { SessionScan } from "./scan.js";
+
+/** The parent of a missing parent: `chain` the entry before its first child, `root` no entry. */
+export type OrphanPlacing = "chain" | "root";
+
+/** An entry that kept or got a place in the tree, though its own line or its parent's is lost. */
+export interface SalvagedPlace {
+  /**
+   * `unreadable`: a placeholder for an entry of which only the place is readable. `missing`: a placeholder
+   * for a parent without a line. `circle`, `nameless`: the line got another parent, because its own closed a
+   * cycle or was not an id.
+   */
+  readonly reason: "unreadable" | "missing" | "circle" | "nameless";
+  readonly entryId: string;
+  /** Its parent in the new file. */
+  readonly parentId: string | null;
+  /** The offset of the line in the old file; for `missing`, of its first child. */
+  readonly offset: number;
+}
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -117,7 +150,7 @@ export async function salvageSessionOn(
   const reading = { maxLineBytes, signal: options.signal };
   return withRegularFile(fs, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
-    assertNotExists(fs, to);
+    if (fs.stat(to) !== undefined) throw existsError(to);
     const losses = new Findings(maxFindings);
     const lost = { lines: 0, bytes: 0 };
     const scan = await SessionScan.of(file, stat, reading, {
@@ -132,21 +165,23 @@ export async function salvageSessionOn(
     const header = headerOf(scan, from, to, stat, options);
     const places: SalvagedPlace[] = [];
     let placed = 0;
-    const lines = new SalvagedLines(scan, file, stat, header, orphans, (place) => {
-      if (++placed <= maxFindings) places.push(place);
-    });
+    const place = (found: SalvagedPlace) => {
+      if (++placed <= maxFindings) places.push(found);
+    };
+    const kept = { lines: 0, bytes: 0 };
     try {
-      await publishNew(fs, to, lines.batches(options.signal));
+      const lines = salvagedLines(scan, file, stat, header, { orphans, signal: options.signal, place, kept });
+      await publishNew(fs, to, lines);
     } catch (error) {
       throw storageError("write", to, error);
     }
-    const kept = headerVersion(header) < formatVersion ? "migrated" : "kept";
+    const old = headerVersion(header) < formatVersion ? "migrated" : "kept";
     return {
       path: from,
       to,
       id: header.id,
-      header: scan.header === undefined ? "made" : kept,
-      kept: lines.kept,
+      header: scan.header === undefined ? "made" : old,
+      kept,
       lost,
       losses: losses.list,
       placed,
@@ -199,12 +234,138 @@ async function publishNew(fs: FileSystem, path: string, batches: AsyncIterable<U
   await fs.syncDirectory(dirname(path));
 }
 
-function assertNotExists(fs: FileSystem, path: string): void {
-  if (fs.stat(path) !== undefined) throw existsError(path);
-}
-
 function existsError(path: string): SessileError {
   return new SessileError("SESSION_EXISTS", `${path} exists already: choose another path`, {
     details: { id: path },
   });
+}
+
+const batchBytes = 1 << 20;
+
+/**
+ * Yields the lines of the new file in batches that end with a line feed: the header, then those of the old file in
+ * order, and placeholders that keep the tree in one piece.
+ *
+ * @param header the first line if the file has no header
+ * @param kept the tally of the copied lines, including the header
+ */
+async function* salvagedLines(
+  scan: SessionScan,
+  file: OpenFile,
+  stat: FileStat,
+  header: SessionHeader,
+  {
+    orphans,
+    signal,
+    place,
+    kept,
+  }: {
+    readonly orphans: OrphanPlacing;
+    readonly signal: AbortSignal | undefined;
+    readonly place: (place: SalvagedPlace) => void;
+    readonly kept: { lines: number; bytes: number };
+  },
+): AsyncGenerator<Uint8Array> {
+  const { rows, reader, header: stored } = scan;
+  const log = { readAt: (places: Parameters<typeof readRanges>[1]) => readRanges(file, places) };
+  const version = headerVersion(header);
+  const placed = new Set<string>();
+  yield await firstLine();
+  for (let index = 0; index < rows.size; ) {
+    signal?.throwIfAborted();
+    const batch: number[] = [];
+    for (let bytes = 0; index < rows.size && bytes < batchBytes; index++) {
+      const row = rowAt(index);
+      batch.push(row);
+      bytes += rows.lineLength(row);
+    }
+    const lines = await rows.read(log, batch);
+    yield concatBytes(lines.flatMap((line, at) => linesOf(batch[at] as number, line ?? changed())));
+  }
+  // If the file was truncated or rewritten during the copy, the copy may mix two states.
+  const { size, mtimeMs } = file.stat();
+  if (size < stat.size || (size === stat.size && mtimeMs !== stat.mtimeMs)) changed();
+
+  async function firstLine(): Promise<Uint8Array> {
+    if (stored === undefined) return headerLine(header);
+    const [line = changed()] = await log.readAt([stored]);
+    const { start, end } = stored.part ?? { start: 0, end: line.length };
+    kept.lines++;
+    kept.bytes += end - start;
+    return version < formatVersion
+      ? headerLine({ ...header, version: formatVersion })
+      : withLineFeed(cleanLine(line.subarray(start, end)));
+  }
+
+  /** The row of a line in the new file: the last readable entry stays the leaf, so it follows placeholders. */
+  function rowAt(index: number): number {
+    const leaf = reader.leafRow;
+    if (leaf === noRow || index < leaf) return index;
+    return index === rows.size - 1 ? leaf : index + 1;
+  }
+
+  /** The line of a row, after a placeholder for its parent if that is missing. */
+  function linesOf(row: number, line: Uint8Array): readonly Uint8Array[] {
+    const { at: offset = 0 } = rows.line(row) ?? {};
+    const time = rows.timestamp(row);
+    const entryId = rows.id(row);
+    const lostParent = scan.orphans.get(row);
+    const out: Uint8Array[] = [];
+    if (lostParent !== undefined && lostParent !== "" && !placed.has(lostParent)) {
+      placed.add(lostParent);
+      const parentId = parentOfMissing(row);
+      out.push(placeholderLine(lostParent, parentId, time, { reason: "missing" }));
+      place({ reason: "missing", entryId: lostParent, parentId, offset });
+    }
+    const reason = scan.cycles.has(row) ? "circle" : lostParent === "" ? "nameless" : undefined;
+    const parent = rows.parent(row);
+    const known = lostParent ?? (parent === noRow ? null : rows.id(parent));
+    const parentId = reason === "nameless" ? parentOfMissing(row) : known;
+    if (reader.damagedRows.has(row)) {
+      const data = { reason: "unreadable", type: parseKind(rows.kind(row))[0], bytes: line.length };
+      place({ reason: "unreadable", entryId, parentId, offset });
+      return [...out, placeholderLine(entryId, parentId, time, data)];
+    }
+    kept.lines++;
+    kept.bytes += line.length;
+    const current = currentLine(row, line, offset);
+    if (reason === undefined) return [...out, withLineFeed(current)];
+    place({ reason, entryId, parentId, offset });
+    // The rest of the line is not verified: it gets no checksum.
+    const placedLine = withParent(new TextDecoder().decode(current).trimEnd(), parentId);
+    return [...out, encodeUtf8(`${placedLine}\n`)];
+  }
+
+  /** The line in the current format version. */
+  function currentLine(row: number, line: Uint8Array, offset: number): Uint8Array {
+    const bytes = cleanLine(line);
+    if (version >= formatVersion || stored === undefined || offset < stored.at) return bytes;
+    const previousId = row === 0 ? null : rows.id(row - 1);
+    const ordinal = idToOrdinal(rows.id(row));
+    const text = migrateLine(bytes, version, ordinal, defaultLimits.maxDepth, previousId);
+    return text === undefined ? bytes : encodeUtf8(appendChecksum(text));
+  }
+
+  /** The id of the entry that the missing parent of a row follows: the reader placed its first child there. */
+  function parentOfMissing(row: number): string | null {
+    const parent = orphans === "root" ? noRow : rows.parent(row);
+    return parent === noRow ? null : rows.id(parent);
+  }
+
+  function changed(): never {
+    const { id } = header;
+    const message = `the file of session ${id} was changed while it was read: try again`;
+    throw new SessileError("LOG_CHANGED", message, { details: { id } });
+  }
+}
+
+/** The line of a placeholder for a lost entry. */
+function placeholderLine(
+  id: string,
+  parentId: string | null,
+  timestamp: string,
+  data: Readonly<Record<string, string | number>>,
+): Uint8Array {
+  const place = { id, parentId, timestamp };
+  return encodeValidLine({ type: "custom", ...place, customType: "sessile.lost", data }, true);
 }
