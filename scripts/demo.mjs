@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
 import { root } from "./entries.mjs";
-import { buildViewer } from "./viewer.mjs";
 
 const tsx = ["--import", "tsx"];
 
@@ -46,14 +46,46 @@ async function prepareViewer() {
   if (existsSync(app) && statSync(app).mtimeMs > Math.max(...times)) return;
   mkdirSync(dirname(app), { recursive: true });
   const whole = `${app}.${process.pid}`;
+  const { buildViewer } = await import("./viewer.mjs");
   writeFileSync(whole, await buildViewer());
   renameSync(whole, app);
 }
 
+const usage = `usage:
+  npm run demo                               two turns in a scratch directory
+  npm run demo -- DIR "PROMPT"...            a turn for each prompt, after the newest session of DIR;
+                                             @FILE in a prompt attaches a file
+  npm run demo -- DIR --at ENTRY "PROMPT"    from an earlier entry`;
+
+/**
+ * @param {string[]} args
+ * @returns {string | undefined} why the agent cannot work with them
+ */
+function problemWith(args) {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { at: { type: "string" } },
+    });
+    const [dir] = positionals;
+    if (dir === undefined) return values.at === undefined ? undefined : "--at needs a directory before it";
+    return statSync(dir, { throwIfNoEntry: false })?.isDirectory() ? undefined : `${dir} is not a directory`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const args = process.argv.slice(2);
+const problem = problemWith(args);
+if (problem !== undefined) {
+  console.error(`npm run demo: ${problem}\n\n${usage}`);
+  process.exit(2);
+}
 const viewer = prepareViewer();
 // It is awaited below.
 viewer.catch(() => {});
-const output = await run("examples/01-coding-agent.ts", process.argv.slice(2));
+const output = await run("examples/01-coding-agent.ts", args);
 const session = /^session: (.+)$/m.exec(output)?.[1] ?? "";
 console.log("\n$ npx sessile show --tree");
 await run("src/cli/main.ts", ["show", session, "--tree"]);

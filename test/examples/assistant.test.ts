@@ -26,7 +26,7 @@ describe("a personal assistant", () => {
   let dir: string;
   beforeAll(async () => {
     scratch = mkdtempSync(join(tmpdir(), "sessile-assistant-test-"));
-    run = await runExample("12-assistant", [], { TMPDIR: scratch });
+    run = await runExample("07-assistant", [], { TMPDIR: scratch });
     dir = /^directory: (.+)$/m.exec(run.stdout)?.[1] ?? "";
   }, timeout);
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -83,13 +83,13 @@ describe("a personal assistant", () => {
       hits.push(entryId);
     expect(hits.length).toBeGreaterThan(0);
     const ships = (await session.leaves()).find(({ current }) => !current)?.id ?? "";
-    const back = await runExample("12-assistant", [dir, "anna", "--back", ships, "--forget", "trains"]);
+    const back = await runExample("07-assistant", [dir, "anna", "--back", ships, "--forget", "trains"]);
     expect(back).toMatchObject({ code: 0, stderr: "" });
     expect(back.stdout).toMatch(/^0 of \d+ files have the words, and a search finds 0 entries\.$/m);
     const [documents, ...others] = filesOf().filter((file) => /\btrains\b/i.test(file));
     expect([documents, others]).toEqual([undefined, []]);
     const told = 'My cat is "Tom \\ Jerry".';
-    const quoted = await runExample("12-assistant", [dir, "ben", told, "--forget", '"Tom \\ Jerry"']);
+    const quoted = await runExample("07-assistant", [dir, "ben", told, "--forget", '"Tom \\ Jerry"']);
     expect(quoted.stdout).toMatch(/^[1-9]\d* entries were erased\.$/m);
     expect(quoted.stdout).toMatch(/^0 of \d+ files have the words/m);
     expect(filesOf().filter((file) => file.includes("Jerry"))).toEqual([]);

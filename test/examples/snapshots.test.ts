@@ -24,7 +24,7 @@ describe.runIf(canRun)("an agent that breaks the build (skipped without git)", (
   let file: string;
   let tree: string;
   beforeAll(async () => {
-    run = await runExample("11-snapshots", [], { TMPDIR: scratch });
+    run = await runExample("06-snapshots", [], { TMPDIR: scratch });
     dir = /^git log: git -C (\S+) /m.exec(run.stdout)?.[1] ?? "";
     file = /^session: (.+)$/m.exec(run.stdout)?.[1] ?? "";
   }, timeout);
@@ -61,7 +61,7 @@ describe.runIf(canRun)("an agent that breaks the build (skipped without git)", (
   it("goes back to the other branch by its entry, in a later process", { timeout }, async () => {
     const left = /^ +(\w{8}) revert: /m.exec(tree)?.[1] ?? "";
     writeFileSync(join(dir, "by-hand.txt"), "x");
-    const back = await runExample("11-snapshots", [dir, "--back", left], { TMPDIR: scratch });
+    const back = await runExample("06-snapshots", [dir, "--back", left], { TMPDIR: scratch });
     expect(back).toMatchObject({ code: 0, stderr: "" });
     expect(back.stdout).toContain("; the build fails\n");
     expect(existsSync(join(dir, "build2.sh"))).toBe(true);

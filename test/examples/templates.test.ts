@@ -12,7 +12,7 @@ const programs = readdirSync(join(root, "examples"))
 
 /** Programs on the code of an application, which has a page of its own. */
 const onApplications: Readonly<Record<string, string>> = {
-  "examples/11-snapshots.ts": "examples/apps/git-snapshots/",
+  "examples/06-snapshots.ts": "examples/apps/git-snapshots/",
 };
 
 /** The files of the repository that a program imports, with those that they import. */
@@ -33,18 +33,17 @@ function supportOf(program: string): readonly string[] {
 
 describe("an example is a template", () => {
   it("with a row in the table", () => {
-    expect(programs.map((path) => path.slice("examples/".length, -".ts".length))).toEqual([
-      ...["01-coding-agent", "02-attachments", "03-composer", "04-providers", "05-long-session"],
-      "11-snapshots",
-      "12-assistant",
-    ]);
+    const names = programs.map((path) => path.slice("examples/".length, -".ts".length));
+    expect(names.map((name) => Number(name.slice(0, 2)))).toEqual(programs.map((_, at) => at + 1));
+    const readme = read("README.md");
+    for (const name of names) expect(readme).toContain(`\`${name}\``);
     const table = read("examples/README.md");
     for (const path of programs) expect(table).toContain(`](${path.slice("examples/".length)})`);
     const apps = readdirSync(join(root, "examples/apps"), { withFileTypes: true });
-    const names = apps
+    const folders = apps
       .filter((entry) => entry.isDirectory() && entry.name !== "support")
       .map(({ name }) => name);
-    for (const name of names) expect(table).toContain(`](apps/${name})`);
+    for (const name of folders) expect(table).toContain(`](apps/${name})`);
   });
 
   it.each(programs)("%s stands on the library and at most 150 lines of support", (program) => {

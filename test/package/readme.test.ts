@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,5 +54,23 @@ describe("README.md", () => {
       true,
       false,
     ]);
+  });
+});
+
+describe("npm run demo", () => {
+  it.each([
+    [["package.json", "What is this?"], "package.json is not a directory"],
+    [["none"], "none is not a directory"],
+    [["--at", "0a1b2c3d"], "--at needs a directory before it"],
+    [[".", "--model", "m"], "Unknown option '--model'"],
+  ])("says what it wants for the arguments %j", (args, problem) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/demo.mjs", ...args], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`npm run demo: ${problem}`);
+    expect(stderr).toContain('\n  npm run demo -- DIR "PROMPT"');
+    expect(stderr).not.toMatch(/^ {4}at /m);
   });
 });

@@ -1,10 +1,10 @@
 // A personal assistant: facts for each person, documents on demand, branches with memories of their own, a search over its
 // past, and "forget this", carried out and proved.
 //
-//   npx tsx examples/12-assistant.ts                                 two people, in a scratch directory
-//   npx tsx examples/12-assistant.ts DIR PERSON "PROMPT"...          turns of one person; DIR/documents/*.md are the documents
-//   npx tsx examples/12-assistant.ts DIR PERSON --back ENTRY "PROMPT"...   from an earlier entry, with the memory of that time
-//   npx tsx examples/12-assistant.ts DIR PERSON --forget "WORDS"     takes every entry that has the words out of the files
+//   npx tsx examples/07-assistant.ts                                 two people, in a scratch directory
+//   npx tsx examples/07-assistant.ts DIR PERSON "PROMPT"...          turns of one person; DIR/documents/*.md are the documents
+//   npx tsx examples/07-assistant.ts DIR PERSON --back ENTRY "PROMPT"...   from an earlier entry, with the memory of that time
+//   npx tsx examples/07-assistant.ts DIR PERSON --forget "WORDS"     takes every entry that has the words out of the files
 //
 // It asks Claude if ANTHROPIC_API_KEY is set, and a script else.
 import { readdir, readFile } from "node:fs/promises";

@@ -1,8 +1,8 @@
 // An agent breaks the build, and the person goes back two turns: files and conversation together.
 //
-//   npx tsx examples/11-snapshots.ts                        five turns in a scratch repository
-//   npx tsx examples/11-snapshots.ts DIR "PROMPT"...        a turn for each prompt, in a git repository
-//   npx tsx examples/11-snapshots.ts DIR --back ENTRY "PROMPT"...   from an earlier entry, with its files
+//   npx tsx examples/06-snapshots.ts                        five turns in a scratch repository
+//   npx tsx examples/06-snapshots.ts DIR "PROMPT"...        a turn for each prompt, in a git repository
+//   npx tsx examples/06-snapshots.ts DIR --back ENTRY "PROMPT"...   from an earlier entry, with its files
 //
 // Git keeps the files: a snapshot before each turn that changes some, on a ref of its own. apps/git-snapshots has the code.
 // It asks Claude if ANTHROPIC_API_KEY is set, and a script else. Its bash tool runs commands with the rights of the user.
