@@ -10,7 +10,7 @@ const config: KnipConfig = {
         "examples/*.ts",
         "examples/apps/*/{main,demo}.ts",
         "examples/apps/service/database.ts",
-        "scripts/{check,examples,named-tests,viewer}.mjs",
+        "scripts/{check,examples,viewer}.mjs",
         "src/viewer/app/{main.tsx,style.css}",
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",

@@ -1,11 +1,7 @@
-import { readFileSync } from "node:fs";
 import { relative } from "node:path";
-import { pathToFileURL } from "node:url";
-import { root } from "./entries.mjs";
 
 /**
- * Checks that the tests which docs/generated/shown-by.md names passed: `node scripts/named-tests.mjs REPORT.json…`,
- * with the reports that vitest's JSON reporter wrote in this run of CI.
+ * Compares tests by their titles with the reports that vitest's JSON reporter wrote.
  *
  * @typedef {object} NamedTest
  * @property {string} path
@@ -15,21 +11,6 @@ import { root } from "./entries.mjs";
  * @property {readonly string[]} chain its describes, outermost first, and its title
  * @property {string} [status] as vitest reports it; absent if it is not known
  */
-
-/**
- * The tests of each heading of the generated file.
- *
- * @param {string} markdown
- * @returns {readonly (readonly NamedTest[])[]}
- */
-export function namedTests(markdown) {
-  return markdown
-    .split(/^### /m)
-    .slice(1)
-    .map((block) =>
-      [...block.matchAll(/^- `([^`]+)` › (.+)$/gm)].map(([, path = "", title = ""]) => ({ path, title })),
-    );
-}
 
 /** What vitest puts values in the place of, and `…` for a value that the program itself puts there. */
 const places = /%%|%[sdifjoOc#$]|\$[A-Za-z_][\w.]*|…/g;
@@ -110,19 +91,19 @@ export function reportedTests(reports, base) {
 }
 
 /**
- * Compares the generated file with the tests that ran. A machine may lack the means for a test, which then is
- * skipped: that is a problem only if no other test of the heading passed.
+ * Compares the tests of each claim with the tests that ran. A machine may lack the means for a test, which then is
+ * skipped: that is a problem only if no other test of the claim passed.
  *
- * @param {string} markdown
+ * @param {readonly (readonly NamedTest[])[]} claims the tests of each
  * @param {ReadonlyMap<string, readonly FoundTest[]>} tests
  */
-export function checkEvidence(markdown, tests) {
+export function checkEvidence(claims, tests) {
   /** @type {string[]} */
   const problems = [];
   /** @type {string[]} */
   const skipped = [];
   let passed = 0;
-  for (const row of namedTests(markdown)) {
+  for (const row of claims) {
     const found = row.map((named) => problemOf(named, tests.get(named.path)));
     const notRun = found.flatMap((problem) => (problem?.endsWith(" was skipped") ? [problem] : []));
     const wrong = found.flatMap((problem) =>
@@ -133,15 +114,4 @@ export function checkEvidence(markdown, tests) {
     (notRun.length === row.length ? problems : skipped).push(...notRun);
   }
   return { passed, problems, skipped };
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const reports = process.argv.slice(2).map((path) => readFileSync(path, "utf8"));
-  const markdown = readFileSync(`${root}/docs/generated/shown-by.md`, "utf8");
-  const { passed, problems, skipped } = checkEvidence(markdown, reportedTests(reports, root));
-  for (const line of skipped) console.log(`  ${line}; another test of the same claim passed`);
-  for (const line of problems) console.log(`✗ ${line}`);
-  // One stage, one count: these tests were counted as they ran.
-  console.log(`${passed} of the tests that shown-by.md names passed, ${problems.length} problems`);
-  process.exitCode = problems.length === 0 && passed > 0 ? 0 : 1;
 }

@@ -1,15 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
 import { root } from "./entries.mjs";
-import { testsOf, wholeTitle } from "./named-tests.mjs";
+import { checkEvidence, reportedTests, testsOf, wholeTitle } from "./named-tests.mjs";
 
 /**
- * Makes docs/generated/shown-by.md: for each requirement and each claim of the documents, the tests whose tag
- * names it. A tag is a comment directly above a test: `// @covers R41 durability:torn-tail`. If the title is known
- * only when the test runs, or one case of several is meant, the tag ends in that title:
- * `// @covers R175 › takes the reserved kind`.
+ * Prints the tests of requirements and claims of the documents: `npm run shown-by -- R41 durability` prints those of one
+ * requirement and of all claims of one page, without arguments those of all. A tag is a comment directly above a test:
+ * `// @covers R41 durability:torn-tail`. If the title is known only when the test runs, or one case of several is meant,
+ * the tag ends in that title: `// @covers R175 › takes the reserved kind`.
+ * `node scripts/shown-by.mjs --passed REPORT.json…` fails if one of these tests did not pass in the reports of vitest.
  *
  * @typedef {object} Claim
  * @property {string} id `R41`, `durability:torn-tail`
@@ -21,13 +22,15 @@ import { testsOf, wholeTitle } from "./named-tests.mjs";
  * @property {string} path
  * @property {string} title whole, behind as many of its describes as tell it from the other tests of the file
  *
+ * @typedef {object} Shown a claim with its tests
+ * @property {string} id
+ * @property {string} text
+ * @property {readonly Tag[]} tests
+ *
  * @typedef {object} WrittenTest
  * @property {readonly string[]} chain its describes, outermost first, and its title; `…` is unknown until it runs
  * @property {number} line the line on which its call begins, from 0
  */
-
-/** The generated file. */
-export const shownByPath = "docs/generated/shown-by.md";
 
 const groups = ["describe", "suite"];
 const cases = ["it", "test"];
@@ -191,36 +194,44 @@ export function tableClaims(name, markdown) {
 }
 
 /**
- * The generated file, and one sentence for each thing that is wrong with the claims and the tags.
+ * The claims with their tests, and one sentence for each thing that is wrong with the claims and the tags.
  *
- * @param {readonly { title: string, claims: readonly Claim[] }[]} sections
+ * @param {readonly Claim[]} claims
  * @param {readonly Tag[]} tags
  */
-export function shownBy(sections, tags) {
-  const claims = sections.flatMap((section) => section.claims);
+export function shownBy(claims, tags) {
   const known = claims.map(({ id }) => id);
   const problems = known.filter((id, index) => known.indexOf(id) < index).map((id) => `${id} is there twice`);
   for (const { ids, path, title } of tags) {
     for (const id of ids) if (!known.includes(id)) problems.push(`${path} › ${title}: nothing is ${id}`);
   }
-  const blocks = sections.flatMap(({ title, claims }) => {
-    const found = claims.flatMap(({ id, text, tested }) => {
-      const of = tags.filter(({ ids }) => ids.includes(id));
-      if (tested && of.length === 0) problems.push(`${id} is shown by no test`);
-      if (!tested && of.length > 0) problems.push(`${id} is not met, and has a test`);
-      const shown = of.map((tag) => `- \`${tag.path}\` › ${tag.title}`);
-      return of.length > 0 ? [`### ${id}\n\n${text}\n\n${shown.join("\n")}\n`] : [];
-    });
-    return [`## ${title}\n`, ...found];
-  });
-  return { markdown: `${[head, ...blocks].join("\n")}`, problems };
+  /** @type {Shown[]} */
+  const shown = [];
+  for (const { id, text, tested } of claims) {
+    const tests = tags.filter(({ ids }) => ids.includes(id));
+    if (tested && tests.length === 0) problems.push(`${id} is shown by no test`);
+    if (!tested && tests.length > 0) problems.push(`${id} is not met, and has a test`);
+    if (tests.length > 0) shown.push({ id, text, tests });
+  }
+  return { shown, problems };
 }
 
-const head = `# Shown by
-
-Made by \`npm run docs:tables\` from the tags of the tests: do not edit. \`.ci/run\` compares each title with the
-tests that passed. \`%s\` and \`…\` stand for the values of a test's cases.
-`;
+/**
+ * The claims that words name, by their ids or by what stands before the colon of them; all if there is no word.
+ *
+ * @param {readonly Shown[]} shown
+ * @param {readonly string[]} words
+ */
+export function printShown(shown, words) {
+  const wanted = shown.filter(
+    ({ id }) => words.length === 0 || words.some((word) => id === word || id.startsWith(`${word}:`)),
+  );
+  return wanted
+    .map(({ id, text, tests }) =>
+      [`${id}  ${text}`, ...tests.map(({ path, title }) => `  ${path} › ${title}`), ""].join("\n"),
+    )
+    .join("\n");
+}
 
 /**
  * The files of tests below a directory, in order.
@@ -246,24 +257,35 @@ export function repositoryShownBy() {
   const [, durability = ""] =
     /\n## Guarantees\n(.*?)\n## Runs by hand\n/s.exec(read("docs/reference/durability.md")) ?? [];
   const files = [...testFiles("test"), ...testFiles("bench")].map((path) => readTags(path, read(path)));
-  const { markdown, problems } = shownBy(
+  const { shown, problems } = shownBy(
     [
-      { title: "Requirements", claims: requirementClaims(read("docs/requirements.md")) },
-      { title: "Durability", claims: tableClaims("durability", durability) },
-      { title: "Security", claims: tableClaims("security", read("SECURITY.md")) },
+      ...requirementClaims(read("docs/requirements.md")),
+      ...tableClaims("durability", durability),
+      ...tableClaims("security", read("SECURITY.md")),
     ],
     files.flatMap(({ tags }) => tags),
   );
-  return { markdown, problems: [...files.flatMap((file) => file.problems), ...problems] };
+  return { shown, problems: [...files.flatMap((file) => file.problems), ...problems] };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const { markdown, problems } = repositoryShownBy();
-  for (const problem of problems) console.error(`✗ ${problem}`);
-  const path = join(root, shownByPath);
-  const changed = !existsSync(path) || readFileSync(path, "utf8") !== markdown;
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, markdown);
-  console.log(`${shownByPath} ${changed ? "is written anew" : "is up to date"}, ${problems.length} problems`);
-  process.exitCode = problems.length === 0 ? 0 : 1;
+  const { shown, problems } = repositoryShownBy();
+  const [first, ...rest] = process.argv.slice(2);
+  if (first === "--passed") {
+    const reports = rest.map((path) => readFileSync(path, "utf8"));
+    const evidence = checkEvidence(
+      shown.map(({ tests }) => tests),
+      reportedTests(reports, root),
+    );
+    for (const line of evidence.skipped) console.log(`  ${line}; another test of the same claim passed`);
+    for (const line of evidence.problems) console.log(`✗ ${line}`);
+    // One stage, one count: these tests were counted as they ran.
+    console.log(`${evidence.passed} of the tests of claims passed, ${evidence.problems.length} problems`);
+    process.exitCode = evidence.problems.length === 0 && evidence.passed > 0 ? 0 : 1;
+  } else {
+    const text = printShown(shown, process.argv.slice(2));
+    process.stdout.write(text);
+    for (const problem of problems) console.error(`✗ ${problem}`);
+    process.exitCode = problems.length === 0 && text !== "" ? 0 : 1;
+  }
 }

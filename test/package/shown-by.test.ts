@@ -1,31 +1,28 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { checkEvidence, reportedTests } from "../../scripts/named-tests.mjs";
 import {
+  printShown,
   readTags,
   repositoryShownBy,
   requirementClaims,
   shownBy,
-  shownByPath,
   tableClaims,
 } from "../../scripts/shown-by.mjs";
 
-describe("docs/generated/shown-by.md", () => {
-  const { markdown, problems } = repositoryShownBy();
+describe("the claims of the documents", () => {
+  const { shown, problems } = repositoryShownBy();
 
-  it("has a test for each claim, and a claim for each tag", () => {
+  it("have a test each, and each tag has a claim", () => {
     expect(problems).toEqual([]);
-  });
-
-  it("is up to date (npm run docs:tables)", () => {
-    expect(readFileSync(join(root, shownByPath), "utf8") === markdown).toBe(true);
-    expect(markdown.match(/^### R\d+$/gm)?.length).toBeGreaterThan(190);
-    expect(markdown.match(/^### durability:/gm)?.length).toBeGreaterThan(60);
-    expect(markdown.match(/^### security:/gm)?.length).toBeGreaterThan(15);
+    const count = (id: RegExp) => shown.filter((claim) => id.test(claim.id)).length;
+    expect(count(/^R\d+$/)).toBeGreaterThan(190);
+    expect(count(/^durability:/)).toBeGreaterThan(60);
+    expect(count(/^security:/)).toBeGreaterThan(15);
   });
 });
 
@@ -132,41 +129,34 @@ describe("shownBy", () => {
     "durability",
     "| what | why | shown by |\n| --- | --- | --- |\n| a cut | whole | `cut` |\n| NFS | no | not tested |",
   );
-  const sections = [
-    { title: "Requirements", claims: requirements },
-    { title: "Durability", claims },
-  ];
+  const both = [...requirements, ...claims];
   const all = [
     { ids: ["R1", "durability:cut"], path: "test/a.test.ts", title: "reads" },
     { ids: ["R2"], path: "test/b.test.ts", title: "keeps" },
   ];
 
-  it("lists the tests of each claim, and says what is met in an example only", () => {
-    const { markdown, problems } = shownBy(sections, all);
+  it("has the tests of each claim, and says what is met in an example only", () => {
+    const { shown, problems } = shownBy(both, all);
     expect(problems).toEqual([]);
-    expect(markdown.slice(markdown.indexOf("## R"))).toBe(
-      [
-        "## Requirements\n",
-        "### R1\n\nreads\n\n- `test/a.test.ts` › reads\n",
-        "### R2\n\na | b (met in an example only)\n\n- `test/b.test.ts` › keeps\n",
-        "## Durability\n",
-        "### durability:cut\n\na cut\n\n- `test/a.test.ts` › reads\n",
-      ].join("\n"),
-    );
+    const requirement = "R1  reads\n  test/a.test.ts › reads\n";
+    const example = "R2  a | b (met in an example only)\n  test/b.test.ts › keeps\n";
+    const cut = "durability:cut  a cut\n  test/a.test.ts › reads\n";
+    expect(printShown(shown, [])).toBe([requirement, example, cut].join("\n"));
+    expect(printShown(shown, ["R2"])).toBe(example);
+    expect(printShown(shown, ["durability", "R1"])).toBe([requirement, cut].join("\n"));
+    expect(printShown(shown, ["R"])).toBe("");
   });
 
   it("reports claims without tests, tests of what is not met, and tags that name nothing", () => {
     const [first] = all;
-    expect(shownBy(sections, first ? [first] : []).problems).toEqual(["R2 is shown by no test"]);
+    expect(shownBy(both, first ? [first] : []).problems).toEqual(["R2 is shown by no test"]);
     const more = { ids: ["R3", "R4", "durability:torn"], path: "test/c.test.ts", title: "more" };
-    expect(shownBy(sections, [...all, more]).problems).toEqual([
+    expect(shownBy(both, [...all, more]).problems).toEqual([
       "test/c.test.ts › more: nothing is R4",
       "test/c.test.ts › more: nothing is durability:torn",
       "R3 is not met, and has a test",
     ]);
-    expect(shownBy([...sections, { title: "Again", claims }], all).problems).toEqual([
-      "durability:cut is there twice",
-    ]);
+    expect(shownBy([...both, ...claims], all).problems).toEqual(["durability:cut is there twice"]);
   });
 });
 
@@ -196,37 +186,42 @@ describe("checkEvidence", () => {
     ],
     root,
   );
-  const check = (...shown: readonly string[]) =>
-    checkEvidence(`# Shown by\n\n### R1\n\nwords\n\n${shown.map((test) => `- ${test}`).join("\n")}\n`, tests);
+  const check = (...named: readonly string[]) => {
+    const claim = named.map((text) => {
+      const [path = "", ...title] = text.split(" › ");
+      return { path, title: title.join(" › ") };
+    });
+    return checkEvidence([claim], tests);
+  };
 
   it.each([
-    "`test/a.test.ts` › is there",
-    "`test/a.test.ts` › a store › of x › is there",
-    "`test/a.test.ts` › takes 1 bytes (a+b)",
-    "`test/b.test.ts` › of x › is there",
+    "test/a.test.ts › is there",
+    "test/a.test.ts › a store › of x › is there",
+    "test/a.test.ts › takes 1 bytes (a+b)",
+    "test/b.test.ts › of x › is there",
   ])("accepts %s", (reference) => {
     expect(check(reference)).toEqual({ passed: 1, problems: [], skipped: [] });
   });
 
   it.each([
-    ["`test/a.test.ts` › there", 'test/a.test.ts has no test "there"'],
-    ["`test/a.test.ts` › a store › is there", 'test/a.test.ts has no test "a store › is there"'],
-    ["`test/a.test.ts` › takes %d bytes (a+b)", "test/a.test.ts › takes %d bytes (a+b) failed"],
-    ["`test/b.test.ts` › is there", "test/b.test.ts › is there failed"],
-    ["`test/c.slow.test.ts` › reads", "test/c.slow.test.ts is no file of tests that CI ran"],
-    ["`test/a.test.ts` › needs root", "test/a.test.ts › needs root was skipped"],
+    ["test/a.test.ts › there", 'test/a.test.ts has no test "there"'],
+    ["test/a.test.ts › a store › is there", 'test/a.test.ts has no test "a store › is there"'],
+    ["test/a.test.ts › takes %d bytes (a+b)", "test/a.test.ts › takes %d bytes (a+b) failed"],
+    ["test/b.test.ts › is there", "test/b.test.ts › is there failed"],
+    ["test/c.slow.test.ts › reads", "test/c.slow.test.ts is no file of tests that CI ran"],
+    ["test/a.test.ts › needs root", "test/a.test.ts › needs root was skipped"],
   ])("reports %s", (reference, problem) => {
     expect(check(reference)).toEqual({ passed: 0, problems: [problem], skipped: [] });
   });
 
   it("allows a skipped test if another of its claim passed, and says so", () => {
-    const skipped = "`test/a.test.ts` › needs root";
-    expect(check(skipped, "`test/a.test.ts` › reads")).toEqual({
+    const skipped = "test/a.test.ts › needs root";
+    expect(check(skipped, "test/a.test.ts › reads")).toEqual({
       passed: 1,
       problems: [],
       skipped: ["test/a.test.ts › needs root was skipped"],
     });
-    expect(check(skipped, "`test/a.test.ts` › takes 2 bytes (a+b)").problems).toHaveLength(1);
+    expect(check(skipped, "test/a.test.ts › takes 2 bytes (a+b)").problems).toHaveLength(1);
   });
 
   it("is what the script says, with its count and exit code", () => {
@@ -234,11 +229,15 @@ describe("checkEvidence", () => {
     try {
       const file = join(dir, "test.json");
       writeFileSync(file, report("test/a.test.ts", [["passed", "reads"]]));
-      const { status, stdout } = spawnSync(process.execPath, [join(root, "scripts/named-tests.mjs"), file], {
-        encoding: "utf8",
-      });
+      const { status, stdout } = spawnSync(
+        process.execPath,
+        [join(root, "scripts/shown-by.mjs"), "--passed", file],
+        {
+          encoding: "utf8",
+        },
+      );
       expect(stdout).toMatch(/✗ test\/.+ is no file of tests that CI ran\n/);
-      expect(stdout).toMatch(/\n0 of the tests that shown-by\.md names passed, [1-9]\d+ problems\n$/);
+      expect(stdout).toMatch(/\n0 of the tests of claims passed, [1-9]\d+ problems\n$/);
       expect(status).toBe(1);
     } finally {
       rmSync(dir, { recursive: true, force: true });
