@@ -31,10 +31,11 @@ import {
   leafAfter,
   namesAny,
   unplaced,
+  usualMessage,
   withPrior,
 } from "./drafts.js";
 import { followError, followProblem, type Made } from "./follow-check.js";
-import { hasInline, truncated } from "./recording.js";
+import { truncated } from "./recording.js";
 import { isInfoFar } from "./session-info.js";
 import type { Chain, SessionState, StagedEntry } from "./session-state.js";
 
@@ -49,15 +50,19 @@ interface AppendRequest {
   readonly conflict: Conflict;
   readonly revise: Revise | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Whether an entry with the id of a draft exists. Such a request goes alone. */
+  /** Whether an entry with the id of a draft exists. */
   readonly isRetry: boolean;
+  /** Whether it shares no batch: a retry may fail, images may not be stored yet, a compaction records its path. */
+  readonly isAlone: boolean;
+  /** Whether it resolves to its only entry. */
+  readonly isSingle: boolean;
   /** Resolves when the images of the drafts are stored; undefined without images. */
   preparing: Promise<void> | undefined;
   /** The place that it was made for, if the append before it was placed after another writer's entries. */
   made: Made | undefined;
   /** The bytes of its lines. */
   bytes: number;
-  readonly resolve: (entries: readonly SessionEntry[]) => void;
+  readonly resolve: (entries: readonly SessionEntry[] | SessionEntry) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -111,20 +116,21 @@ export class AppendQueue {
     this.#state = state;
   }
 
-  /** Queues drafts. Checks them at the call, and resolves when they are durable. */
-  append(
+  /** Queues drafts. Checks them at the call, and resolves when they are durable: to the only entry if `isSingle`. */
+  append<T = readonly SessionEntry[]>(
     drafts: readonly EntryDraft[],
-    options: AppendOptions = {},
+    options?: AppendOptions,
     revise?: Revise,
-  ): Promise<readonly SessionEntry[]> {
+    isSingle = false,
+  ): Promise<T> {
     const { onOperation } = this.#state.settings;
     let request: AppendRequest | undefined;
     const start = onOperation === undefined ? 0 : performance.now();
-    const appended = new Promise<readonly SessionEntry[]>((resolve, reject) => {
-      checkAppendOptions(drafts, options);
+    const appended = new Promise<T>((resolve, reject) => {
+      const { signal, after, conflict = "reject" } = options ?? {};
+      if (options !== undefined || !Array.isArray(drafts)) checkAppendOptions(drafts, options ?? {});
       const state = this.#state;
       state.assertWritable();
-      const { signal, after, conflict = "reject" } = options;
       const checked = this.#check(drafts, false);
       if (after !== undefined) {
         // A retry, whose first entry is in the log, is compared with the parent of that entry.
@@ -133,23 +139,32 @@ export class AppendQueue {
           first?.entry === undefined ? state.reader.tree.node(first?.draft.id ?? "") : undefined;
         assertFollows(after, retried === undefined ? this.#leafNow() : retried.parentId, state.reader.tree);
       }
-      for (const { draft } of checked) if (draft.id !== undefined) this.#pendingIds.add(draft.id);
+      let isRetry = false;
+      let isAlone = false;
+      let isStoring = false;
+      for (const { draft, entry, hasMedia } of checked) {
+        if (draft.id !== undefined) this.#pendingIds.add(draft.id);
+        isRetry ||= entry === undefined;
+        isStoring ||= hasMedia && state.settings.recording.blobs !== undefined;
+        isAlone ||= isRetry || isStoring || draft.type === "compaction";
+      }
       this.#pending += checked.length;
-      const { chain } = state;
       request = {
         drafts: checked,
-        chain,
+        chain: state.chain,
         conflict,
         revise,
         signal,
-        isRetry: checked.some(({ entry }) => entry === undefined),
+        isRetry,
+        isAlone,
+        isSingle,
         preparing: undefined,
         made: undefined,
         bytes: 0,
-        resolve,
+        resolve: resolve as AppendRequest["resolve"],
         reject,
       };
-      if (state.settings.recording.blobs !== undefined && checked.some(({ draft }) => hasInline(draft))) {
+      if (isStoring) {
         request.preparing = this.#storeInline(checked, signal);
         // The rejection is handled when the request's turn comes.
         request.preparing.catch(() => undefined);
@@ -219,19 +234,19 @@ export class AppendQueue {
     const { settings, reader } = this.#state;
     const { recording } = settings;
     const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
-    const checked: CheckedDraft[] = [];
-    const own = recorded.length > 1 ? new Set<string>() : undefined;
+    let own: Set<string> | undefined;
     const isKnown = (id: string) => own?.has(id) === true || reader.tree.has(id) || this.#pendingIds.has(id);
-    for (let at = 0; at < recorded.length; at++) {
-      const each = checkedDraft(recorded[at] as EntryDraft, at, isKnown, settings, reader, staging);
-      checked.push(each);
-      if (each.draft.id !== undefined) own?.add(each.draft.id);
-      if (!each.isCleaned) continue;
+    return Array.from(recorded, (draft, at) => {
+      const usual = usualMessage(draft, settings);
+      if (usual !== undefined) return usual;
+      const each = checkedDraft(draft, at, isKnown, settings, reader, staging);
+      if (each.draft.id !== undefined) own = (own ?? new Set()).add(each.draft.id);
+      if (!each.isCleaned) return each;
       const entry = each.entry as Mutable<SessionEntry>;
       entry.id = each.draft.id ?? this.#newId(this.#pendingIds);
       reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId: entry.id });
-    }
-    return checked;
+      return each;
+    });
   }
 
   /** Stores the images of drafts in the blob store, and completes the drafts. */
@@ -239,14 +254,14 @@ export class AppendQueue {
     const { settings, reader } = this.#state;
     // The caller's own objects may change during the puts. The ids of resources follow from those of entries.
     for (const each of checked) {
-      if (!hasInline(each.draft)) continue;
+      if (!each.hasMedia) continue;
       const id = each.draft.id ?? this.#newId(this.#pendingIds);
       each.draft = { ...(copyJsonObject(each.draft) as unknown as EntryDraft), id };
       this.#pendingIds.add(id);
     }
     const { withoutInline } = await import("./inline-images.js");
     for (const [at, each] of checked.entries()) {
-      if (!hasInline(each.draft)) continue;
+      if (!each.hasMedia) continue;
       const { id } = each.draft;
       each.draft = await withoutInline(each.draft, { id: id as string, at }, settings.recording, signal);
       if (each.entry === undefined) continue;
@@ -365,7 +380,7 @@ export class AppendQueue {
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
       const staged = [...state.staged];
-      const isCompacted = batch.some(({ drafts }) => drafts.some(isNewCompaction));
+      const isCompacted = first.isAlone && first.drafts.some(isNewCompaction);
       if (isCompacted) await this.#recordState(first, move);
       const info = isCompacted && isInfoFar(state.reader) ? [this.#infoRequest(first.chain)] : [];
       const { entries, lines } = this.#place([...info, ...batch], timestamp, move, staged);
@@ -638,25 +653,23 @@ export class AppendQueue {
   /** Resolves the requests of a written batch, and moves the leaf to their last entries. */
   #acknowledge(batch: readonly AppendRequest[]): void {
     const state = this.#state;
-    for (const { drafts, chain, conflict, made, resolve } of batch) {
-      const entries: SessionEntry[] = [];
-      for (const { draft, entry } of drafts) {
-        entries.push(entry as SessionEntry);
-        if (draft.id !== undefined) this.#pendingIds.delete(draft.id);
-      }
+    for (const request of batch) {
+      const { drafts, chain, conflict, made } = request;
+      for (const { draft } of drafts) if (draft.id !== undefined) this.#pendingIds.delete(draft.id);
       this.#pending -= drafts.length;
-      const last = entries.at(-1);
+      const last = drafts[drafts.length - 1]?.entry;
       const isRebase = conflict === "rebase";
       // The leaf does not go with a rebase to another writer's branch.
       if (last !== undefined && (!isRebase || isSameConversation(last.id, chain.leafId, state.reader.tree))) {
         if (chain === state.chain) state.advance(last, isRebase);
         else chain.leafId = leafAfter(last);
       }
+      const entries = request.isSingle ? [] : drafts.map(({ entry }) => entry as SessionEntry);
       if (made !== undefined) {
-        const between = [...made.between, ...entries.map(({ id }) => id)];
-        for (const request of this.#waiting) if (request.chain === chain) request.made = { ...made, between };
+        const between = [...made.between, ...drafts.map(({ entry }) => (entry as SessionEntry).id)];
+        for (const waiting of this.#waiting) if (waiting.chain === chain) waiting.made = { ...made, between };
       }
-      resolve(entries);
+      request.resolve(request.isSingle ? (last as SessionEntry) : entries);
     }
   }
 }
@@ -664,15 +677,13 @@ export class AppendQueue {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Takes the requests at the front that can share a batch: those with the same conflict mode. A retry goes
- * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
- * stored yet.
+ * Takes the requests at the front that can share a batch: those with the same conflict mode.
  */
 function takeBatch(waiting: AppendRequest[]): AppendRequest[] {
   let length = 0;
   let end = 0;
   for (const request of waiting) {
-    const isAlone = request.isRetry || request.preparing !== undefined;
+    const { isAlone } = request;
     for (const { body } of request.drafts) length += body.length;
     if (end > 0 && (isAlone || request.conflict !== waiting[0]?.conflict || length > maxBatchLength)) break;
     end++;

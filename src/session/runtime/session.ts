@@ -122,7 +122,6 @@ export class LiveSession implements Session {
   }
 
   append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
-    if (this.#closing !== undefined) return Promise.reject(this.#state.closedError());
     return this.#append(drafts, options);
   }
 
@@ -130,7 +129,7 @@ export class LiveSession implements Session {
     message: Message,
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }> {
-    return this.append([{ type: "message", message }], options).then(firstMessage);
+    return this.#append([{ type: "message", message }], options, undefined, true);
   }
 
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
@@ -397,16 +396,21 @@ export class LiveSession implements Session {
   }
 
   /** Appends of one handle keep the order of the calls, also if one has to wait for the entries that it names. */
-  #append(
+  #append<T = readonly SessionEntry[]>(
     drafts: readonly EntryDraft[],
     options?: AppendOptions,
     revise?: Revise,
-  ): Promise<readonly SessionEntry[]> {
-    const needsAll = () => this.#state.isPartial && this.#queue.namesUnread(drafts, options?.after);
-    const append = () => this.#queue.append(drafts, options, revise);
-    // An aborted append is refused at the call, alone.
+    isSingle = false,
+  ): Promise<T> {
+    const state = this.#state;
+    if (this.#closing !== undefined) return Promise.reject(state.closedError());
     const isAborted = options?.signal?.aborted === true;
-    if (isAborted || (this.#indexing === undefined && !needsAll())) return append();
+    // An aborted append is refused at the call, alone.
+    if (isAborted || (this.#indexing === undefined && !state.isPartial))
+      return this.#queue.append(drafts, options, revise, isSingle);
+    const needsAll = () => state.isPartial && this.#queue.namesUnread(drafts, options?.after);
+    const append = () => this.#queue.append<T>(drafts, options, revise, isSingle);
+    if (this.#indexing === undefined && !needsAll()) return append();
     const kind = options?.conflict === "rebase" ? "rebases" : "follows";
     return this.#inOrder(kind, needsAll, options?.signal, append);
   }
@@ -481,8 +485,4 @@ export class LiveSession implements Session {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw this.#state.closedError();
   }
-}
-
-function firstMessage([entry]: readonly SessionEntry[]): SessionEntry & { readonly type: "message" } {
-  return entry as SessionEntry & { readonly type: "message" };
 }
