@@ -1,11 +1,12 @@
 /** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
 
 import { integerOption } from "../../core/arguments.js";
+import { encodeUtf8InPool } from "../../core/bytes.js";
 import { crc32 as crc32OfBytes } from "../../core/crc32.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord, type Problem } from "../../core/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
-import { appendChecksum, checksumPlaceholder, encodeLines } from "./line-json.js";
+import { appendChecksum, checksumLength, checksumPlaceholder } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { entryProblem, jsonProblem } from "./validate.js";
 
@@ -63,9 +64,9 @@ export function encodeValidLine(
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
   const line = printEntry(entry);
+  const text = checksum ? `${line.slice(0, -1)}${checksumPlaceholder}\n` : `${line}\n`;
   const lines: Uint8Array[] = [];
-  if (checksum) encodeLines(`${line.slice(0, -1)}${checksumPlaceholder}\n`, crc32 ?? crc32OfBytes, lines);
-  else encodeLines(`${line}\n`, undefined, lines);
+  encodePlaced(text, { checksum, maxLineBytes: Number.POSITIVE_INFINITY }, crc32, lines);
   return lines[0] as Uint8Array;
 }
 
@@ -82,7 +83,7 @@ export function encodeLine(
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
   const line = encodeValidLine(entry, limits.checksum, crc32);
-  if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line, limits);
+  if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line.length - 1, limits);
   return line;
 }
 
@@ -102,23 +103,34 @@ export function printPlaced(
   return `${head}${body}${end}${checksum ? checksumPlaceholder : "}"}\n`;
 }
 
-/** Encodes lines of {@link printPlaced}, and adds them. Throws LINE_TOO_LONG. */
+/**
+ * Encodes lines of {@link printPlaced} into one array, and adds each as a part of it. Throws LINE_TOO_LONG.
+ *
+ * @param crc32 computes the digits of lines that end with {@link checksumPlaceholder}
+ */
 export function encodePlaced(
   text: string,
   limits: LineLimits,
   crc32: ((bytes: Uint8Array) => number) | undefined,
   lines: Uint8Array[],
 ): void {
-  const first = lines.length;
-  encodeLines(text, limits.checksum ? (crc32 ?? crc32OfBytes) : undefined, lines);
-  for (let at = first; at < lines.length; at++) {
-    const line = lines[at] as Uint8Array;
-    if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line, limits);
+  const bytes = encodeUtf8InPool(text);
+  for (let at = 0, end = 0; at < bytes.length; at = end) {
+    end = bytes.indexOf(10, at) + 1;
+    if (end - at - 1 > limits.maxLineBytes) throw lineTooLong(end - at - 1, limits);
+    if (limits.checksum) {
+      let left = (crc32 ?? crc32OfBytes)(bytes.subarray(at, end - 1 - checksumLength));
+      for (let i = end - 4; left !== 0; i--) {
+        const digit = left & 0xf;
+        bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
+        left >>>= 4;
+      }
+    }
+    lines.push(end - at === bytes.length ? bytes : bytes.subarray(at, end));
   }
 }
 
-function lineTooLong(line: Uint8Array, { maxLineBytes: maxBytes }: LineLimits): SessileError {
-  const bytes = line.length - 1;
+function lineTooLong(bytes: number, { maxLineBytes: maxBytes }: LineLimits): SessileError {
   return new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
     details: { bytes, maxBytes },
   });

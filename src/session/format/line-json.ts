@@ -126,33 +126,8 @@ export function appendChecksum(line: string): string {
   return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
 }
 
-/** The checksum and the end of a line, before {@link encodeLines} writes the digits. */
+/** The checksum and the end of a line, before the digits are written. */
 export const checksumPlaceholder: string = `${checksumKey}00000000"}`;
-
-/**
- * Encodes lines that end with a line feed into one array, and adds each as a part of it.
- *
- * @param checksum computes the digits of lines that end with {@link checksumPlaceholder}; absent for lines without
- */
-export function encodeLines(
-  text: string,
-  checksum: ((bytes: Uint8Array) => number) | undefined,
-  lines: Uint8Array[],
-): void {
-  const bytes = encodeUtf8(text);
-  for (let at = 0, end = 0; at < bytes.length; at = end) {
-    end = bytes.indexOf(10, at) + 1;
-    if (checksum !== undefined) {
-      let left = checksum(bytes.subarray(at, end - 1 - checksumLength));
-      for (let i = end - 4; left !== 0; i--) {
-        const digit = left & 0xf;
-        bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
-        left >>>= 4;
-      }
-    }
-    lines.push(end - at === bytes.length ? bytes : bytes.subarray(at, end));
-  }
-}
 
 /** Removes the checksum of a line, if it has one. */
 export function removeChecksum(line: string): string {
