@@ -334,10 +334,15 @@ export type EntryKey = number | string;
 
 /** The key of an id. */
 export function entryKeyOf(id: string): EntryKey {
-  return id.length === 8 && hex8Id.test(id) ? Number.parseInt(id, 16) | 0 : id;
+  if (id.length !== 8) return id;
+  let key = 0;
+  for (let i = 0; i < 8; i++) {
+    const digit = hexDigit(id.charCodeAt(i));
+    if (digit < 0) return id;
+    key = (key << 4) | digit;
+  }
+  return key;
 }
-
-const hex8Id = /^[0-9a-f]{8}$/;
 
 /** The inverse of {@link entryKeyOf}. */
 export function entryIdOf(key: EntryKey): string {

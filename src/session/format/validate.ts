@@ -74,8 +74,7 @@ export function isUsualMessage(value: unknown, withImages = true): boolean {
       return false;
   }
   if (!Array.isArray(content)) return false;
-  for (let i = 0; i < content.length; i++)
-    if (!isUsualBlock(content[i], role, withImages)) return false;
+  for (let i = 0; i < content.length; i++) if (!isUsualBlock(content[i], role, withImages)) return false;
   return true;
 }
 
@@ -114,7 +113,12 @@ function isUsualBlock(
         isOptional(block.redacted, "boolean")
       );
     case "image":
-      return withImages && role !== "system" && typeof block.data === "string" && typeof block.mimeType === "string";
+      return (
+        withImages &&
+        role !== "system" &&
+        typeof block.data === "string" &&
+        typeof block.mimeType === "string"
+      );
     default:
       return false;
   }

@@ -234,13 +234,14 @@ export class AppendQueue {
     const { settings, reader } = this.#state;
     const { recording } = settings;
     const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
-    let own: Set<string> | undefined;
-    const isKnown = (id: string) => own?.has(id) === true || reader.tree.has(id) || this.#pendingIds.has(id);
+    const usual = recorded.length === 1 ? usualMessage(recorded[0] as EntryDraft, settings) : undefined;
+    if (usual !== undefined) return [usual];
+    const own = new Set<string>();
+    const isKnown = (id: string) => own.has(id) || reader.tree.has(id) || this.#pendingIds.has(id);
     return Array.from(recorded, (draft, at) => {
-      const usual = usualMessage(draft, settings);
-      if (usual !== undefined) return usual;
-      const each = checkedDraft(draft, at, isKnown, settings, reader, staging);
-      if (each.draft.id !== undefined) own = (own ?? new Set()).add(each.draft.id);
+      const each =
+        usualMessage(draft, settings) ?? checkedDraft(draft, at, isKnown, settings, reader, staging);
+      if (each.draft.id !== undefined) own.add(each.draft.id);
       if (!each.isCleaned) return each;
       const entry = each.entry as Mutable<SessionEntry>;
       entry.id = each.draft.id ?? this.#newId(this.#pendingIds);
@@ -484,8 +485,9 @@ export class AppendQueue {
       if (text.length > maxTextLength) text = this.#encode(text, lines);
       last = entry.id;
     }
-    const own = new Set<string>();
-    let { info } = reader;
+    // The ids of a batch of one need not be compared with each other.
+    const own = batch.length === 1 && batch[0]?.drafts.length === 1 ? undefined : new Set<string>();
+    let info: SessionInfoFields | undefined;
     let chain: Chain | undefined;
     let leaf: string | null = null;
     for (const request of batch) {
@@ -502,8 +504,9 @@ export class AppendQueue {
         }
         // A second attempt keeps the ids of the first one.
         const id = checked.entry.id || draft.id || this.#newId(own);
-        own.add(id);
+        own?.add(id);
         if (draft.type === "session_info") {
+          info ??= reader.info;
           const patch = request.revise === undefined ? draft : { ...draft, ...request.revise(info) };
           const completed = entryOf(patch as typeof draft, unplaced, info);
           checked.body = bodyOf(completed);
@@ -536,15 +539,16 @@ export class AppendQueue {
   }
 
   /** An id that no entry has, and none of these. */
-  #newId(others: ReadonlySet<string>): string {
+  #newId(others: ReadonlySet<string> | undefined): string {
     const { reader, settings, isPartial } = this.#state;
+    const rows = entryTableOf(reader.tree);
     const isRandom = settings.newEntryId === uniqueHex8;
     // A staged entry has its id at once, and the caller's ids may be those of entries that were not read.
     if (isPartial && !isRandom) return crypto.randomUUID();
     for (let attempt = 0; attempt < 100; attempt++) {
       // Eight digits may be those of an entry that was not read.
       const id = isPartial ? uniqueHex8() + uniqueHex8() : settings.newEntryId();
-      if (!others.has(id) && !reader.tree.has(id) && !this.#pendingIds.has(id)) return id;
+      if (rows.row(id) === noRow && !others?.has(id) && !this.#pendingIds.has(id)) return id;
     }
     return crypto.randomUUID();
   }

@@ -74,7 +74,8 @@ export class EntryTable {
 
   /** The row of an id, or -1. */
   row(id: string): number {
-    return this.rowOfKey(entryKeyOf(id));
+    const key = entryKeyOf(id);
+    return this.#rows.get(typeof key === "number" ? key ^ this.#seed : key) ?? noRow;
   }
 
   /** The row of a key, or -1. */
