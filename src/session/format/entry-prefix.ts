@@ -337,9 +337,10 @@ export function entryKeyOf(id: string): EntryKey {
   if (id.length !== 8) return id;
   let key = 0;
   for (let i = 0; i < 8; i++) {
-    const digit = hexDigit(id.charCodeAt(i));
-    if (digit < 0) return id;
-    key = (key << 4) | digit;
+    const code = id.charCodeAt(i);
+    if (code >= 0x30 && code <= 0x39) key = (key << 4) | (code - 0x30);
+    else if (code >= 0x61 && code <= 0x66) key = (key << 4) | (code - 0x57);
+    else return id;
   }
   return key;
 }

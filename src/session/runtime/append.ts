@@ -35,6 +35,7 @@ import {
   withPrior,
 } from "./drafts.js";
 import { followError, followProblem, type Made } from "./follow-check.js";
+import { headerLine } from "./log-lines.js";
 import { truncated } from "./recording.js";
 import { isInfoFar } from "./session-info.js";
 import type { Chain, SessionState, StagedEntry } from "./session-state.js";
@@ -131,7 +132,8 @@ export class AppendQueue {
       if (options !== undefined || !Array.isArray(drafts)) checkAppendOptions(drafts, options ?? {});
       const state = this.#state;
       state.assertWritable();
-      const checked = this.#check(drafts, false);
+      const usual = drafts.length === 1 ? usualMessage(drafts[0] as EntryDraft, state.settings) : undefined;
+      const checked = usual === undefined ? this.#check(drafts, false) : [usual];
       if (after !== undefined) {
         // A retry, whose first entry is in the log, is compared with the parent of that entry.
         const [first] = checked;
@@ -234,8 +236,6 @@ export class AppendQueue {
     const { settings, reader } = this.#state;
     const { recording } = settings;
     const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
-    const usual = recorded.length === 1 ? usualMessage(recorded[0] as EntryDraft, settings) : undefined;
-    if (usual !== undefined) return [usual];
     const own = new Set<string>();
     const isKnown = (id: string) => own.has(id) || reader.tree.has(id) || this.#pendingIds.has(id);
     return Array.from(recorded, (draft, at) => {
@@ -389,7 +389,10 @@ export class AppendQueue {
       if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
       const expected = state.position as LogPosition;
       try {
-        const appended = await state.write(lines);
+        // Another program may have emptied the log: without a header it is not a session.
+        if (!state.exists || state.reader.header === undefined)
+          lines.unshift(headerLine(state.header, state));
+        const appended = await state.log.append(lines, expected);
         state.apply(entries, lines, appended);
         this.#last = {
           reader: state.reader,
@@ -469,11 +472,16 @@ export class AppendQueue {
     move: Move | undefined,
     staged: readonly StagedEntry[] | undefined,
   ): Placed {
-    const { settings, reader } = this.#state;
+    const { settings, reader, log } = this.#state;
     const entries: SessionEntry[] = [];
     const lines: Uint8Array[] = [];
     let text = "";
-    let last = this.#lastId(staged === undefined);
+    let last =
+      this.#last?.size === entryTableOf(reader.tree).size &&
+      this.#last.reader === reader &&
+      staged?.length === 0
+        ? this.#last.id
+        : this.#lastId(staged === undefined);
     for (const { entry, body } of staged ?? []) {
       const isMoved = move !== undefined && entry.parentId === move.from && entry.type !== "leaf";
       const parentId = isMoved ? move.to : entry.parentId;
@@ -482,7 +490,10 @@ export class AppendQueue {
       const written = isSame ? entry : withPrior({ ...entry, parentId }, prior);
       entries.push(written);
       text += printPlaced(written, body, settings.checksum);
-      if (text.length > maxTextLength) text = this.#encode(text, lines);
+      if (text.length > maxTextLength) {
+        encodePlaced(text, settings, log.crc32, lines);
+        text = "";
+      }
       last = entry.id;
     }
     // The ids of a batch of one need not be compared with each other.
@@ -521,21 +532,17 @@ export class AppendQueue {
         else if (entry.prior !== undefined) delete entry.prior;
         entries.push(entry);
         text += printPlaced(entry, checked.body, settings.checksum);
-        if (text.length > maxTextLength) text = this.#encode(text, lines);
+        if (text.length > maxTextLength) {
+          encodePlaced(text, settings, log.crc32, lines);
+          text = "";
+        }
         last = id;
         leaf = entry.type === "leaf" ? entry.targetId : id;
       }
     }
-    this.#encode(text, lines);
+    encodePlaced(text, settings, log.crc32, lines);
     if (settings.onOperation !== undefined) countBytes(batch, entries, lines);
     return { entries, lines, leaf };
-  }
-
-  /** Encodes lines, and returns an empty text for the next ones. */
-  #encode(text: string, lines: Uint8Array[]): string {
-    const { settings, log } = this.#state;
-    encodePlaced(text, settings, log.crc32, lines);
-    return "";
   }
 
   /** An id that no entry has, and none of these. */
@@ -555,10 +562,8 @@ export class AppendQueue {
 
   /** The last entry of the log; with `isStaging`, of the tree. */
   #lastId(isStaging: boolean): string | undefined {
-    const { reader, exists, staged } = this.#state;
+    const { reader, exists } = this.#state;
     const rows = entryTableOf(reader.tree);
-    if (this.#last?.reader === reader && this.#last.size === rows.size && staged.length === 0)
-      return this.#last.id;
     let row = exists || isStaging ? rows.size - 1 : noRow;
     while (!isStaging && row !== noRow && rows.line(row) === undefined) row--;
     return row === noRow ? undefined : rows.id(row);

@@ -43,10 +43,11 @@ const maxHeadBytes = 4096;
  */
 export function usualMessage(
   draft: EntryDraft,
-  { maxDepth, maxLineBytes }: SessionSettings,
+  { maxDepth, maxLineBytes, recording }: SessionSettings,
 ): CheckedDraft | undefined {
   if (draft?.type !== "message") return undefined;
   const { message } = draft;
+  if (recording.truncate !== undefined && message?.role === "toolResult") return undefined;
   if (!isUsualMessage(message, false)) return undefined;
   for (const key in draft) if (key !== "type" && key !== "message") return undefined;
   if (jsonProblem(message, maxDepth - 1) !== undefined) return undefined;

@@ -77,9 +77,9 @@ export class EntryCache {
   /** Adds a body that was written or read anyway. */
   add(row: number, entry: Entry): void {
     if (this.#unread >= maxUnread) return;
-    if (++this.#unread === maxUnread) return this.clear();
     if (this.#kept[row] === undefined) this.#keptCount++;
     this.#kept[row] = entry;
+    if (++this.#unread === maxUnread) this.clear();
   }
 
   /** Adds a body of a line that is parsed while its log is opened. */

@@ -13,7 +13,6 @@ import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
-import { headerLine } from "./log-lines.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
 
 /** Changes since the last read. */
@@ -78,6 +77,8 @@ class State extends LoadedLog {
   /** The last context, which the next one usually extends. */
   #lastContext: BuiltContext | undefined;
   readonly #staged: StagedEntry[] = [];
+  /** Entries in the tree without a line. They are written at the head of the next batch. */
+  readonly staged: readonly StagedEntry[] = this.#staged;
   /** Ids of staged entries that were announced to listeners. */
   readonly #announced = new Set<string>();
   /** The last time that was printed. */
@@ -230,16 +231,6 @@ class State extends LoadedLog {
     return this.#clock.text;
   }
 
-  /**
-   * Appends lines to the log by compare-and-swap, all or none, the first ones after a header. Requires the mutex.
-   * @throws SessileError as {@link SessionLog.append}
-   */
-  write(lines: Uint8Array[]): Promise<LogAppend> {
-    // Another program may have emptied the log: without a header it is not a session.
-    if (!this.exists || this.reader.header === undefined) lines.unshift(headerLine(this.header, this));
-    return this.log.append(lines, this.position as LogPosition);
-  }
-
   /** Adds entries that were written to the tree. `lines` ends with theirs. */
   apply(entries: readonly SessionEntry[], lines: readonly Uint8Array[], { at, position }: LogAppend): void {
     const created = !this.exists;
@@ -256,14 +247,10 @@ class State extends LoadedLog {
       const row = this.reader.applyLocalEntry(entry, place, entry.timestamp === text ? ms : undefined);
       this.cache.add(row === noRow ? this.#applyStaged(entry, place) : row, entry);
     }
+    if (!this.events.isHeard && this.#announced.size === 0) return;
     for (const entry of entries) {
       if (this.#announced.size === 0 || !this.#announced.delete(entry.id)) this.announce(entry, "local");
     }
-  }
-
-  /** Entries in the tree without a line. They are written at the head of the next batch. */
-  get staged(): readonly StagedEntry[] {
-    return this.#staged;
   }
 
   /** Adds an entry without a line to the tree. */
@@ -338,7 +325,9 @@ class State extends LoadedLog {
   /** Moves the leaf to an appended entry. */
   advance(entry: SessionEntry, isRebase: boolean): void {
     this.moved = false;
-    this.setLeaf(entry.type === "leaf" ? entry.targetId : entry.id);
+    const leafId = entry.type === "leaf" ? entry.targetId : entry.id;
+    if (this.events.isHeard) this.setLeaf(leafId);
+    else this.chain.leafId = leafId;
     if (isRebase || this.others === undefined) return;
     if (this.others.row < entryTableOf(this.reader.tree).row(entry.id)) this.others = undefined;
   }
