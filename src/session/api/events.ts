@@ -75,7 +75,6 @@ export type SessionEventName = keyof SessionEventMap;
 /** Listeners by event. An exception of a listener becomes an `error` event, or an uncaught exception. */
 export class Events<M extends object> {
   readonly #emitter = new EventEmitter();
-  #isHeard = false;
 
   on<E extends keyof M & string>(event: E, listener: (payload: M[E]) => void): () => void {
     const safely = (payload: M[E]): void => {
@@ -92,20 +91,11 @@ export class Events<M extends object> {
       }
     };
     this.#emitter.on(event, safely);
-    this.#isHeard = true;
-    return () => {
-      this.#emitter.off(event, safely);
-      this.#isHeard = this.#emitter.eventNames().length > 0;
-    };
+    return () => void this.#emitter.off(event, safely);
   }
 
   emit<E extends keyof M & string>(event: E, payload: M[E]): void {
     this.#emitter.emit(event, payload);
-  }
-
-  /** Whether any event has listeners. */
-  get isHeard(): boolean {
-    return this.#isHeard;
   }
 
   /** Whether the event has listeners. */
@@ -115,6 +105,5 @@ export class Events<M extends object> {
 
   clear(): void {
     this.#emitter.removeAllListeners();
-    this.#isHeard = false;
   }
 }

@@ -17,7 +17,7 @@ import { encodePlaced, printPlaced } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { unsafeKeyMessage } from "../format/line-json.js";
 import { noRow } from "../tree/entry-table.js";
-import { infoFieldsOf, type LogReader } from "../tree/log-reader.js";
+import { infoFieldsOf } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
 import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
@@ -38,7 +38,7 @@ import { followError, followProblem, type Made } from "./follow-check.js";
 import { headerLine } from "./log-lines.js";
 import { truncated } from "./recording.js";
 import { isInfoFar } from "./session-info.js";
-import type { Chain, SessionState, StagedEntry } from "./session-state.js";
+import type { Chain, LastWritten, PlacedEntries, SessionState, StagedEntry } from "./session-state.js";
 
 /** Completes a session_info's patch from the values in force at the write. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
@@ -68,11 +68,11 @@ interface AppendRequest {
 }
 
 /** The entries of a batch, with their lines. */
-interface Placed {
-  readonly entries: SessionEntry[];
-  readonly lines: Uint8Array[];
+interface Placed extends PlacedEntries {
   /** The leaf after them. */
   readonly leaf: string | null;
+  /** The number of staged entries at its start. */
+  readonly staged: number;
 }
 
 /** Entries that follow `from` are placed after `to`. */
@@ -105,7 +105,7 @@ export class AppendQueue {
   readonly #pendingIds = new Set<string>();
   #draining: Promise<void> | undefined;
   /** The last entry that was written, and the number of entries then. */
-  #last: { readonly reader: LogReader; readonly size: number; readonly id: string | undefined } | undefined;
+  #last: LastWritten | undefined;
   /** The number of staged entries that were announced to listeners. */
   #announced = 0;
   /** Whether a staged entry creates the file of the session. */
@@ -304,7 +304,25 @@ export class AppendQueue {
         const acquired = state.mutex.acquire();
         if (acquired !== undefined) await acquired;
         try {
-          await this.#write(batch, first);
+          state.assertWritable();
+          const timestamp = state.timestamp();
+          for (let attempt = 1; ; attempt++) {
+            const placed =
+              attempt === 1 && this.#isUsual(first)
+                ? this.#place(batch, timestamp, undefined, [])
+                : await this.#prepare(batch, first, attempt, timestamp);
+            if (placed === undefined || placed.entries.length === 0) break;
+            const expected = state.position as LogPosition;
+            try {
+              const appended = await state.log.append(placed.lines, expected);
+              this.#last = state.apply(placed, appended, timestamp);
+              if (appended.interleaved === true) await state.readForeignWrite(expected);
+            } catch (error) {
+              if (!(await this.#isStored(error, placed, batch, first, attempt))) continue;
+            }
+            if (placed.staged > 0) this.#unstage(placed.staged);
+            break;
+          }
           this.#acknowledge(batch);
         } finally {
           state.mutex.release();
@@ -347,89 +365,109 @@ export class AppendQueue {
     });
   }
 
-  /** Writes a batch, after staged entries. Repeats after conflicts that its mode allows. */
-  async #write(batch: AppendRequest[], first: AppendRequest): Promise<void> {
-    const state = this.#state;
-    state.assertWritable();
-    if (state.migrate !== undefined) await state.migrate();
+  /** Whether the batch needs its place and no more, as nearly all do: 1.1 ms in place of 2.4 for the first 1,000. */
+  #isUsual({ isAlone, made, conflict }: AppendRequest): boolean {
+    const { exists, reader, staged, migrate, isPartial, settings } = this.#state;
+    if (!exists || reader.header === undefined || staged.length > 0 || migrate !== undefined) return false;
     // Only random digits are new among entries that were not read.
-    if (state.isPartial && state.settings.newEntryId !== uniqueHex8) await state.completeNow();
+    if (isPartial && settings.newEntryId !== uniqueHex8) return false;
+    if (isAlone || made !== undefined || conflict === "follow") return false;
+    return this.#pendingIds.size === 0 && this.#unreportedConflict === undefined;
+  }
+
+  /** Places any batch, after staged entries, for an attempt to write it; undefined if it is staged. */
+  async #prepare(
+    batch: AppendRequest[],
+    first: AppendRequest,
+    attempt: number,
+    timestamp: string,
+  ): Promise<Placed | undefined> {
+    const state = this.#state;
     const { conflict } = first;
-    if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
-      const error = this.#unreportedConflict;
-      this.#unreportedConflict = undefined;
-      if (conflict === "reject") throw error;
-    }
-    const mayBeStored = first.isRetry || this.#pendingIds.size > 0;
-    const duplicate = mayBeStored ? await this.#adoptStored(batch) : undefined;
-    if (duplicate !== undefined) throw duplicate;
-    const timestamp = state.timestamp();
-    if (!state.exists && !this.#stagesMessage && batch.every(isOfSettings)) {
-      this.#place(batch, timestamp, undefined, undefined);
-      for (const { drafts } of batch) this.#addStaged(drafts);
-      // Announces a parent before its child: settings staged earlier, too.
-      const unannounced = state.staged.slice(this.#announced);
-      this.#announced = state.staged.length;
-      state.announceStaged(unannounced.map(({ entry }) => entry));
-      return;
+    if (attempt === 1) {
+      if (state.migrate !== undefined) await state.migrate();
+      if (state.isPartial && state.settings.newEntryId !== uniqueHex8) await state.completeNow();
+      if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
+        const error = this.#unreportedConflict;
+        this.#unreportedConflict = undefined;
+        if (conflict === "reject") throw error;
+      }
+      const mayBeStored = first.isRetry || this.#pendingIds.size > 0;
+      const duplicate = mayBeStored ? await this.#adoptStored(batch) : undefined;
+      if (duplicate !== undefined) throw duplicate;
+      if (!state.exists && !this.#stagesMessage && batch.every(isOfSettings)) {
+        this.#place(batch, timestamp, undefined, undefined);
+        for (const { drafts } of batch) this.#addStaged(drafts);
+        // Announces a parent before its child: settings staged earlier, too.
+        const unannounced = state.staged.slice(this.#announced);
+        this.#announced = state.staged.length;
+        state.announceStaged(unannounced.map(({ entry }) => entry));
+        return undefined;
+      }
+      if (conflict === "follow" && state.others !== undefined) await state.completeNow();
     }
     const isRebase = conflict === "rebase" && state.staged.length === 0;
-    if (conflict === "follow" && state.others !== undefined) await state.completeNow();
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const move = conflict === "follow" || (isRebase && attempt > 1) ? this.#moveOf(first) : undefined;
       const moves = move !== undefined || first.made !== undefined;
       // An append that cannot move fails alone.
       if (moves && !isRebase && batch.length > 1) this.#waiting = [...batch.splice(1), ...this.#waiting];
-      const staged = [...state.staged];
       const isCompacted = first.isAlone && first.drafts.some(isNewCompaction);
       if (isCompacted) await this.#recordState(first, move);
       const info = isCompacted && isInfoFar(state.reader) ? [this.#infoRequest(first.chain)] : [];
-      const { entries, lines } = this.#place([...info, ...batch], timestamp, move, staged);
-      if (entries.length === 0) return;
-      if (moves && !isRebase && !(await this.#mayMove(first, entries, move))) continue;
-      const expected = state.position as LogPosition;
-      try {
-        // Another program may have emptied the log: without a header it is not a session.
-        if (!state.exists || state.reader.header === undefined)
-          lines.unshift(headerLine(state.header, state));
-        const appended = await state.log.append(lines, expected);
-        state.apply(entries, lines, appended);
-        this.#last = {
-          reader: state.reader,
-          size: entryTableOf(state.reader.tree).size,
-          id: entries.at(-1)?.id,
-        };
-        if (appended.interleaved === true) await state.readForeignWrite(expected);
-      } catch (error) {
-        if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-        let changes = await state.readRemoteChanges();
-        if (state.isPartial) {
-          // The decision may need entries that were not read.
-          const ids = changes.rows.map((row) => entryTableOf(state.reader.tree).id(row));
-          await state.completeNow();
-          const rows = entryTableOf(state.reader.tree);
-          changes = { ...changes, rows: ids.map((id) => rows.row(id)) };
-        }
-        const found = conflictError(error, changes, state);
-        if ((await this.#adoptStored(batch)) !== undefined || changes.restarted) throw found;
-        const isOthersConversation = !isMetadataOnly(changes, state.reader.tree);
-        if (!state.isStored(entries)) {
-          if (attempt >= maxAttempts[conflict]) throw found;
-          if (isOthersConversation && (conflict === "reject" || (conflict === "rebase" && !isRebase)))
-            throw found;
-          if (isOthersConversation && isRebase) this.#unreportedConflict = found;
-          continue;
-        }
-        // An earlier attempt succeeded, and only its result was lost.
-        state.excludeOwnRows(entries, changes);
-      }
-      if (staged.length === 0) return;
-      // Others may have been staged while the log was written, or by a listener.
-      state.unstage(staged.length);
-      this.#announced = Math.max(0, this.#announced - staged.length);
-      this.#stagesMessage = !state.staged.every(({ entry }) => isSetting(entry));
-      return;
+      const placed = this.#place([...info, ...batch], timestamp, move, [...state.staged]);
+      if (moves && !isRebase && !(await this.#mayMove(first, placed.entries, move))) continue;
+      // Another program may have emptied the log: without a header it is not a session.
+      if (placed.entries.length > 0 && (!state.exists || state.reader.header === undefined))
+        placed.lines.unshift(headerLine(state.header, state));
+      return placed;
     }
+  }
+
+  /**
+   * Reads the log after an attempt that failed. Returns whether the batch is in it all the same.
+   *
+   * @throws what the attempt threw, or the conflict, unless the mode allows another attempt
+   */
+  async #isStored(
+    error: unknown,
+    { entries, staged }: Placed,
+    batch: readonly AppendRequest[],
+    { conflict }: AppendRequest,
+    attempt: number,
+  ): Promise<boolean> {
+    if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+    const state = this.#state;
+    let changes = await state.readRemoteChanges();
+    if (state.isPartial) {
+      // The decision may need entries that were not read.
+      const ids = changes.rows.map((row) => entryTableOf(state.reader.tree).id(row));
+      await state.completeNow();
+      const rows = entryTableOf(state.reader.tree);
+      changes = { ...changes, rows: ids.map((id) => rows.row(id)) };
+    }
+    const found = conflictError(error, changes, state);
+    if ((await this.#adoptStored(batch)) !== undefined || changes.restarted) throw found;
+    if (state.isStored(entries)) {
+      // An earlier attempt succeeded, and only its result was lost.
+      state.excludeOwnRows(entries, changes);
+      return true;
+    }
+    const isRebase = conflict === "rebase" && staged === 0;
+    if (attempt >= maxAttempts[conflict]) throw found;
+    if (!isMetadataOnly(changes, state.reader.tree)) {
+      if (conflict === "reject" || (conflict === "rebase" && !isRebase)) throw found;
+      if (isRebase) this.#unreportedConflict = found;
+    }
+    return false;
+  }
+
+  /** The first staged entries were written. Others may have been staged meanwhile, or by a listener. */
+  #unstage(count: number): void {
+    const state = this.#state;
+    state.unstage(count);
+    this.#announced = Math.max(0, this.#announced - count);
+    this.#stagesMessage = !state.staged.every(({ entry }) => isSetting(entry));
   }
 
   /**
@@ -473,28 +511,26 @@ export class AppendQueue {
     staged: readonly StagedEntry[] | undefined,
   ): Placed {
     const { settings, reader, log } = this.#state;
+    const rows = entryTableOf(reader.tree);
+    const isNext = this.#last?.size === rows.size && this.#last.reader === reader && staged?.length === 0;
     const entries: SessionEntry[] = [];
     const lines: Uint8Array[] = [];
     let text = "";
-    let last =
-      this.#last?.size === entryTableOf(reader.tree).size &&
-      this.#last.reader === reader &&
-      staged?.length === 0
-        ? this.#last.id
-        : this.#lastId(staged === undefined);
+    let last = isNext ? this.#last?.id : this.#lastId(staged === undefined);
+    const print = (entry: SessionEntry, body: string) => {
+      entries.push(entry);
+      text += printPlaced(entry, body, settings.checksum);
+      last = entry.id;
+      if (text.length <= maxTextLength) return;
+      encodePlaced(text, settings, log.crc32, lines);
+      text = "";
+    };
     for (const { entry, body } of staged ?? []) {
       const isMoved = move !== undefined && entry.parentId === move.from && entry.type !== "leaf";
       const parentId = isMoved ? move.to : entry.parentId;
       const prior = last === parentId ? undefined : last;
       const isSame = parentId === entry.parentId && prior === entry.prior;
-      const written = isSame ? entry : withPrior({ ...entry, parentId }, prior);
-      entries.push(written);
-      text += printPlaced(written, body, settings.checksum);
-      if (text.length > maxTextLength) {
-        encodePlaced(text, settings, log.crc32, lines);
-        text = "";
-      }
-      last = entry.id;
+      print(isSame ? entry : withPrior({ ...entry, parentId }, prior), body);
     }
     // The ids of a batch of one need not be compared with each other.
     const own = batch.length === 1 && batch[0]?.drafts.length === 1 ? undefined : new Set<string>();
@@ -530,19 +566,13 @@ export class AppendQueue {
         entry.timestamp = timestamp;
         if (last !== undefined && last !== entry.parentId) entry.prior = last;
         else if (entry.prior !== undefined) delete entry.prior;
-        entries.push(entry);
-        text += printPlaced(entry, checked.body, settings.checksum);
-        if (text.length > maxTextLength) {
-          encodePlaced(text, settings, log.crc32, lines);
-          text = "";
-        }
-        last = id;
+        print(entry, checked.body);
         leaf = entry.type === "leaf" ? entry.targetId : id;
       }
     }
     encodePlaced(text, settings, log.crc32, lines);
     if (settings.onOperation !== undefined) countBytes(batch, entries, lines);
-    return { entries, lines, leaf };
+    return { entries, lines, leaf, staged: staged?.length ?? 0 };
   }
 
   /** An id that no entry has, and none of these. */

@@ -10,6 +10,7 @@ import { extendContext } from "../context/extend-context.js";
 import { isNewer } from "../format/decode.js";
 import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
+import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
@@ -27,6 +28,19 @@ export interface RemoteChanges {
 export interface Chain {
   /** The entry that the next one follows. */
   leafId: string | null;
+}
+
+/** Entries to be written, and the lines of the append, which end with theirs. */
+export interface PlacedEntries {
+  readonly entries: readonly SessionEntry[];
+  readonly lines: Uint8Array[];
+}
+
+/** The last entry that was written, and the number of entries then. */
+export interface LastWritten {
+  readonly reader: LogReader;
+  readonly size: number;
+  readonly id: string;
 }
 
 /** An entry in the tree without a line, and the text of its fields. */
@@ -231,8 +245,8 @@ class State extends LoadedLog {
     return this.#clock.text;
   }
 
-  /** Adds entries that were written to the tree. `lines` ends with theirs. */
-  apply(entries: readonly SessionEntry[], lines: readonly Uint8Array[], { at, position }: LogAppend): void {
+  /** Adds entries that were written to the tree. */
+  apply({ entries, lines }: PlacedEntries, { at, position }: LogAppend, timestamp: string): LastWritten {
     const created = !this.exists;
     this.exists = true;
     const first = lines.length - entries.length;
@@ -240,17 +254,22 @@ class State extends LoadedLog {
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });
-    const { ms, text } = this.#clock;
+    const ms = this.#clock.text === timestamp ? this.#clock.ms : undefined;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as SessionEntry;
       const place = { at: at[first + i] as number, length: (lines[first + i] as Uint8Array).length - 1 };
-      const row = this.reader.applyLocalEntry(entry, place, entry.timestamp === text ? ms : undefined);
+      const row = this.reader.applyLocalEntry(entry, place, entry.timestamp === timestamp ? ms : undefined);
       this.cache.add(row === noRow ? this.#applyStaged(entry, place) : row, entry);
     }
-    if (!this.events.isHeard && this.#announced.size === 0) return;
-    for (const entry of entries) {
-      if (this.#announced.size === 0 || !this.#announced.delete(entry.id)) this.announce(entry, "local");
+    const isHeard = this.events.has("entry");
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as SessionEntry;
+      const isAnnounced = this.#announced.size > 0 && this.#announced.delete(entry.id);
+      const changesInfo = entry.type === "session_info" || entry.type === "revert";
+      if (!isAnnounced && (isHeard || changesInfo)) this.announce(entry, "local");
     }
+    const { reader } = this;
+    return { reader, size: entryTableOf(reader.tree).size, id: (entries.at(-1) as SessionEntry).id };
   }
 
   /** Adds an entry without a line to the tree. */
@@ -325,9 +344,7 @@ class State extends LoadedLog {
   /** Moves the leaf to an appended entry. */
   advance(entry: SessionEntry, isRebase: boolean): void {
     this.moved = false;
-    const leafId = entry.type === "leaf" ? entry.targetId : entry.id;
-    if (this.events.isHeard) this.setLeaf(leafId);
-    else this.chain.leafId = leafId;
+    this.setLeaf(entry.type === "leaf" ? entry.targetId : entry.id);
     if (isRebase || this.others === undefined) return;
     if (this.others.row < entryTableOf(this.reader.tree).row(entry.id)) this.others = undefined;
   }
