@@ -17,7 +17,7 @@ import { root } from "./entries.mjs";
  * @type {Readonly<Record<string, Readonly<Record<"functions" | "files", { limit: number, goal?: number }>>>>}
  */
 const sizes = {
-  append: { functions: { limit: 87, goal: 60 }, files: { limit: 27, goal: 14 } },
+  append: { functions: { limit: 60, goal: 60 }, files: { limit: 20, goal: 14 } },
   "open and context": { functions: { limit: 134, goal: 120 }, files: { limit: 33, goal: 16 } },
   import: { functions: { limit: 246, goal: 150 }, files: { limit: 52, goal: 25 } },
   project: { functions: { limit: 136 }, files: { limit: 25 } },
@@ -169,8 +169,8 @@ try {
   const operations = {
     append: () =>
       callsOf(
-        async () => warm,
-        (session) => session.appendMessage(userMessage("hello")),
+        async () => userMessage("hello"),
+        (message) => warm.appendMessage(message),
       ),
     "open and context": () =>
       callsOf(

@@ -32,9 +32,6 @@ const modes: Readonly<Record<OpenMode, readonly [flags: number, permissions: num
 /** Errors of fsync on a directory if the system has no such operation, as on Windows. */
 const noDirectorySync = ["ENOTSUP", "EOPNOTSUPP", "EINVAL", "EPERM", "EISDIR"];
 
-/** Runs an fsync either way. */
-type RunSync = (inPool: () => Promise<void>, here: () => void) => Promise<void>;
-
 /**
  * The file system of this machine.
  *
@@ -43,13 +40,12 @@ type RunSync = (inPool: () => Promise<void>, here: () => void) => Promise<void>;
  */
 export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
   const pacer = paceSyncs ? new SyncPacer() : undefined;
-  const runSync: RunSync = (inPool, here) => (pacer === undefined ? inPool() : pacer.run(inPool, here));
   return {
     open(path, mode) {
       const [flags, permissions, absent] = modes[mode];
       return unless([absent], () => {
         if (mode === "readNoFollow") refuseLinkOnWindows(path);
-        return new NodeFile(fs.openSync(path, flags, permissions), runSync);
+        return new NodeFile(fs.openSync(path, flags, permissions), pacer);
       });
     },
     async openAsync(path, mode) {
@@ -57,7 +53,7 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
       if (mode === "readNoFollow") refuseLinkOnWindows(path);
       try {
         const fd = await inPool<number>((done) => fs.open(path, flags, permissions, done));
-        return new NodeFile(fd, runSync);
+        return new NodeFile(fd, pacer);
       } catch (error) {
         if (errnoOf(error) === absent) return undefined;
         throw error;
@@ -105,10 +101,8 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
     async syncDirectory(path) {
       const fd = fs.openSync(path, O_RDONLY);
       try {
-        await runSync(
-          () => inPool((done) => fs.fsync(fd, done)),
-          () => fs.fsyncSync(fd),
-        );
+        const later = () => inPool<void>((done) => fs.fsync(fd, done));
+        await (pacer === undefined ? later() : pacer.run(later, () => fs.fsyncSync(fd)));
       } catch (error) {
         if (!noDirectorySync.includes(errnoOf(error) ?? "")) throw error;
       } finally {
@@ -133,14 +127,14 @@ export const nodeFileSystem: FileSystem = createNodeFileSystem();
 
 class NodeFile implements OpenFile {
   readonly #fd: number;
-  readonly #runSync: RunSync;
+  readonly #pacer: SyncPacer | undefined;
   #isOpen = true;
   /** Calls that a thread of the pool has not finished. */
   #pending = 0;
 
-  constructor(fd: number, runSync: RunSync) {
+  constructor(fd: number, pacer: SyncPacer | undefined) {
     this.#fd = fd;
-    this.#runSync = runSync;
+    this.#pacer = pacer;
   }
 
   stat(): FileStat {
@@ -178,8 +172,9 @@ class NodeFile implements OpenFile {
   }
 
   async sync(): Promise<void> {
+    if (this.#pacer === undefined) return this.syncInBackground();
     const fd = this.#descriptor();
-    await this.#runSync(
+    return this.#pacer.run(
       () => this.syncInBackground(),
       () => fs.fdatasyncSync(fd),
     );
@@ -210,7 +205,7 @@ class NodeFile implements OpenFile {
   /** Makes a call on a thread of the pool. The descriptor stays open until it has finished. */
   #inPool<T>(call: (fd: number, done: Done<T>) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const fd = this.#descriptor();
+      const fd = this.#isOpen ? this.#fd : this.#descriptor();
       this.#pending++;
       call(fd, (error, result) => {
         if (--this.#pending === 0 && !this.#isOpen) fs.closeSync(fd);

@@ -82,7 +82,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
     this.#pool.acquire(this);
     let isEntered = false;
     try {
-      const bytes = joinBatch(lines);
+      const bytes = lines.length === 1 ? (lines[0] as Uint8Array) : joinBatch(lines);
       const created = expected === absentPosition;
       if (created) this.#writer.mkdir();
       const entering = lock.enter();
@@ -387,7 +387,6 @@ const maxBatchBytes = 2 ** 31 - 1;
 /** One batch is one write, so that another program's lines cannot come between its lines. */
 function joinBatch(lines: readonly Uint8Array[]): Uint8Array {
   const [first] = lines as [Uint8Array];
-  if (lines.length === 1) return first;
   let bytes = 0;
   let isJoined = true;
   for (const line of lines) {
