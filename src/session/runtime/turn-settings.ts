@@ -3,7 +3,7 @@
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isBroken, isCutCall } from "../../content/internal.js";
 import { isRecord } from "../../core/shape.js";
-import { type EntryMap, ownEntry, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import { type EntryMap, ownEntry, type SessionEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
 import {
   contextAt,
@@ -116,15 +116,15 @@ export type TurnState =
 export function* turnSteps(rows: EntryTable, leaf: number): EntryRequests<TurnContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   if (path[0] !== undefined && rows.isCut(path[0])) throw new NeedsWholeLog();
-  const wanted = rowsOfKinds(rows, path, ["custom", "revert", "model_change", "thinking_level_change"]);
-  const lastAssistant = rowsOfKinds(rows, path, ["message/assistant"]).at(-1);
-  const all = lastAssistant === undefined ? wanted : [...wanted, lastAssistant];
-  const bodyOf = yield all;
+  const settingKinds = ["custom", "revert", "model_change", "thinking_level_change"];
+  const [lastAssistant] = rowsOfKinds(rows, path, ["message/assistant"]).slice(-1);
+  const wanted = rowsOfKinds(rows, path, settingKinds, lastAssistant);
+  const bodyOf = yield wanted;
   let settings: Required<TurnSettings> = { tools: [], policies: {} };
   let model: Context["model"] = null;
   let thinkingLevel = "off";
   let revert: TurnContext["revert"];
-  for (const row of inPathOrder(path, all)) {
+  for (const row of wanted) {
     const entry = bodyOf(row);
     if (entry === undefined) continue;
     if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
@@ -196,9 +196,12 @@ function* callStates(
   path.forEach((row, index) => {
     place[row] = index;
   });
-  const startedAt = new Map(
-    customRows.flatMap((row) => startedCall(bodyOf(row)).map((id) => [id, place[row] as number] as const)),
-  );
+  const startedAt = new Map<string, number>();
+  for (const row of customRows) {
+    const entry = bodyOf(row);
+    const started = entry && toolStarted.read(entry);
+    if (started !== undefined) startedAt.set(started.toolCallId, place[row] as number);
+  }
   const { pairs } = toolPairs(items.map((item) => item.message));
   return pairs.map(({ call, callAt, result, resultAt }) => {
     const entryId = (items[callAt] as ContextItem).entryId;
@@ -215,31 +218,15 @@ function* callStates(
   });
 }
 
-function startedCall(entry: SessionEntry | UnknownEntry | undefined): readonly string[] {
-  const started = entry && toolStarted.read(entry);
-  return started === undefined ? [] : [started.toolCallId];
-}
-
 function revertOf(entry: SessionEntry & { readonly type: "revert" }): NonNullable<TurnContext["revert"]> {
-  const {
-    type: _type,
-    id: entryId,
-    parentId: _parentId,
-    timestamp: _timestamp,
-    prior: _prior,
-    ...rest
-  } = entry;
+  const { type: _type, id: entryId, parentId: _parent, timestamp: _time, prior: _prior, ...rest } = entry;
   const { merges: _merges, ...fields } = rest;
   return { entryId, ...fields };
 }
 
-function rowsOfKinds(rows: EntryTable, path: Int32Array, kinds: readonly string[]): number[] {
+/** The rows of a path that are of these kinds, and one more, in path order. */
+function rowsOfKinds(rows: EntryTable, path: Int32Array, kinds: readonly string[], also = noRow): number[] {
   const codes = new Set(kinds.map((kind) => rows.kindCode(kind)));
   codes.delete(-1);
-  return Array.from(path.filter((row) => codes.has(rows.kindAt(row))));
-}
-
-function inPathOrder(path: Int32Array, wanted: readonly number[]): number[] {
-  const set = new Set(wanted);
-  return Array.from(path.filter((row) => set.has(row)));
+  return Array.from(path.filter((row) => row === also || codes.has(rows.kindAt(row))));
 }

@@ -38,7 +38,7 @@ export async function adoptSession(
   const header = adoptedHeader(session);
   for (let attempt = 1; ; attempt++) {
     try {
-      const opened = existing === "append" ? await openExisting(header.id, store) : undefined;
+      const opened = existing === "append" ? await store.open(header.id).catch(undefinedIfNone) : undefined;
       if (opened === undefined) await store.create(header, (target) => adoptedLines(session, target));
       else await adoptInto(session, opened).finally(() => opened.close());
       return await store.open(header.id);
@@ -50,20 +50,20 @@ export async function adoptSession(
   }
 }
 
-async function openExisting(id: string, store: AdoptionStore): Promise<LiveSession | undefined> {
-  try {
-    return await store.open(id);
-  } catch (error) {
-    if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
-    throw error;
-  }
+function undefinedIfNone(error: unknown): undefined {
+  if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
 }
 
 async function adoptInto(session: AdoptableSession, opened: LiveSession): Promise<void> {
   const { id, source } = opened;
   const tree = await opened.tree();
   source.assertWritable();
-  if (tree.size > 0 && !isSameSession(session, tree)) {
+  const times = new Set(session.entries.map((entry) => entry?.timestamp));
+  // The entries of the stored session, or its first one in another state.
+  const isSame =
+    session.entries.some((entry) => tree.has(entry?.id)) ||
+    tree.children(null).some(({ timestamp }) => times.has(timestamp));
+  if (tree.size > 0 && !isSame) {
     const [expected, actual] = [opened.header.timestamp, session.header.timestamp];
     throw new SessileError("SESSION_MISMATCH", `session ${id} has none of these entries`, {
       details: { expected, actual },
@@ -76,13 +76,6 @@ async function adoptInto(session: AdoptableSession, opened: LiveSession): Promis
   await log.append(lines, position as LogPosition);
   // Announces a new session_info.
   await opened.refresh();
-}
-
-/** Whether entries are those of a stored session, or its first one in another state. */
-function isSameSession({ entries }: AdoptableSession, tree: SessionTree): boolean {
-  if (entries.some((entry) => tree.has(entry?.id))) return true;
-  const times = new Set(entries.map((entry) => entry?.timestamp));
-  return tree.children(null).some(({ timestamp }) => times.has(timestamp));
 }
 
 /** The header, whose version becomes the current one. */
@@ -123,11 +116,9 @@ async function adoptedLines(
   let last: string | null = leaf;
   for (const [at, entry] of entries.entries()) {
     if (tree.has(entry.id)) continue;
-    const place = placeOf(entry, at);
-    assertEntry(entry, place, settings.maxDepth);
-    const recorded = await withoutImages(entry, place, settings.recording);
-    lines.push(encodeLine(recorded, settings, log.crc32));
-    last = recorded.type === "leaf" ? recorded.targetId : recorded.id;
+    const written = await recorded(entry, placeOf(entry, at), settings);
+    lines.push(encodeLine(written, settings, log.crc32));
+    last = written.type === "leaf" ? written.targetId : written.id;
   }
   // A continuation that was appended here keeps the leaf.
   const next = leaf === null || !isContinued(leaf, ids, { entries, tree }) ? leafId : leaf;
@@ -151,8 +142,7 @@ function isContinued(
 ): boolean {
   if (ids.has(leaf)) return false;
   const times = new Set(entries.map(({ timestamp }) => timestamp));
-  let node = tree.node(leaf);
-  while (node !== undefined && !ids.has(node.id)) {
+  for (let node = tree.node(leaf); node !== undefined && !ids.has(node.id); ) {
     if (!times.has(node.timestamp)) return true;
     node = node.parentId === null ? undefined : tree.node(node.parentId);
   }
@@ -178,7 +168,12 @@ function checkedIds(entries: readonly SessionEntry[], tree: SessionTree): Readon
   return ids;
 }
 
-function assertEntry(entry: SessionEntry, place: string, maxDepth: number): void {
+/** An entry in recorded form, with its images in blobs. Throws if it is invalid. */
+async function recorded(
+  entry: SessionEntry,
+  place: string,
+  { maxDepth, recording }: Target["settings"],
+): Promise<SessionEntry> {
   try {
     assertValidEntry(entry, maxDepth);
   } catch (error) {
@@ -186,13 +181,6 @@ function assertEntry(entry: SessionEntry, place: string, maxDepth: number): void
     const { path, expected } = error.details;
     throw invalid(path === "" ? place : `${place}.${path}`, expected);
   }
-}
-
-async function withoutImages(
-  entry: SessionEntry,
-  place: string,
-  recording: SessionState["settings"]["recording"],
-): Promise<SessionEntry> {
   if (!hasInline(entry)) return entry;
   if (recording.blobs === undefined) {
     assertInline(entry, place, recording);
@@ -208,13 +196,8 @@ function placeOf({ id }: SessionEntry, at: number): string {
 }
 
 function missing(place: string, entryId: string): SessileError {
-  return new SessileError(
-    "ENTRY_NOT_FOUND",
-    `${place}: no earlier entry has the id ${JSON.stringify(entryId)}`,
-    {
-      details: { entryId },
-    },
-  );
+  const message = `${place}: no earlier entry has the id ${JSON.stringify(entryId)}`;
+  return new SessileError("ENTRY_NOT_FOUND", message, { details: { entryId } });
 }
 
 function invalid(path: string, expected: string, ...got: readonly unknown[]): SessileError {

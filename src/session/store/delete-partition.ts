@@ -38,10 +38,9 @@ export async function deletePartition(
   const partition = nameArgument("name", name);
   const { backend } = store;
   const { signal } = options;
-  const deleted =
+  const { sessions, ...deleted } =
     (await backend.deletePartition?.(partition)) ?? (await deleteSessions(backend, partition, signal));
   const remaining = [...deleted.remaining];
-  const { sessions } = deleted;
   if (options.blobs === undefined) {
     remaining.push("blobs of the partition (see `blobs`)");
     return { partition, sessions, remaining };

@@ -43,7 +43,9 @@ interface Dependent {
 /** A dependent by its place in the tree. */
 interface Placed extends Dependent {
   readonly relation: Relation;
-  readonly entry: Pick<SessionEntry, "type"> & { readonly namedId: string; readonly customType: string };
+  /** The entry that a summary names. */
+  readonly namedId: string;
+  readonly customType: string;
 }
 
 const idKey = "id ";
@@ -111,13 +113,14 @@ export class ErasureLinks {
   #depend(entry: SessionEntry, dependent: Dependent, source: Source): void {
     const { row } = dependent;
     if (typeof source === "string") {
-      const { type } = entry;
       const namedId =
-        (type === "compaction" && entry.firstKeptEntryId) ||
-        (type === "branch_summary" && entry.fromId) ||
-        "";
-      const customType = type === "custom" ? entry.customType : "";
-      this.#placed.push({ ...dependent, relation: source, entry: { type, namedId, customType } });
+        entry.type === "compaction"
+          ? entry.firstKeptEntryId
+          : entry.type === "branch_summary"
+            ? entry.fromId
+            : "";
+      const customType = entry.type === "custom" ? entry.customType : "";
+      this.#placed.push({ ...dependent, relation: source, namedId, customType });
     } else if ("reply" in source) {
       const named = memberAt(entry, source.reply);
       const start = typeof named === "string" ? this.#rows.row(named) : noRow;
@@ -135,12 +138,10 @@ export class ErasureLinks {
     const searched = [...this.#texts.keys()].slice(0, maxSearched);
     for (const text of stringsIn(data)) {
       if (text.length < minCopied) continue;
-      const equal = this.#texts.get(text);
-      if (equal !== undefined) return equal;
-      const found = searched.find(
-        (each) => text.includes(each) || (text.length >= 2 * minCopied && each.includes(text)),
-      );
-      if (found !== undefined) return this.#texts.get(found);
+      const isIn = (each: string) =>
+        text.includes(each) || (text.length >= 2 * minCopied && each.includes(text));
+      const found = this.#texts.get(text) ?? this.#texts.get(searched.find(isIn) ?? "");
+      if (found !== undefined) return found;
     }
     return undefined;
   }
@@ -215,8 +216,8 @@ export class ErasureLinks {
   #dependentsByPlace(): ReadonlyMap<number, readonly number[]> {
     const found = new Map<number, number[]>();
     const rows = this.#rows;
-    const same = new Map(this.#placed.map((each) => [each.row, each.entry.customType]));
-    for (const { row, relation, entry } of this.#placed) {
+    const same = new Map(this.#placed.map((each) => [each.row, each.customType]));
+    for (const { row, relation, customType } of this.#placed) {
       if (relation === "replyBefore") {
         let at = rows.parent(row);
         while (at !== noRow && rows.kind(at) !== "message/assistant" && !this.#isOfPerson(at))
@@ -225,7 +226,7 @@ export class ErasureLinks {
       } else if (relation === "sinceSame") {
         for (let at = rows.parent(row); at !== noRow; at = rows.parent(at)) {
           append(found, at, row);
-          if (same.get(at) === entry.customType) break;
+          if (same.get(at) === customType) break;
         }
       }
     }
@@ -258,18 +259,14 @@ export class ErasureLinks {
     const above = new MarkedAbove(rows, [...isErased, ...found.keys()]);
     const all = [...isErased].sort((a, b) => a - b).map((row) => rows.id(row));
     const imports: (readonly [row: number, entry: DerivedEntry])[] = [];
-    for (const { row, kind, relation, entry } of this.#placed) {
+    for (const { row, kind, relation, namedId } of this.#placed) {
       if (kind === undefined || isErased.has(row)) continue;
       // All of them have one list: an import may have as many entries as it has lines.
       if (relation === "anything") imports.push([row, { entryId: rows.id(row), kind, from: all }]);
       else {
-        const sources = above.of(relation, row, rows.row(entry.namedId));
-        if (sources.length > 0)
-          add(
-            row,
-            kind,
-            sources.flatMap((each) => [...sourcesOf(each)]),
-          );
+        const sources = above.of(relation, row, rows.row(namedId));
+        const from = sources.flatMap((each) => [...sourcesOf(each)]);
+        if (sources.length > 0) add(row, kind, from);
       }
     }
     follow();
@@ -297,26 +294,15 @@ class MarkedAbove {
 
   /** The marked rows that an entry is of, oldest first. */
   of(relation: Relation, row: number, named: number): readonly number[] {
-    switch (relation) {
-      case "above":
-        return this.#above(row);
-      case "covered":
-        return this.#covered(row, named);
-      case "abandoned":
-        return this.#abandoned(row, named);
-      default:
-        return [];
-    }
+    if (relation === "above") return this.#above(row);
+    if (relation === "covered") return this.#covered(row, named);
+    return relation === "abandoned" ? this.#abandoned(row, named) : [];
   }
 
   #above(row: number): readonly number[] {
     const found: number[] = [];
-    for (
-      let at = this.#nearestOf(this.#rows.parent(row));
-      at !== noRow;
-      at = this.#nearestOf(this.#rows.parent(at))
-    )
-      found.push(at);
+    const next = (below: number) => this.#nearestOf(this.#rows.parent(below));
+    for (let at = next(row); at !== noRow; at = next(at)) found.push(at);
     return found.reverse();
   }
 
