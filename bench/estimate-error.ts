@@ -15,7 +15,7 @@ export const estimateError: Claim = {
   title: "Tokens by estimate against o200k_base, on texts that ours was not fitted to",
   async measure(runner) {
     const ours: typeof import("sessile/estimate") = await import(
-      pathToFileURL(join(runner.built, "content/estimate/index.js")).href
+      pathToFileURL(join(runner.built, "estimate.js")).href
     );
     const estimators: Estimators = [
       ["fitted", (text) => ours.estimateTextTokens(text)],

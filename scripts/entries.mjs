@@ -4,14 +4,14 @@ import { modules, rootSubpath } from "./modules.mjs";
 
 /**
  * The subpaths of the table of modules as the build, the test aliases, the documentation and the package tests use them.
- * `./dist/a/b.js` is built from `src/a/b.ts`.
+ * `./dist/openai.js` is built from `src/providers/openai/index.ts`, with all declarations of the subpath beside it.
  *
  * @typedef {object} Entry
  * @property {string} subpath as in package.json: "." or "./openai"
  * @property {string} specifier as a user imports it: "sessile" or "sessile/openai"
  * @property {string} source relative to the root: "src/storage/files/index.ts"
- * @property {string} output relative to the root: "dist/providers/openai/index.js"
- * @property {string} name of the output below dist, without extension: "providers/openai/index"
+ * @property {string} output relative to the root: "dist/openai.js"
+ * @property {string} name of the output below dist, without extension: "openai"
  * @property {number} values how many values it exports
  * @property {string} limit of its size
  * @property {string} use what it is for
@@ -31,10 +31,10 @@ export const entries = [rootSubpath, ...modules.flatMap(({ subpaths }) => subpat
     subpath: path === "" ? "." : `./${path}`,
     specifier: path === "" ? manifest.name : `${manifest.name}/${path}`,
     source: `src/${file}.ts`,
-    output: `dist/${file}.js`,
-    name: file,
+    output: `dist/${path || "index"}.js`,
+    name: path || "index",
     ...{ values, limit, use },
     node: file.split("/").includes("node"),
-    page: file === "viewer/index",
+    page: path === "viewer",
   }),
 );

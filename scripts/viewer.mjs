@@ -1,5 +1,5 @@
 // The viewer's application as one HTML file without a session, dist/viewer/app.html, and the module `sessile/viewer`,
-// dist/viewer/index.js, which needs no other file and no bundler. `npm run build` runs it.
+// dist/viewer.js, which needs no other file and no bundler. `npm run build` runs it.
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -121,5 +121,5 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const dir = join(root, "dist", "viewer");
   await mkdir(dir, { recursive: true });
   await writeFile(join(dir, "app.html"), await buildViewer());
-  await writeFile(join(dir, "index.js"), await buildViewerModule());
+  await writeFile(`${dir}.js`, await buildViewerModule());
 }

@@ -4,9 +4,9 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/langgraph")} */
-const { langgraphCheckpointer } = await import(`${built}/frameworks/langgraph/index.js`);
+const { langgraphCheckpointer } = await import(`${built}/langgraph.js`);
 /** @type {typeof import("sessile/openai-agents")} */
-const { openaiAgentsSession } = await import(`${built}/frameworks/openai-agents/index.js`);
+const { openaiAgentsSession } = await import(`${built}/openai-agents.js`);
 /** @type {typeof import("sessile")} */
 const { memorySessionStore } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile")} */

@@ -4,7 +4,7 @@ import { textOf } from "./text.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/context-tokens")} */
-const { parseContextTokens } = await import(`${built}/content/context-tokens/index.js`);
+const { parseContextTokens } = await import(`${built}/context-tokens.js`);
 
 await task({
   /** @param {import("./text.mjs").Text & { times: number }} input */

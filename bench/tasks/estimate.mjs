@@ -4,7 +4,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/estimate")} */
-const { estimateTextTokens } = await import(`${built}/content/estimate/index.js`);
+const { estimateTextTokens } = await import(`${built}/estimate.js`);
 
 await task({
   /** @param {{ path: string, times: number }} input */

@@ -5,7 +5,7 @@ import { imageFrame } from "./tether-frame.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/tether")} */
-const { checkFrame, receiveMessage } = await import(`${built}/tether/index.js`);
+const { checkFrame, receiveMessage } = await import(`${built}/tether.js`);
 /** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile")} */
@@ -13,7 +13,7 @@ const { contextOf } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile")} */
 const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
-const { anthropicMessages } = await import(`${built}/providers/anthropic/index.js`);
+const { anthropicMessages } = await import(`${built}/anthropic.js`);
 
 const target = anthropicMessages({ model: "claude-opus-5-5" });
 

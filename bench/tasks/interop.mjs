@@ -5,9 +5,9 @@ import { transcript } from "./transcript.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/interop")} */
-const { importSession } = await import(`${built}/agents/index.js`);
+const { importSession } = await import(`${built}/interop.js`);
 /** @type {typeof import("sessile/claude-code")} */
-const { claudeCode } = await import(`${built}/agents/claude-code/index.js`);
+const { claudeCode } = await import(`${built}/claude-code.js`);
 /** @type {typeof import("sessile")} */
 const { memoryBlobStore } = await import(`${built}/index.js`);
 

@@ -4,7 +4,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/media")} */
-const { sniff } = await import(`${built}/content/media/index.js`);
+const { sniff } = await import(`${built}/media.js`);
 
 await task({
   /** @param {{ path: string, times: number }} input */

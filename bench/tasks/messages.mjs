@@ -7,7 +7,7 @@ const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile")} */
 const { project, toBody } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/anthropic")} */
-const { anthropicMessages } = await import(`${built}/providers/anthropic/index.js`);
+const { anthropicMessages } = await import(`${built}/anthropic.js`);
 /** @type {typeof import("sessile")} */
 const { contextOf } = await import(`${built}/index.js`);
 

@@ -5,7 +5,7 @@ import { readTurns } from "./turns.mjs";
 
 const { built, url, connections, prepare } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/postgres")} */
-const { postgresSessionStore } = await import(`${built}/storage/sql/postgres/index.js`);
+const { postgresSessionStore } = await import(`${built}/postgres.js`);
 const pool = new pg.Pool({ connectionString: url, max: connections ?? 4 });
 const store = postgresSessionStore({ db: pool, prepare: prepare ?? true });
 
@@ -64,7 +64,7 @@ await task({
   /** Four messages a turn, each awaited; an image is in the blob store first. @param {{ id: string, dir: string, turns: string }} input */
   async converse({ id, dir, turns }, timed) {
     const { fileBlobStore } = await import(`${built}/node.js`);
-    const { ingest } = await import(`${built}/attachments/index.js`);
+    const { ingest } = await import(`${built}/attachments.js`);
     const { userMessage, assistantMessage, toolResult } = await import(`${built}/index.js`);
     const blobs = fileBlobStore({ dir });
     const session = await store.create({ cwd: "/work/project", id });

@@ -9,11 +9,11 @@ export async function projectImages(built, images) {
   /** @type {typeof import("sessile")} */
   const { project } = await import(`${built}/index.js`);
   /** @type {typeof import("sessile/anthropic")} */
-  const { anthropicMessages } = await import(`${built}/providers/anthropic/index.js`);
+  const { anthropicMessages } = await import(`${built}/anthropic.js`);
   /** @type {typeof import("sessile")} */
   const { contextOf, userMessage } = await import(`${built}/index.js`);
   /** @type {typeof import("sessile/limits")} */
-  const { limitProfiles } = await import(`${built}/content/limits/index.js`);
+  const { limitProfiles } = await import(`${built}/limits.js`);
   const stored = images.map((bytes, at) => {
     const digits = at.toString(16);
     const contentSha256 = digits.padStart(64, "0");

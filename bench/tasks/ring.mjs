@@ -4,7 +4,7 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/tether")} */
-const { FrameRing } = await import(`${built}/tether/index.js`);
+const { FrameRing } = await import(`${built}/tether.js`);
 
 const frames = turns(1000);
 /** Room for so many frames, whatever their images. @param {number} maxFrames */

@@ -4,7 +4,7 @@ import { task } from "./task.mjs";
 
 const { built, url, dir, search } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/postgres")} */
-const { postgresSessionStore } = await import(`${built}/storage/sql/postgres/index.js`);
+const { postgresSessionStore } = await import(`${built}/postgres.js`);
 /** @type {typeof import("sessile/node")} */
 const { fileSessionStore } = await import(`${built}/node.js`);
 const pool = url === undefined ? undefined : new pg.Pool({ connectionString: url, max: 4 });

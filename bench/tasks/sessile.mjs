@@ -98,7 +98,7 @@ await task({
   /** @param {{ path: string, messages: readonly import("sessile").Message[], warm: number }} input */
   async plan({ path, messages, warm }, timed) {
     /** @type {typeof import("sessile/compaction")} */
-    const { planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);
+    const { planCompaction, rollingSummary } = await import(`${built}/compaction.js`);
     const session = await openSessionFile(path, { mode: "write", durability: "os" });
     await session.context();
     const options = { strategy: rollingSummary(), window: 200_000 };

@@ -8,11 +8,11 @@ const { built, file, search, synchronous } = JSON.parse(process.argv[3] ?? "{}")
 /** @type {typeof import("sessile")} */
 const { sessionStore, userMessage } = await import(`${built}/index.js`);
 /** @type {typeof import("sessile/attachments")} */
-const { ingest } = await import(`${built}/attachments/index.js`);
+const { ingest } = await import(`${built}/attachments.js`);
 /** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await import(`${built}/node.js`);
 /** @type {typeof import("sessile/sqlite")} */
-const { databaseDriver, sqliteSessionBackend } = await import(`${built}/storage/sql/sqlite/index.js`);
+const { databaseDriver, sqliteSessionBackend } = await import(`${built}/sqlite.js`);
 
 const driver = databaseDriver(openDatabase(file, synchronous));
 const backend = sqliteSessionBackend({ driver, search });

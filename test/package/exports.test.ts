@@ -40,7 +40,7 @@ describe("the files that follow from the table of modules", () => {
   });
 
   it.each([
-    ["package.json", '"./dist/providers/openai/index.d.ts"', '"./dist/providers/index.d.ts"'],
+    ["package.json", '"./dist/openai.d.ts"', '"./dist/providers/index.d.ts"'],
     ["tsconfig.json", '"sessile/node": ["./src/node.ts"],', ""],
     ["test/consumer/use.ts", 'export * as node from "sessile/node";\n', ""],
     ["README.md", "| `sessile/node` |", "| `sessile/files` |"],

@@ -19,7 +19,7 @@ describe("SessileError in the built package", () => {
   });
 
   it("is the same class in the session as in sessile/errors", async () => {
-    const { SessileError } = await load<typeof import("sessile/errors")>("core/errors/index");
+    const { SessileError } = await load<typeof import("sessile/errors")>("errors");
     const { memorySessionStore } = await load<typeof import("sessile")>("index");
     const thrown = await memorySessionStore()
       .open("no-such-session")

@@ -24,23 +24,23 @@ const load = (name) => import(pathToFileURL(join(built, name)).href);
 /** @type {typeof import("sessile")} */
 const { blobStore, memoryBlobStore, project, userMessage } = await load("index.js");
 /** @type {typeof import("sessile/conformance")} */
-const { blobStoreConformance } = await load("conformance/index.js");
+const { blobStoreConformance } = await load("conformance.js");
 /** @type {typeof import("sessile/node")} */
 const { fileBlobStore } = await load("node.js");
 /** @type {typeof import("sessile/conformance")} */
-const { sessionStoreConformance } = await load("conformance/index.js");
+const { sessionStoreConformance } = await load("conformance.js");
 /** @type {typeof import("sessile/node")} */
 const { fileSessionStore } = await load("node.js");
 /** @type {typeof import("sessile")} */
 const { sessionStore } = await load("index.js");
 /** @type {typeof import("sessile/sqlite")} */
-const { databaseDriver, libsqlDriver, sqliteSessionBackend } = await load("storage/sql/sqlite/index.js");
+const { databaseDriver, libsqlDriver, sqliteSessionBackend } = await load("sqlite.js");
 /** @type {typeof import("sessile/attachments")} */
-const { ingest } = await load("attachments/index.js");
+const { ingest } = await load("attachments.js");
 /** @type {typeof import("sessile/node")} */
 const { readLocalFile } = await load("node.js");
 /** @type {typeof import("sessile/anthropic")} */
-const { anthropicMessages } = await load("providers/anthropic/index.js");
+const { anthropicMessages } = await load("anthropic.js");
 
 const base = mkdtempSync(join(tmpdir(), "sessile-runtime-"));
 const newDirectory = () => mkdtempSync(join(base, "store-"));

@@ -14,13 +14,13 @@ const local = (name) => fileURLToPath(new URL(name, import.meta.url));
 /** The subpaths that the worker imports, in the built package. */
 const subpaths = {
   sessile: "index.js",
-  "sessile/attachments": "attachments/index.js",
-  "sessile/postgres": "storage/sql/postgres/index.js",
-  "sessile/anthropic": "providers/anthropic/index.js",
-  "sessile/r2": "storage/objects/r2/index.js",
-  "sessile/s3": "storage/objects/s3/index.js",
-  "sessile/conformance": "conformance/index.js",
-  "sessile/sqlite": "storage/sql/sqlite/index.js",
+  "sessile/attachments": "attachments.js",
+  "sessile/postgres": "postgres.js",
+  "sessile/anthropic": "anthropic.js",
+  "sessile/r2": "r2.js",
+  "sessile/s3": "s3.js",
+  "sessile/conformance": "conformance.js",
+  "sessile/sqlite": "sqlite.js",
 };
 const { outputFiles } = await build({
   entryPoints: [local("worker.mjs")],
