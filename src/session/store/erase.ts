@@ -319,7 +319,7 @@ async function forksOf(
     if (parents.length === 0)
       notes.add(`session ${known}, of which it is a fork and which this store does not list`);
     const added = parents.filter((each) => !ancestors.includes(each));
-    ancestors.push(...added);
+    for (const each of added) ancestors.push(each);
     name = added.find(({ parentSession }) => parentSession !== undefined)?.parentSession;
   }
   const relatives = follow(ancestors);
