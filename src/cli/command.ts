@@ -48,6 +48,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** All commands. */
+  readonly commands: readonly CommandRow[];
   /** Milliseconds since 1970. */
   now(): number;
 }
@@ -57,7 +59,12 @@ export interface CommandRow {
   readonly name: string;
   readonly summary: string;
   /** Loads the modules of the command, which only its own calls need. */
-  load(): Promise<CommandBody>;
+  load(): Promise<CommandModule>;
+}
+
+/** A module of commands: their bodies by name. */
+export interface CommandModule {
+  readonly bodies: Readonly<Record<string, CommandBody>>;
 }
 
 /** The rest of a command. */
@@ -75,7 +82,14 @@ export interface CommandBody {
 export type Command = Omit<CommandRow, "load"> & CommandBody;
 
 export async function loadCommand({ name, summary, load }: CommandRow): Promise<Command> {
-  return { name, summary, ...(await load()) };
+  const { bodies } = await load();
+  return { name, summary, ...(bodies[name] as CommandBody) };
+}
+
+/** The command that the first words name: `blobs verify` before `blobs`. */
+export function rowNamed(rows: readonly CommandRow[], words: readonly string[]): CommandRow | undefined {
+  const names = [2, 1].map((length) => words.slice(0, length).join(" "));
+  return rows.find(({ name }) => name === names[0]) ?? rows.find(({ name }) => name === names[1]);
 }
 
 /** Options of every command. */

@@ -11,6 +11,7 @@ import {
   loadCommand,
   type OptionSpec,
   type Parsed,
+  rowNamed,
   UsageError,
 } from "./command.js";
 import { commandHelp, hintOf, overview } from "./help.js";
@@ -37,7 +38,9 @@ export async function runProgram(
   words: readonly string[],
   world: Environment,
 ): Promise<ExitCode> {
-  const out = new Output({ ...world, json: words.includes("--json"), now: () => world.now() });
+  const end = words.indexOf("--");
+  const json = words.slice(0, end < 0 ? undefined : end).includes("--json");
+  const out = new Output({ ...world, json, now: () => world.now() });
   try {
     const code = await run(program, words, world, out);
     return out.partial ? 3 : code;
@@ -71,9 +74,10 @@ async function run(
     await out.line(...overview({ ...program, commands: group }));
     return 0;
   }
-  const { row, rest } = commandOf(program, words);
+  const row = rowNamed(program.commands, words);
+  if (row === undefined) throw new UsageError(unknownCommand(program, words));
   const command = await loadCommand(row);
-  const { help, ...parsed } = parse(command, rest);
+  const { help, ...parsed } = parse(command, words.slice(row.name.split(" ").length));
   if (help) {
     await out.line(...commandHelp(command));
     return 0;
@@ -83,26 +87,11 @@ async function run(
     signal: world.signal,
     env: world.env,
     cwd: world.cwd,
+    commands: program.commands,
     now: () => world.now(),
   };
   out.start(command.name);
   return command.run(parsed, context);
-}
-
-/**
- * The command that the first words name: `blobs verify` before `blobs`.
- * @throws UsageError
- */
-function commandOf(
-  program: Program,
-  words: readonly string[],
-): { readonly row: CommandRow; readonly rest: readonly string[] } {
-  for (const length of [2, 1]) {
-    const name = words.slice(0, length).join(" ");
-    const row = words.length < length ? undefined : program.commands.find((each) => each.name === name);
-    if (row !== undefined) return { row, rest: words.slice(length) };
-  }
-  throw new UsageError(unknownCommand(program, words));
 }
 
 function unknownCommand({ commands }: Program, words: readonly string[]): string {
@@ -186,8 +175,7 @@ async function failed(
   if (out.json) out.note(SessileError.printable(JSON.stringify({ error: { code, message } })));
   else out.note(`sessile: ${SessileError.printable(message)}${shown}`);
   if (!(error instanceof UsageError)) return 3;
-  const command = [2, 1].map((length) => words.slice(0, length).join(" "));
-  const { name } = program.commands.find((row) => command.includes(row.name)) ?? {};
+  const { name } = rowNamed(program.commands, words) ?? {};
   if (!out.json) out.note(`Try: sessile ${name === undefined ? "" : `${name} `}--help`);
   return 2;
 }

@@ -4,33 +4,42 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commonSecrets } from "sessile/interop";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadCommand } from "../../src/cli/command.js";
 import { commands as rows } from "../../src/cli/commands/index.js";
-import { completionScript, type Shell, shells } from "../../src/cli/completion.js";
+import { completionScripts, type Shell, shells } from "../../src/cli/completion.js";
+import { call } from "./call.js";
 
-const commands = await Promise.all(rows.map(loadCommand));
 const dir = mkdtempSync(join(tmpdir(), "sessile-shells-"));
+const work = join(dir, "work");
 
-beforeAll(() => {
-  for (const shell of shells) writeFileSync(join(dir, `${shell}.sh`), completionScript(shell, commands));
-  // A stand-in for the program: the ids of two stores, and one that a shell would run.
-  const program = `#!/bin/sh
-echo "$@" >> ${join(dir, "calls")}
-case "$*" in *"--dir store"*) echo '{"agent":"sessile","id":"0191-store"}'; exit;; esac
-echo '{"agent":"codex","id":"0190-abc","title":"\\"id\\":\\"no\\""}'
-echo '{"agent":"codex","id":"$(touch ${join(dir, "run")})"}'
-`;
-  mkdirSync(join(dir, "bin"));
+beforeAll(async () => {
+  for (const shell of shells) writeFileSync(join(dir, `${shell}.sh`), completionScripts[shell]);
+  for (const folder of ["bin", "answers", "work/store", ".sessile/sessions"])
+    mkdirSync(join(dir, folder), { recursive: true });
+  writeFileSync(join(work, "log.jsonl"), "");
+  const add = (store: string, id: string) => {
+    const header = { type: "session", version: 3, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: work };
+    writeFileSync(join(dir, store, `${id.length}.jsonl`), `${JSON.stringify(header)}\n`);
+  };
+  add(".sessile/sessions", "0190-abc");
+  // A shell would run this one.
+  add(".sessile/sessions", `$(touch ${join(dir, "run")})`);
+  add("work/store", "0191-store");
+  // A stand-in for the program: its answers, in files with the name of the words.
+  const program = `#!/bin/sh\nshift 2\nexec cat "${dir}/answers/$*"\n`;
   writeFileSync(join(dir, "bin", "sessile"), program);
   chmodSync(join(dir, "bin", "sessile"), 0o755);
-  mkdirSync(join(dir, "work", "store"), { recursive: true });
-  writeFileSync(join(dir, "work", "log.jsonl"), "");
+  for (const line of lines) {
+    const words = line.replace(/''$/, "").split(" ");
+    const { code, stdout, stderr } = await call(["completion", "bash", "--", ...words], { cwd: work });
+    expect([line, code, stderr]).toEqual([line, 0, ""]);
+    writeFileSync(join(dir, "answers", `-- ${words.join(" ")}`), stdout);
+  }
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 function run(program: string, args: readonly string[]): string {
   const { stdout, stderr, status } = spawnSync(program, args, {
-    ...{ cwd: join(dir, "work"), encoding: "utf8", timeout: 180_000 },
+    ...{ cwd: work, encoding: "utf8", timeout: 180_000 },
     env: { PATH: `${join(dir, "bin")}:${process.env.PATH}`, HOME: dir, TERM: "dumb", LANG: "C.UTF-8" },
   });
   expect([program, stderr, status]).toEqual([program, "", 0]);
@@ -149,4 +158,19 @@ describe.each(shells.map((shell) => ({ shell })))("completion in $shell", ({ she
     expect(offered("show log")).toEqual(["log.jsonl"]);
     expect(existsSync(join(dir, "run"))).toBe(false);
   });
+});
+
+it("offers no id that a shell would run, and describes what it offers", async () => {
+  const offers = async (...words: readonly string[]) =>
+    (await call(["completion", "bash", "--json", "--", ...words], { cwd: work })).json[0];
+  const { values } = await offers("show", "");
+  expect(values.map(({ value }: { value: string }) => value)).toEqual(["latest", "0190-abc"]);
+  expect((await offers("sh")).values).toEqual([
+    { value: "show", description: "Show a session: tree, context, turn or entry" },
+  ]);
+  // Words behind `--` are those of the line: none is an option of this call.
+  const { stdout } = await call(["completion", "bash", "--", "ls", "--json", "--cw"], { cwd: work });
+  expect(stdout).toBe("words\n--cwd\tOnly sessions of this project.\n");
+  expect(await offers("ls", "--agent", "")).toMatchObject({ kind: "words" });
+  expect(await offers("frob", "")).toEqual({ kind: "words", values: [] });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { CommandContext, CommandRow } from "../../src/cli/command.js";
+import type { CommandBody, CommandContext, CommandRow } from "../../src/cli/command.js";
 import { codeOf } from "../../src/cli/output.js";
 import { runProgram } from "../../src/cli/program.js";
 
@@ -20,20 +20,21 @@ async function written(
     isTTY,
     columns: 60,
   });
+  const slow: CommandBody = {
+    ...{ description: [], arguments: [], options: [], examples: [] },
+    async run(_parsed, context) {
+      await run(context, async (ms) => {
+        now += ms;
+        // The clock of the display is the machine's own.
+        await delay(150);
+      });
+      return 0;
+    },
+  };
   const row: CommandRow = {
     name: "slow",
     summary: "Take a while",
-    load: async () => ({
-      ...{ description: [], arguments: [], options: [], examples: [] },
-      async run(_parsed, context) {
-        await run(context, async (ms) => {
-          now += ms;
-          // The clock of the display is the machine's own.
-          await delay(150);
-        });
-        return 0;
-      },
-    }),
+    load: async () => ({ bodies: { slow } }),
   };
   await runProgram({ version: "0", commands: [row] }, words, {
     ...{ stdout: stream("out"), stderr: stream("err"), env: {}, cwd: "/" },

@@ -57,7 +57,7 @@ async function* rootsOf(dir: string, { signal, out }: CommandContext): AsyncGene
   yield* skipped;
 }
 
-export const blobsList: CommandBody = {
+const blobsList: CommandBody = {
   description: ["With `--sessions` each blob has the number of sessions that refer to it; 0 is garbage."],
   arguments: [argument],
   options: [sessionsOption],
@@ -86,7 +86,7 @@ export const blobsList: CommandBody = {
   },
 };
 
-export const blobsVerify: CommandBody = {
+const blobsVerify: CommandBody = {
   description: [
     "Reads and hashes every blob; a rotten one goes to quarantine, so that a put of its bytes heals it. With `--sessions` it also finds references without a blob, and blobs without a",
     "reference.",
@@ -146,7 +146,7 @@ export const blobsVerify: CommandBody = {
   },
 };
 
-export const blobsCollect: CommandBody = {
+const blobsCollect: CommandBody = {
   description: [
     "Moves blobs without a reference to the trash, and deletes them in a later collection. It refuses if a session",
     "is damaged or unreadable, since its references are unknown.",
@@ -188,4 +188,10 @@ export const blobsCollect: CommandBody = {
     if (report.dryRun) out.note("nothing was changed");
     return report.missing.count === 0 ? 0 : 1;
   },
+};
+
+export const bodies = {
+  "blobs ls": blobsList,
+  "blobs verify": blobsVerify,
+  "blobs gc": blobsCollect,
 };

@@ -23,7 +23,7 @@ import { blobStoreOf, locateAll, locateOwn, type NamedSession } from "../sources
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 
-export const diagnose: CommandBody = {
+const diagnose: CommandBody = {
   description: [
     "Reads every line, and the lock and sidecar files; takes no lock and changes nothing. With a blob store it",
     "reads every attachment too. A session of another agent is imported into memory, which finds lost records.",
@@ -116,7 +116,7 @@ async function printFinding(finding: SessionFinding, out: Output): Promise<void>
   );
 }
 
-export const salvage: CommandBody = {
+const salvage: CommandBody = {
   description: [
     "Readable lines are copied byte for byte; placeholders keep the tree in one piece. The damaged file stays.",
   ],
@@ -159,3 +159,5 @@ export const salvage: CommandBody = {
     return isWhole ? 0 : 1;
   },
 };
+
+export const bodies = { diagnose, salvage };

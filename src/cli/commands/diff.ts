@@ -16,7 +16,7 @@ interface Side {
   }[];
 }
 
-export const diff: CommandBody = {
+const diff: CommandBody = {
   description: [
     "Shows the entries after the last common one, and the messages that a model gets at one point alone, such as",
     "those that a compaction or an edit took out.",
@@ -121,3 +121,5 @@ function signed<T>({ a, b }: { readonly a: T; readonly b: T }): readonly (readon
 function styled(out: Output, sign: "-" | "+", text: string): string {
   return out.style(sign === "-" ? "red" : "green", `${sign} ${text}`);
 }
+
+export const bodies = { diff };

@@ -22,7 +22,7 @@ import { type Output, table } from "../output.js";
 import { locate, openNamed } from "../sources.js";
 import { idOf } from "./show.js";
 
-export const importCommand: CommandBody = {
+const importCommand: CommandBody = {
   description: [
     "The agent's files stay as they are. Their bytes become blobs, so that `export` can give them back.",
     "A second import adds the entries that are new.",
@@ -84,7 +84,7 @@ const exportOptions: readonly OptionSpec[] = [
 /** Agents whose sessions name a provider of their configuration. */
 const withProviders = ["codex", "opencode"];
 
-export const exportCommand: CommandBody = {
+const exportCommand: CommandBody = {
   description: [
     "The files have their places below the agent's home. For the agent that it came from a session is written",
     "with its original bytes. Nothing is overwritten.",
@@ -98,7 +98,7 @@ export const exportCommand: CommandBody = {
   run: runExport,
 };
 
-export const convert: CommandBody = {
+const convert: CommandBody = {
   ...exportCommand,
   description: ["An import into memory and an `export`: no store keeps the session."],
   arguments: [{ name: "S", kind: "session", description: "The file, or another name of a session." }],
@@ -179,3 +179,5 @@ export async function printReport({ counts, findings, exact }: InteropReport, ou
   }
   if (findings.length === 0) await out.line(out.style("green", exact ? "every byte is kept" : "no loss"));
 }
+
+export const bodies = { import: importCommand, export: exportCommand, convert };

@@ -7,7 +7,7 @@ import { countTurns } from "../turns.js";
 
 const shownIdLength = 13;
 
-export const ls: CommandBody = {
+const ls: CommandBody = {
   description: [
     "Without DIR it lists the store `.sessile/sessions` of this project and the sessions of all known agents.",
     "With `--agent` of another agent, DIR is the agent's home. Turns are counted in the newest 200 sessions that are",
@@ -90,3 +90,5 @@ function uniqueLength(found: readonly FoundSession[]): number {
 function projectOf(cwd: string | undefined): string {
   return cwd?.split(/[/\\]/).filter(Boolean).at(-1) ?? "";
 }
+
+export const bodies = { ls };

@@ -19,7 +19,7 @@ interface Headroom {
   readonly actual: number;
 }
 
-export const project: CommandBody = {
+const project: CommandBody = {
   description: [
     "Prints the losses and the limits of the request; `-o FILE` writes its body. Nothing is sent. Without `--model`",
     "the model of the session is meant if the target is its provider.",
@@ -161,3 +161,5 @@ async function print(
   }
   if (file !== undefined) out.note(`wrote ${out.clean(file)}`);
 }
+
+export const bodies = { project };

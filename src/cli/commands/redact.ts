@@ -31,7 +31,7 @@ import { locate } from "../sources.js";
 const home = "home-directory";
 const ruleNames = [...commonSecrets.map(({ name }) => name), home];
 
-export const redact: CommandBody = {
+const redact: CommandBody = {
   description: [
     "Replaces credentials of known forms, names of users in paths of homes, and attachments. The report counts",
     "what was replaced, and never shows it. Without `--rule` all rules are used. No rule finds a password in a",
@@ -170,3 +170,5 @@ async function writeCopy(
     await rm(dir, { recursive: true, force: true });
   }
 }
+
+export const bodies = { redact };

@@ -22,7 +22,7 @@ const roles = [
   ...["compaction", "branch_summary", "custom_message", "label", "session_info", "resource_observation"],
 ];
 
-export const search: CommandBody = {
+const search: CommandBody = {
   description: [
     "An entry is found if it has all of the words, in any case; a word also finds longer ones that begin with it.",
     "Words within quotation marks, which a shell takes away unless they are quoted too, are found whole and in this",
@@ -103,3 +103,5 @@ export const search: CommandBody = {
     return hits === 0 ? 1 : 0;
   },
 };
+
+export const bodies = { search };

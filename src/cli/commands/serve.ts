@@ -16,7 +16,7 @@ const pollMs = 500;
 const maxPort = 65_535;
 const tokenBytes = 16;
 
-export const serve: CommandBody = {
+const serve: CommandBody = {
   description: [
     "Serves the viewer on 127.0.0.1, at a URL with a secret token, until Ctrl-C. Requests with another Host, or",
     "from a page of another origin, are refused.",
@@ -169,3 +169,5 @@ async function drained(response: ServerResponse): Promise<void> {
   // Removes the other listener.
   waiting.abort();
 }
+
+export const bodies = { serve };

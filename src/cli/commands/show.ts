@@ -15,7 +15,7 @@ import { headline, messageLines } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
 import { type OpenedSession, openNamed } from "../sources.js";
 
-export const show: CommandBody = {
+const show: CommandBody = {
   description: [
     "The tree has a line for each entry, indented at branches, with `*` at the leaf.",
     "`--context` shows the messages that a model gets at the leaf, or at the entry of `--at`. Before them it names",
@@ -177,3 +177,5 @@ async function showTurn(session: Session, turn: number, out: Output): Promise<vo
     else await out.line(out.style("dim", `${out.clean(headline(entry).kind)} ${out.clean(entry.id)}`), "");
   }
 }
+
+export const bodies = { show };

@@ -43,7 +43,7 @@ interface Branch {
   readonly files: readonly Pick<FileRecord, "path" | "operations" | "gone">[];
 }
 
-export const stats: CommandBody = {
+const stats: CommandBody = {
   description: [
     "Sums over the sessions and those of their subagents, all branches included: all were paid for. A reply that",
     "several files hold counts once. Days are those of this machine's time zone, or of the variable `TZ`. Costs",
@@ -275,3 +275,5 @@ async function printBranch({ cacheHits, context, files }: Branch, out: Output): 
   for (const { path, operations, gone } of files)
     await out.line(`  ${out.clean(path)}  ${operations.join(", ")}${gone ? " (gone)" : ""}`);
 }
+
+export const bodies = { stats };

@@ -28,7 +28,7 @@ function erasuresOf(parsed: Parsed): ErasureOptions {
   throw new UsageError(`--erasures: expected apply or report, got ${JSON.stringify(erasures)}`);
 }
 
-export const merge: CommandBody = {
+const merge: CommandBody = {
   description: [
     "The result has the entries of both, each line byte for byte. Of an entry that one copy edited it has the edited",
     "line, which `--base` tells. With `--force` it replaces FILE, so that it serves git as a merge driver:",
@@ -107,7 +107,7 @@ function idOfLine(line: string): string | undefined {
   }
 }
 
-export const sync: CommandBody = {
+const sync: CommandBody = {
   description: [
     "Nothing is deleted. Blobs are taken from the parents of the directories, if one of them has the folder",
     "`blobs`.",
@@ -164,3 +164,5 @@ export const sync: CommandBody = {
     return skipped.length + moved.lost.length + differing.length + collisions.length === 0 ? 0 : 1;
   },
 };
+
+export const bodies = { merge, sync };

@@ -12,7 +12,7 @@ import { readViewed } from "../viewed.js";
 
 const megabyte = 1_000_000;
 
-export const view: CommandBody = {
+const view: CommandBody = {
   description: [
     "The file has data, code and images, and makes no request. Images beyond the budget are left out, the",
     "largest first.",
@@ -66,3 +66,5 @@ function openInBrowser(file: string): void {
     .on("error", () => {})
     .unref();
 }
+
+export const bodies = { view };
