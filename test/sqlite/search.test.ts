@@ -1,7 +1,7 @@
 import { sessionStore, userMessage } from "sessile";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, expect, test } from "vitest";
-import { maxPlaces } from "../../src/storage/sql/sqlite/statements.js";
+import { maxPlaces } from "../../src/storage/sql/sqlite/search.js";
 import { closeDatabases, memoryDriver } from "./databases.js";
 
 afterEach(closeDatabases);

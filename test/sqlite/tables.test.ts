@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { type LogPosition, type SessionLog, sessionStore, userMessage } from "sessile";
 import { type SqliteDriver, type SqliteRow, sqliteSessionBackend } from "sessile/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { linesBackwards } from "../../src/storage/sql/sqlite/backwards.js";
-import { planRewriting } from "../../src/storage/sql/sqlite/erasure.js";
-import { LineJoiner } from "../../src/storage/sql/sqlite/lines.js";
+import { planRewriting } from "../../src/storage/sql/erasure.js";
+import { LineJoiner, linesBackwards } from "../../src/storage/sql/lines.js";
 import {
   migrationsBetween,
   tablesVersion,

@@ -9,9 +9,11 @@ import { concatBytes } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { type LogPosition, sessionBlobRoots } from "../../../session/index.js";
 import { eachLine } from "../../../session/internal.js";
+import type { Database } from "../database.js";
+import type { SqlRow } from "../dialect.js";
+import { bytesOf } from "../lines.js";
 import { postgresSessionBackend } from "./backend.js";
-import { Database, type Row } from "./database.js";
-import { bytesOf } from "./lines.js";
+import { postgresDatabase } from "./driver.js";
 import { identifier, type PostgresSessionsOptions, schemaArgument } from "./options.js";
 
 /** Options of {@link postgresBlobMarks}. */
@@ -84,7 +86,7 @@ class Scan {
   constructor(options: PostgresMarksOptions, partition: string) {
     this.#options = options;
     this.#partition = partition;
-    this.#database = new Database(options.db, options);
+    this.#database = postgresDatabase(options.db, options);
     this.#sql = statementsOf(schemaArgument(options.schema));
   }
 
@@ -194,7 +196,7 @@ class Scan {
     ]);
   }
 
-  #query(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  #query(text: string, values: readonly unknown[]): Promise<readonly SqlRow[]> {
     const operation = { name: "read references of", path: this.#partition };
     return this.#database.query(operation, text, [this.#partition, ...values]);
   }
@@ -253,7 +255,7 @@ function statementsOf(schemaName: string) {
   };
 }
 
-function unreadOf(row: Row): Unread {
+function unreadOf(row: SqlRow): Unread {
   const [base, head, read] = [Number(row.base), Number(row.head), Number(row.read ?? 0)];
   const isContinued = read > base && row.header !== null;
   return {

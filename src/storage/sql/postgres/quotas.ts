@@ -4,7 +4,8 @@
  */
 
 import type { BlobQuotas, BlobReservation } from "../../../blobs/index.js";
-import { Database, type Operation } from "./database.js";
+import type { Database, Operation } from "../database.js";
+import { postgresDatabase } from "./driver.js";
 import { migrationTo } from "./migrations.js";
 import { identifier, type PostgresSessionsOptions, schemaArgument } from "./options.js";
 
@@ -89,7 +90,7 @@ class PostgresQuotas implements BlobQuotas {
 
   constructor(options: PostgresQuotasOptions) {
     this.#schema = schemaArgument(options.schema);
-    this.#database = new Database(options.db, options);
+    this.#database = postgresDatabase(options.db, options);
     this.#sql = statementsOf(this.#schema);
   }
 

@@ -5,9 +5,6 @@
 
 import { identifier } from "./options.js";
 
-/** The statements for the tables of one schema. */
-export type Statements = ReturnType<typeof statementsFor>;
-
 /** An array that goes with lines: a value for each of them. */
 interface LineColumn {
   readonly name: string;
@@ -33,7 +30,7 @@ function wordsOf(parameter: string): LineColumn {
   return { name: "words", array: `string_to_array(${parameter}::text, E'\\n')` };
 }
 
-/** The terms of lines, as the value of a parameter has them; see `termsOf`. */
+/** The terms of lines, as the value of a parameter has them; see `joinedTerms`. */
 function termsIn(words: string): string {
   return `nullif(array_to_tsvector(string_to_array(${words}, ' ')), ''::tsvector)`;
 }
@@ -182,9 +179,9 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
      * of lines, which begins at the log's first line if the given one is not in the log. A line that is too
      * long has a negative length and no bytes.
      */
-    read: `select s.base::text, s.head::text, p.start::text, p.lengths, p.bytes
+    read: `select s.base::text, s.head::text, p.at::text, p.lengths, p.bytes
       from ${session} s left join lateral (
-        select min(seq) as start, string_agg(kept, ''::bytea order by seq) as bytes,
+        select min(seq) as at, string_agg(kept, ''::bytea order by seq) as bytes,
           string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
         from (
           select *, sum(octet_length(kept)) over (order by seq) as up_to
@@ -204,9 +201,9 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
      * partition, id, epoch, end or null, bytes at most, lines at most, length of a line at most: one page of
      * the lines before the end, in the order of the log.
      */
-    readBackwards: `select s.base::text, p.start::text, p.lengths, p.bytes
+    readBackwards: `select s.base::text, s.head::text, p.at::text, p.lengths, p.bytes
       from ${session} s left join lateral (
-        select min(seq) as start, string_agg(kept, ''::bytea order by seq) as bytes,
+        select min(seq) as at, string_agg(kept, ''::bytea order by seq) as bytes,
           string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
         from (
           select *, sum(octet_length(kept)) over (order by seq desc) as up_to
@@ -294,9 +291,13 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
       order by s.modified_at desc, s.id desc limit $4::integer`,
 
     /** partition and id of the session before, the number at most: those with lines without terms. */
-    unindexed: `select partition, id, epoch::text, greatest(indexed, base)::text as indexed, base::text
+    unindexed: `select partition, id, epoch::text
       from ${session} where indexed < head and (partition, id) > ($1, $2)
       order by partition, id limit $3::integer`,
+
+    /** partition, id, epoch */
+    termsAt: `select base::text, head::text, greatest(indexed, base)::text as terms_at from ${session}
+      where partition = $1 and id = $2 and epoch = $3::uuid`,
 
     /** partition, id, epoch, number of the first line, terms of lines, the number after the last line */
     index: `with moved as (
@@ -335,7 +336,7 @@ export function statementsFor(schemaName: string, notify: boolean, search = fals
           order by s.partition limit 1
         ) as next where count < $2::integer
       )
-      select partition from found`,
+      select partition as name from found`,
 
     /** The durability of a commit in a crash of the server. */
     durability: `select current_setting('synchronous_commit') <> 'off'

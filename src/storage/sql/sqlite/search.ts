@@ -3,115 +3,134 @@
  * search reads all lines after that offset.
  */
 
-import { SessileError } from "../../../core/errors/index.js";
-import type { LogPosition, SearchCandidates, SearchIndexQuery } from "../../../session/index.js";
-import { cwdKey, eachLine, indexedTerms, termKey, unreadLine } from "../../../session/internal.js";
-import type { Database, Operation } from "./database.js";
-import type { SqliteStatement, SqliteValue } from "./driver.js";
-import { maxInsertRows, type Statements } from "./statements.js";
+import { termKey } from "../../../session/internal.js";
+import type { LineTerms, RowIndex, SqlStatement, SqlValue } from "../dialect.js";
+import { type InsertInto, maxInsertRows, type RowCondition } from "../row-statements.js";
+import { keyOf, offsetOf } from "./syntax.js";
+import { maxOffset, offsetBits, termsTable } from "./tables.js";
 
-/** The terms of a line, and the offset of the line. */
-export type LineTerms = readonly [at: number, terms: string];
+/**
+ * Offsets in one text at most: 600 kB. A row of a search has two. A Durable Object takes 2 MB a text or row.
+ */
+export const maxPlaces = 50_000;
+
+/** The bits of an offset within a part of a log, 128 KiB: it has at most 65,536 lines. */
+const partBits = 17;
+
+/** The index for the tables of a prefix. */
+export function termsIndex(prefix: string, insertInto: InsertInto): RowIndex {
+  const session = `${prefix}session`;
+  const entry = `${prefix}entry`;
+  const terms = `${prefix}terms`;
+  const same = `"partition" = ? and id = ? and epoch = ?`;
+  const bound = (offset: string) =>
+    `(select ${keyOf("no", offset)} from ${session} where ${same} and head = ?)`;
+
+  function insertTerms(
+    lines: readonly LineTerms[],
+    condition: RowCondition,
+    values: readonly SqlValue[],
+  ): readonly SqlStatement[] {
+    const kept = lines.filter(([, text]) => text !== "");
+    const statements: SqlStatement[] = [];
+    for (let start = 0; start < kept.length; start += maxInsertRows) {
+      const some = kept.slice(start, start + maxInsertRows);
+      const sql = insertInto(`${terms} (rowid, terms)`, some.length, condition);
+      statements.push({ sql, params: [...some.flat(), ...values] });
+    }
+    return statements;
+  }
+
+  const deleteTermsOf = `delete from ${terms}
+      where rowid >= (select ${keyOf("no", "0")} from ${session} where ${same})
+        and rowid < (select ${keyOf("no + 1", "0")} from ${session} where ${same})`;
+
+  return {
+    insertTerms,
+    deleteTerms: (key, head) =>
+      head === undefined
+        ? { sql: deleteTermsOf, params: [...key, ...key] }
+        : {
+            sql: `delete from ${terms}
+      where rowid >= ${bound("0")} and rowid <= ${bound(`${maxOffset - 1}`)}`,
+            params: [...key, head, ...key, head],
+          },
+    make: { sql: termsTable(prefix), params: [] },
+    exists: {
+      sql: `select 1 as found from sqlite_master where name = '${terms}' collate nocase`,
+      params: [],
+    },
+    optimize: { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
+    forget: (key) => [
+      { sql: deleteTermsOf, params: [...key, ...key] },
+      { sql: `insert into ${terms} (${terms}) values ('optimize')`, params: [] },
+      { sql: `update ${session} set terms_at = base where ${same}`, params: key },
+    ],
+    isLate: true,
+    copiesTerms: false,
+    pages: [50, 1000],
+
+    /**
+     * Sessions with lines that match, or that are not in the index, and the offsets of both, or `*` for too
+     * many. One statement, so that no erasure moves lines between two. Offsets are joined in parts of a log: a
+     * part has too few lines to exceed the limit of a text.
+     */
+    search: ({ anyOf, partition, since, cwd }, after, limit) => ({
+      sql: `with part (part, places, at) as (
+        select rowid >> ${partBits}, count(*), group_concat(${offsetOf("rowid")}) from ${terms}
+        where ${terms} match ? group by 1
+      ), upto (no, places, at) as (
+        select part >> ${offsetBits - partBits},
+          sum(places) over (partition by part >> ${offsetBits - partBits} order by part), at from part
+      ), found (no, at) as materialized (
+        select no, iif(max(places) > ${maxPlaces}, '*', group_concat(at) filter (where places <= ${maxPlaces}))
+        from upto group by no
+      )
+      select s.id, s.modified_at as modified, found.at, case when s.terms_at < s.head then (
+          select iif(count(*) > ${maxPlaces}, '*', group_concat(at)) from (
+            select ${offsetOf("e.key")} as at from ${entry} as e
+            where e.key >= ${keyOf("s.no", "max(s.base, s.terms_at)")} and e.key < ${keyOf("s.no", "s.head")}
+            limit ${maxPlaces} + 1)
+        ) end as unread
+      from ${session} as s left join found on found.no = s.no
+      where s."partition" = ? and s.cwd = coalesce(?, s.cwd) and s.modified_at >= ?
+        and (s.modified_at, s.id) < (?, ?)
+        and (s.terms_at < s.head or found.no is not null)
+      order by s.modified_at desc, s.id desc limit ?`,
+      params: [
+        ...[queryOf(anyOf, partition), partition, cwd, since],
+        ...[after?.modifiedAt ?? Number.MAX_SAFE_INTEGER, after?.id ?? "", limit],
+      ],
+    }),
+    candidates({ at, unread }) {
+      const [found, rest] = [numbersOf(at), numbersOf(unread)];
+      return found === undefined || rest === undefined ? undefined : [...found, ...rest];
+    },
+
+    unindexed: (after, limit) => ({
+      sql: `select "partition", id, epoch from ${session}
+      where terms_at < head and ("partition", id) > (?, ?) order by "partition", id limit ?`,
+      params: [...after, limit],
+    }),
+    termsAt: (key) => ({ sql: `select base, head, terms_at from ${session} where ${same}`, params: key }),
+    index: (key, from, lines, end) => [
+      ...insertTerms(lines, "terms_at = ?", [...key, from]),
+      {
+        sql: `update ${session} set terms_at = ? where ${same} and terms_at = ?`,
+        params: [end, ...key, from],
+      },
+    ],
+  };
+}
 
 /** Alternatives of terms as a query of FTS5. Terms have no quotation marks. */
-function queryOf(anyOf: SearchIndexQuery["anyOf"], partition: string): string {
+function queryOf(anyOf: readonly (readonly string[])[], partition: string): string {
   const key = termKey(partition);
   return anyOf.map((terms) => `(${terms.map((term) => `"${key}${term}"*`).join(" AND ")})`).join(" OR ");
-}
-
-/** The statements that insert terms, under a condition of the session. */
-export function termInsertions(
-  terms: readonly LineTerms[],
-  condition: readonly SqliteValue[],
-  statement: (count: number) => string,
-): readonly SqliteStatement[] {
-  const kept = terms.filter(([, text]) => text !== "");
-  const statements: SqliteStatement[] = [];
-  for (let start = 0; start < kept.length; start += maxInsertRows) {
-    const some = kept.slice(start, start + maxInsertRows);
-    statements.push({ sql: statement(some.length), params: [...some.flat(), ...condition] });
-  }
-  return statements;
-}
-
-const firstPage = 50;
-const maxPage = 1000;
-
-/** Yields the sessions that have candidates, newest first. */
-export async function* searchTerms(
-  sql: Statements,
-  database: Database,
-  { partition, anyOf, since = 0, cwd, signal }: SearchIndexQuery,
-): AsyncGenerator<SearchCandidates, void, undefined> {
-  const operation = { name: "search", path: partition };
-  const query = queryOf(anyOf, partition);
-  let last = { modifiedAt: Number.MAX_SAFE_INTEGER, id: "" };
-  for (let limit = firstPage; ; limit = Math.min(4 * limit, maxPage)) {
-    signal?.throwIfAborted();
-    const bounds = [since, last.modifiedAt, last.id, limit];
-    const values = [query, partition, cwd === undefined ? null : cwdKey(cwd), ...bounds];
-    const page = await database.query(operation, sql.search, values);
-    for (const row of page) {
-      last = { modifiedAt: Number(row.modified_at), id: String(row.id) };
-      const [found, unread] = [numbersOf(row.at), numbersOf(row.unread)];
-      const isBounded = found !== undefined && unread !== undefined;
-      yield isBounded ? { ...last, at: [...found, ...unread] } : last;
-    }
-    if (page.length < limit) return;
-  }
 }
 
 /** Numbers that SQLite has joined by commas; undefined if there are too many. */
 function numbersOf(text: unknown): readonly number[] | undefined {
   if (text === "*") return undefined;
   return text === null ? [] : String(text).split(",").map(Number);
-}
-
-/** The parts of a log that {@link indexLog} uses. */
-export interface IndexedLog {
-  readonly key: readonly [partition: string, id: string, epoch: string];
-  read(from: LogPosition | undefined): AsyncIterable<Parameters<typeof eachLine>[0]>;
-}
-
-/** Indexes the lines of a session that have no terms yet. Lines may be appended meanwhile. */
-export async function indexLog(sql: Statements, database: Database, log: IndexedLog): Promise<void> {
-  const { key } = log;
-  const [partition, id, epoch] = key;
-  const operation: Operation = { name: "index", path: id };
-  const [row] = await database.query(operation, sql.termsAt, key);
-  if (row === undefined || Number(row.terms_at) >= Number(row.head)) return;
-  // The position at the base is that of the log before a replacement of its lines.
-  const isFirst = Number(row.terms_at) <= Number(row.base);
-  let from = Number(row.terms_at);
-  for await (const batch of log.read(isFirst ? undefined : (`${epoch}:${from}` as LogPosition))) {
-    const terms: LineTerms[] = [];
-    let end = from;
-    eachLine(batch, {
-      line(bytes, at, start, stop) {
-        terms.push([at, indexedTerms(bytes.subarray(start, stop), partition)]);
-        end = Math.max(end, at + stop - start + 1);
-      },
-      tooLong(at, length) {
-        terms.push([at, indexedTerms(unreadLine, partition)]);
-        end = Math.max(end, at + length + 1);
-      },
-    });
-    const condition = [...key, from];
-    await database.retrying(operation, () =>
-      database.transaction([
-        ...termInsertions(terms, condition, sql.insertOldTerms),
-        { sql: sql.setTermsAt, params: [end, ...condition] },
-      ]),
-    );
-    from = end;
-  }
-}
-
-/** Indexes a log whose lines were moved. If it fails, a search reads them, and the next `migrate` tries. */
-export async function tryIndexLog(sql: Statements, database: Database, log: IndexedLog): Promise<void> {
-  try {
-    await indexLog(sql, database, log);
-  } catch (error) {
-    if (!(error instanceof SessileError)) throw error;
-  }
 }

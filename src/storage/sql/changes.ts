@@ -1,7 +1,5 @@
 /** Changes that this process made: readers that follow a session wait for them. */
 
-import type { SqliteDriver } from "./driver.js";
-
 interface Key {
   readonly partition: string;
   readonly id: string;
@@ -35,12 +33,12 @@ export class Changes {
   }
 }
 
-/** By driver and prefix, so that all backends on one database in this process share them. */
-const known = new WeakMap<SqliteDriver, Map<string, Changes>>();
+/** By client and prefix, so that all backends on one database in this process share them. */
+const known = new WeakMap<object, Map<string, Changes>>();
 
-export function changesOf(driver: SqliteDriver, prefix: string): Changes {
-  const byPrefix = known.get(driver) ?? new Map<string, Changes>();
-  known.set(driver, byPrefix);
+export function changesOf(client: object, prefix: string): Changes {
+  const byPrefix = known.get(client) ?? new Map<string, Changes>();
+  known.set(client, byPrefix);
   const changes = byPrefix.get(prefix) ?? new Changes();
   byPrefix.set(prefix, changes);
   return changes;

@@ -1,31 +1,23 @@
 /** An erasure: the whole log is written after its old end, with lines in place of others. */
 
-import type { LineReplacement } from "../../../session/index.js";
-import { summarizeLines } from "../../../session/internal.js";
-import type { SqliteRow, SqliteStatement, SqliteValue } from "./driver.js";
+import type { LineReplacement } from "../../session/index.js";
+import { summarizeLines } from "../../session/internal.js";
+import type { SqlRow, SqlStatement, SqlValue } from "./dialect.js";
 import { bytesOf, type LogRow, rowsOf } from "./lines.js";
-import type { Statements } from "./statements.js";
-
-/** Places where the bytes of deleted rows may remain, for people. */
-export const remainingInDatabase: readonly string[] = [
-  "free pages of the database until a `vacuum`, unless `secure_delete` is on",
-  "the write-ahead log until a checkpoint",
-  "replicas, backups and points in time of the database",
-];
 
 /** Bytes of rows that one statement moves. SQLite keeps them apart until it inserts them. */
 export const moveBytes: number = 8 * 1024 * 1024;
 
 /** A new log after an old one. */
-export interface Rewriting {
+export interface RowRewriting {
   /** The offset after the new lines. */
   readonly end: number;
   /** The new rows of the replaced lines. */
   readonly rows: readonly LogRow[];
   /** Statements that move the rows of the other lines. */
-  readonly moves: readonly SqliteStatement[];
+  readonly moves: readonly SqlStatement[];
   /** The offsets of header, preview and info in the new log, and the preview. */
-  readonly shown: readonly SqliteValue[];
+  readonly shown: readonly SqlValue[];
 }
 
 /**
@@ -34,14 +26,14 @@ export interface Rewriting {
  * @param condition partition, id, epoch and head of the session
  */
 export function planRewriting(
-  session: SqliteRow,
+  session: SqlRow,
   changes: readonly LineReplacement[],
-  sql: Statements,
-  condition: readonly SqliteValue[],
-): Rewriting {
+  sql: { readonly moveRows: string },
+  condition: readonly SqlValue[],
+): RowRewriting {
   const [base, head] = [Number(session.base), Number(session.head)];
   const rows: LogRow[] = [];
-  const moves: SqliteStatement[] = [];
+  const moves: SqlStatement[] = [];
   /** The offset after the unchanged lines so far, and what is added to the offsets of those that follow. */
   let from = base;
   let shift = head - base;

@@ -1,0 +1,101 @@
+/** Calls of the driver: attempts again after failures that may pass, and the error of the last one. */
+
+import { integerOption } from "../../core/arguments.js";
+import { SessileError } from "../../core/errors/index.js";
+import type { SqlDriver, SqlErrors, SqlFailure, SqlRow, SqlStatement, SqlValue } from "./dialect.js";
+
+/** An operation, for errors: its name, and its session or tables. */
+export interface Operation {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** A failure of the driver, before it becomes a SessileError. */
+class DriverFailure extends Error {
+  readonly failure: SqlFailure;
+
+  constructor(cause: unknown, failure: SqlFailure) {
+    super("the driver failed", { cause });
+    this.failure = failure;
+  }
+}
+
+/** Runs statements through a driver, and makes further attempts after failures that may pass. */
+export class Database {
+  /** What the caller passed in: two databases on it are one. */
+  readonly client: object;
+  readonly #driver: SqlDriver;
+  readonly #errors: SqlErrors;
+  readonly #retryMs: number;
+
+  constructor(client: object, driver: SqlDriver, errors: SqlErrors, retryMs: number | undefined) {
+    this.client = client;
+    this.#driver = driver;
+    this.#errors = errors;
+    this.#retryMs = integerOption("retryMs", retryMs, 10_000, 0);
+  }
+
+  /** Runs a statement once. Rejects with a failure for {@link Database.retrying}. */
+  run(sql: string, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    return this.#called(() => this.#driver.all(sql, params));
+  }
+
+  /** Runs statements in one transaction once, and returns the rows of the last one. */
+  async transaction(statements: readonly SqlStatement[]): Promise<readonly SqlRow[]> {
+    const [first] = statements;
+    // One statement is a transaction.
+    if (first !== undefined && statements.length === 1) return this.run(first.sql, first.params);
+    return (await this.#called(() => this.#driver.transaction(statements))).at(-1) ?? [];
+  }
+
+  /** Runs a statement that may be repeated, until its outcome is known. */
+  query(operation: Operation, sql: string, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    return this.retrying(operation, () => this.run(sql, params));
+  }
+
+  /**
+   * Makes attempts until one succeeds, with growing random waits, within the bound of the options.
+   *
+   * @param attempt an error of it that is not the driver's is final
+   * @param onLost called for each attempt that may have been done although it failed
+   * @throws SessileError STORAGE_FAILED with the code of the last attempt
+   */
+  async retrying<T>(operation: Operation, attempt: () => Promise<T>, onLost?: () => void): Promise<T> {
+    const end = performance.now() + this.#retryMs;
+    const [first, most] = this.#errors.waitMs;
+    for (let wait = first; ; wait = Math.min(2 * wait, most)) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof DriverFailure)) throw error;
+        const { failure, cause } = error;
+        if (failure === "lost" || failure === "unsure") onLost?.();
+        const left = end - performance.now();
+        const isFinal = failure === "refused" || failure === "unsure";
+        if (isFinal || left <= 0) throw this.#storageFailed(operation, cause);
+        await new Promise((resolve) => setTimeout(resolve, Math.min(Math.random() * wait, left)));
+      }
+    }
+  }
+
+  async #called<T>(call: () => T | Promise<T>): Promise<T> {
+    let isAsync = false;
+    try {
+      const answer = call();
+      isAsync = answer instanceof Promise;
+      return await answer;
+    } catch (error) {
+      throw new DriverFailure(error, this.#errors.failureOf(error, isAsync));
+    }
+  }
+
+  #storageFailed({ name, path }: Operation, cause: unknown): SessileError<"STORAGE_FAILED"> {
+    const errno = this.#errors.codeOf(cause) ?? "UNKNOWN";
+    const text = cause instanceof Error ? cause.message : String(cause);
+    const hint = this.#errors.isNotMigrated(cause) ? ": call migrate() first" : "";
+    return new SessileError("STORAGE_FAILED", `${name} ${path}: ${errno} ${text}${hint}`, {
+      cause,
+      details: { operation: name, path, errno },
+    });
+  }
+}

@@ -1,0 +1,301 @@
+/** The lines of one session in a database. */
+
+import type {
+  LinePlace,
+  LineReplacement,
+  LogAppend,
+  LogBatch,
+  LogErasure,
+  LogPosition,
+  SessionLog,
+} from "../../session/index.js";
+import { DatabaseLog, type DatabaseSession, indexedTerms } from "../../session/internal.js";
+import type { Database } from "./database.js";
+import type { ChangeWatch, LineBatch, RunStatement, SqlDialect, SqlRow, SqlStatement } from "./dialect.js";
+import { batchOf, isSame, pageBytes, placesByPage } from "./lines.js";
+import { tryIndexLog } from "./search.js";
+
+/** The tables of a log, shared by all logs of a backend. */
+export interface LogTables {
+  readonly dialect: SqlDialect;
+  readonly database: Database;
+  /** Runs the reads: the database, or a replica that may lag. */
+  readonly reader: Database;
+  readonly maxLineBytes: number;
+  /** Whether appends index the words of their lines. */
+  readonly isIndexing: boolean;
+}
+
+/** A log of less than this number of times the last lines is read from its start. */
+const leastShare = 4;
+
+/**
+ * A session in two tables: its row, and the rows of its lines. An append is one transaction, which inserts the
+ * lines if the head of the session's row is the expected one, and moves it: a compare-and-swap.
+ */
+export class SqlLog extends DatabaseLog implements SessionLog {
+  readonly #tables: LogTables;
+  readonly #dialect: SqlDialect;
+  readonly #watch: ChangeWatch | undefined;
+  readonly changed?: (signal: AbortSignal) => Promise<void>;
+  #previewed: boolean;
+
+  constructor(tables: LogTables, session: DatabaseSession) {
+    super(session);
+    this.#tables = tables;
+    this.#dialect = tables.dialect;
+    this.#previewed = session.previewed;
+    const watch = tables.dialect.watch?.(session);
+    this.#watch = watch;
+    if (watch !== undefined) this.changed = (signal) => watch.changed(signal);
+  }
+
+  /** The position of a session before its first append. */
+  get start(): LogPosition {
+    return this.position(0);
+  }
+
+  async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+    const batch = this.#batchOf(lines, this.headOf(expected), this.#previewed);
+    const statements = this.#dialect.sql.append(this.key, batch, this.session.cwd);
+    await this.#write("append to", batch.from, statements, placesOf(batch), lines);
+    this.#previewed ||= batch.preview !== undefined;
+    return { position: this.position(batch.end), at: batch.at };
+  }
+
+  async *read(
+    from: LogPosition | undefined,
+    options: Parameters<SessionLog["read"]>[1] = {},
+  ): AsyncGenerator<LogBatch, void, undefined> {
+    const { reader, database, maxLineBytes } = this.#tables;
+    const last =
+      from === undefined && options.lastBytes ? await this.#lastLines(options.lastBytes) : undefined;
+    if (last !== undefined) {
+      yield last;
+      return;
+    }
+    const bytes = Math.min(options.batchBytes ?? pageBytes, pageBytes);
+    const lines = this.#dialect.rows.reader(maxLineBytes);
+    let next = from === undefined ? 0 : this.headOf(from);
+    let end: number | undefined;
+    for (let isFirst = from === undefined; ; isFirst = false) {
+      options.signal?.throwIfAborted();
+      const query = { from: next, bytes, end: end ?? Number.MAX_SAFE_INTEGER, maxLineBytes };
+      const rows = await this.#query("read", this.#dialect.sql.page(this.key, query));
+      const { base, head, at } = this.#first(rows);
+      // The replica lags behind the one that answered before.
+      if (head < next && reader !== database) return;
+      const restarted = !isFirst && (next > head || (base > 0 && next <= base));
+      if (restarted) lines.clear();
+      if (restarted || end === undefined) end = head;
+      if (at === null) {
+        // The new lines begin after the end that this page was bounded by.
+        if (!restarted || base === head) return;
+        next = base;
+        continue;
+      }
+      const page = lines.page(rows);
+      // A page may have a part of one long line alone.
+      if (page.batch !== undefined) {
+        const batch: LogBatch = { ...page.batch, next: this.position(page.next) };
+        yield restarted ? { ...batch, restarted } : batch;
+      }
+      next = page.end;
+      if (next >= end) return;
+    }
+  }
+
+  /** The last lines of the log; undefined if they are a large part of it, or if no line begins there. */
+  async #lastLines(bytes: number): Promise<LogBatch | undefined> {
+    const { maxLineBytes } = this.#tables;
+    const query = { end: undefined, bytes, maxLineBytes };
+    const rows = await this.#query("read", this.#dialect.sql.pageBefore(this.key, query));
+    const { base, head, at } = this.#first(rows);
+    if (at === null) return undefined;
+    if (at > base && at - base < (leastShare - 1) * (head - at)) return undefined;
+    const whole = at === base ? rows : this.#dialect.rows.wholeRows(rows);
+    const { batch, next } = this.#dialect.rows.reader(maxLineBytes).page(whole);
+    if (batch === undefined) return undefined;
+    const last: LogBatch = { ...batch, next: this.position(next) };
+    return at === base ? last : { ...last, skipped: true };
+  }
+
+  readBackwards(
+    before: number | undefined,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncIterable<Omit<LogBatch, "restarted" | "next">> {
+    const { maxLineBytes } = this.#tables;
+    const read = async (end: number | undefined, bytes: number) => {
+      options.signal?.throwIfAborted();
+      const query = { end, bytes, maxLineBytes };
+      const rows = await this.#query("read", this.#dialect.sql.pageBefore(this.key, query));
+      if (rows.length === 0) throw this.gone();
+      return rows;
+    };
+    return this.#dialect.rows.backwards(before, read, maxLineBytes);
+  }
+
+  readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#dialect.rows.readAt(this.key, places, (statement) => this.#query("read", statement));
+  }
+
+  /** The old lines stay in the table, before the new ones. */
+  async replace(
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    expected: LogPosition,
+  ): Promise<LogPosition> {
+    const all: Uint8Array[] = [];
+    for await (const line of lines) all.push(line);
+    const batch = this.#batchOf(all, this.headOf(expected), false);
+    const statements = this.#dialect.sql.replace(this.key, batch, await this.hasTerms());
+    await this.#write("replace", batch.from, statements, placesOf(batch), all);
+    this.#previewed = batch.preview !== undefined;
+    return this.position(batch.end);
+  }
+
+  /** All lines get new places, so that readers at an older position start again. */
+  async erase(changes: readonly LineReplacement[], expected: LogPosition): Promise<LogErasure> {
+    const head = this.headOf(expected);
+    const { sql, index, remaining } = this.#dialect;
+    const { database } = this.#tables;
+    const operation = this.operation("erase lines of");
+    const shownLines = sql.shown(this.key);
+    const [shown] = await database.query(operation, shownLines.sql, shownLines.params);
+    if (shown === undefined) throw this.gone();
+    if (Number(shown.head) !== head) throw await this.#refusal(head);
+    const done = { removed: sql.keptLines(shown), remaining };
+    if (changes.length === 0) {
+      const purge = sql.purge(this.key, shown);
+      const [now] = await database.retrying(operation, () => database.transaction(purge));
+      if (now !== undefined && Number(now.head) !== head) throw await this.#refusal(head);
+      return { ...done, position: expected };
+    }
+    const hasTerms = await this.hasTerms();
+    const { end, places, statements } = sql.erase(this.key, shown, changes, this.#termsOf, hasTerms);
+    const lines = changes.map(({ line }) => line);
+    await this.#write("erase lines of", head, statements, places, lines);
+    // Another program may have made the index since the last look.
+    if (!hasTerms && (await this.hasTerms())) {
+      const forget = index?.forget?.(this.key) ?? [];
+      await database.retrying(operation, () => database.transaction(forget));
+    }
+    await this.#indexLate();
+    return { ...done, position: this.position(end) };
+  }
+
+  async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
+    if (!(from instanceof SqlLog) || !this.#sharesTables(from)) return false;
+    const { index, rows, sql } = this.#dialect;
+    // Terms begin with their partition.
+    if (this.#tables.isIndexing && index?.copiesTerms && this.session.partition !== from.session.partition)
+      return false;
+    const end = last === undefined ? from.headOf(to) : last.at + rows.step(last.length + 1);
+    const batch = batchOf([first], 0, rows.step, { head: false });
+    const run: RunStatement = (statement) => this.#query("copy to", statement, this.#tables.database);
+    const plan = await sql.planCopy(this.session, batch, from.key, end, run);
+    if (plan === undefined) return false;
+    const isMade = await this.#write("copy to", 0, plan.statements, placesOf(batch), [first], plan);
+    this.#previewed = isMade && plan.previewed;
+    if (isMade) await this.#indexLate();
+    return isMade;
+  }
+
+  async close(): Promise<void> {
+    await this.#watch?.close?.();
+  }
+
+  /** Whether there is an index of its own. Another program may have made it. */
+  async hasTerms(): Promise<boolean> {
+    const exists = this.#dialect.index?.exists;
+    return exists !== undefined && (await this.#query("look into the index of", exists)).length > 0;
+  }
+
+  /** Indexes a log whose lines were moved. */
+  async #indexLate(): Promise<void> {
+    const { index } = this.#dialect;
+    if (this.#tables.isIndexing && index?.isLate) await tryIndexLog(index, this.#tables.database, this);
+  }
+
+  readonly #termsOf = (line: Uint8Array): string | undefined =>
+    this.#tables.isIndexing ? indexedTerms(line.subarray(0, -1), this.session.partition) : undefined;
+
+  #batchOf(lines: readonly Uint8Array[], from: number, head: boolean): LineBatch {
+    const termsOf = this.#tables.isIndexing ? this.session.partition : undefined;
+    return batchOf(lines, from, this.#dialect.rows.step, { head, termsOf });
+  }
+
+  #first(rows: readonly SqlRow[]): { base: number; head: number; at: number | null } {
+    const [first] = rows;
+    if (first === undefined) throw this.gone();
+    const { base, head, at } = first;
+    return { base: Number(base), head: Number(head), at: at === null ? null : Number(at) };
+  }
+
+  #query(
+    name: string,
+    { sql, params }: SqlStatement,
+    database: Database = this.#tables.reader,
+  ): Promise<readonly SqlRow[]> {
+    return database.query(this.operation(name), sql, params);
+  }
+
+  #sharesTables(log: SqlLog): boolean {
+    const { database, dialect } = this.#tables;
+    return log.#tables.database.client === database.client && log.#tables.dialect.name === dialect.name;
+  }
+
+  /**
+   * Runs a write until its outcome is known: done, refused, or neither within the time for attempts.
+   * @param lines the lines, with their line feeds, that the log has at `places` if the write was done
+   * @throws SessileError as {@link SessionLog.append}
+   */
+  async #write(
+    name: string,
+    expected: number,
+    statements: readonly SqlStatement[],
+    places: readonly LinePlace[],
+    lines: readonly Uint8Array[],
+    {
+      isDone = (rows) => rows.length > 0,
+      isImpossible = () => Promise.resolve(false),
+    }: {
+      readonly isDone?: (rows: readonly SqlRow[]) => boolean;
+      readonly isImpossible?: () => Promise<boolean>;
+    } = {},
+  ): Promise<boolean> {
+    const { database } = this.#tables;
+    const done = await this.write({
+      retrying: (attempt, onLost) => database.retrying(this.operation(name), attempt, onLost),
+      run: async () => isDone(await database.transaction(statements)),
+      isWritten: () => this.#isWritten(places, lines),
+      refused: async () => {
+        if (await isImpossible()) return false;
+        throw await this.#refusal(expected);
+      },
+    });
+    if (done) this.#dialect.tell?.(this.session);
+    return done;
+  }
+
+  /** Whether the log has these lines at these places. Lines have ids, and a write is done whole or not. */
+  async #isWritten(places: readonly LinePlace[], lines: readonly Uint8Array[]): Promise<boolean> {
+    const run: RunStatement = ({ sql, params }) => this.#tables.database.run(sql, params);
+    let first = 0;
+    for (const page of placesByPage(places)) {
+      const found = await this.#dialect.rows.readAt(this.key, page, run);
+      for (const line of found) if (!isSame(line, lines[first++]?.subarray(0, -1))) return false;
+    }
+    return true;
+  }
+
+  async #refusal(expected: number): Promise<Error> {
+    const { partition, id } = this.session;
+    const { sql, params } = this.#dialect.sql.find(partition, id);
+    const [row] = await this.#tables.database.run(sql, params);
+    return this.refusal(expected, row);
+  }
+}
+
+function placesOf({ at, lines }: LineBatch): readonly LinePlace[] {
+  return at.map((place, index) => ({ at: place, length: (lines[index]?.length ?? 1) - 1 }));
+}

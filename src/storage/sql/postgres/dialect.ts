@@ -1,0 +1,174 @@
+/** The dialect of PostgreSQL: every write is one statement, with all lines in one array. */
+
+import type { LinePlace } from "../../../session/index.js";
+import { cwdKey, summarizeLines } from "../../../session/internal.js";
+import type {
+  IndexStatements,
+  LineBatch,
+  SessionKey,
+  SessionStatements,
+  SqlDialect,
+  SqlRow,
+  SqlStatement,
+  SqlValue,
+} from "../dialect.js";
+import { ChangeWaiter, type Channels, channelOf } from "./channels.js";
+import { postgresErrors } from "./driver.js";
+import { joinedTerms, linesWithin, numberedRows, numbersOf, queryOf, timeOf, valuesOf } from "./lines.js";
+import { migrationTo } from "./migrations.js";
+import { statementsFor } from "./statements.js";
+
+/** The tables of a schema. */
+export interface PostgresDialectOptions {
+  readonly schema: string;
+  readonly notify: boolean;
+  readonly search: boolean;
+  readonly channels: Channels | undefined;
+}
+
+export function postgresDialect({ schema, notify, search, channels }: PostgresDialectOptions): SqlDialect {
+  const texts = statementsFor(schema, notify, search);
+  const statement = (sql: string, ...params: readonly SqlValue[]): SqlStatement => ({ sql, params });
+  /** A write: terms and channel are its last values. */
+  const write = (sql: string, key: SessionKey, terms: string, ...params: readonly SqlValue[]) => [
+    statement(
+      sql,
+      ...key,
+      ...params,
+      ...(search ? [terms] : []),
+      ...(notify ? [channelOf(schema, key[0])] : []),
+    ),
+  ];
+  const readAt = (key: SessionKey, places: readonly LinePlace[]) =>
+    statement(texts.readAt, ...key, numbersOf(places));
+
+  const sql: SessionStatements = {
+    find: (partition, id) => statement(texts.find, partition, id),
+
+    list(partition, after, limit, cwd) {
+      const values = [partition, timeOf(after?.modifiedAt ?? Infinity), after?.id ?? "", limit];
+      return cwd === undefined
+        ? statement(texts.list, ...values)
+        : statement(texts.listOfCwd, ...values, cwdKey(cwd));
+    },
+
+    partitions: (from, limit) => statement(texts.partitions, from, limit),
+    delete: (key) => [statement(texts.delete, ...key)],
+    deleteSome: (partition, limit) => statement(texts.deleteSome, partition, limit),
+
+    append(key, batch, cwd) {
+      const { counts, from, lines } = batch;
+      const terms = joinedTerms(batch.terms);
+      const values = [...valuesOf(lines), ...counts];
+      if (from === 0) {
+        return write(texts.create, key, terms, cwdKey(batch.cwd ?? cwd), ...values, ...shownOf(batch));
+      }
+      if (batch.header !== undefined || batch.preview !== undefined || batch.info !== undefined) {
+        return write(texts.appendSummary, key, terms, from, ...values, ...shownOf(batch));
+      }
+      return write(lines.length === 1 ? texts.appendLine : texts.append, key, terms, from, ...values);
+    },
+
+    replace(key, batch) {
+      const values = [batch.from, ...valuesOf(batch.lines), ...batch.counts, ...shownOf(batch)];
+      return write(texts.replace, key, joinedTerms(batch.terms), ...values);
+    },
+
+    shown: (key) => statement(texts.shown, ...key),
+    keptLines: ({ kept }) => (Number(kept) === 0 ? [] : [`${kept} lines from before a replacement`]),
+    purge: (key) => [statement(texts.purge, ...key)],
+
+    erase(key, shown, changes, termsOf) {
+      const [base, head] = [Number(shown.base), Number(shown.head)];
+      const given = changes.map(({ line }) => line);
+      const [, , lengths, bytes] = valuesOf(given);
+      const summaryAt = (place: string | null) => {
+        const change = place === null ? undefined : changes.find(({ at }) => at === Number(place));
+        return change && summarizeLines([change.line.subarray(0, -1)], { head: false });
+      };
+      const [first, info] = [summaryAt(shown.preview_at), summaryAt(shown.info_at)];
+      const preview = [first !== undefined, first?.preview?.line ?? null];
+      const latest = [info !== undefined, info?.info?.line ?? null];
+      const terms = given.map((line) => termsOf(line) ?? "").join("\n");
+      const values = [head, numbersOf(changes), lengths, bytes, ...preview, ...latest];
+      return {
+        statements: write(texts.erase, key, terms, ...values),
+        end: 2 * head - base,
+        places: changes.map(({ at, line }) => ({ at: at + head - base, length: line.length - 1 })),
+      };
+    },
+
+    async planCopy({ partition, id, epoch, cwd }, batch, source, end) {
+      let isReached = true;
+      const header = batch.lines[0]?.subarray(0, -1);
+      const made = [partition, id, epoch, cwdKey(batch.cwd ?? cwd), header];
+      return {
+        statements: [statement(texts.copy, ...made, ...source, end)],
+        previewed: false,
+        isDone([row]: readonly SqlRow[]) {
+          isReached = row?.reached === true;
+          return row?.made === true;
+        },
+        isImpossible: async () => !isReached,
+      };
+    },
+
+    page: (key, { from, bytes, end, maxLineBytes }) =>
+      statement(texts.read, ...key, from, bytes, linesWithin(bytes), end, maxLineBytes),
+    pageBefore: (key, { end = null, bytes, maxLineBytes }) =>
+      statement(texts.readBackwards, ...key, end, bytes, linesWithin(bytes), maxLineBytes),
+    durability: statement(texts.durability),
+  };
+
+  /** A column of terms beside each line. PostgreSQL compares the terms as they are given. */
+  const index: IndexStatements = {
+    make: statement(texts.makeIndex),
+    isLate: false,
+    copiesTerms: true,
+    pages: [200, 5000],
+    search: ({ anyOf, partition, since, cwd }, after, limit) =>
+      statement(
+        texts.search,
+        partition,
+        timeOf(after?.modifiedAt ?? Infinity),
+        after?.id ?? "",
+        limit,
+        queryOf(anyOf, partition),
+        timeOf(since),
+        cwd,
+      ),
+    candidates({ at, indexed, head }) {
+      const found: number[] = at === null ? [] : String(at).split(",").map(Number);
+      for (let line = Number(indexed); line < Number(head); line++) found.push(line);
+      return found;
+    },
+    unindexed: (after, limit) => statement(texts.unindexed, ...after, limit),
+    termsAt: (key) => statement(texts.termsAt, ...key),
+    index: (key, from, terms, end) => [statement(texts.index, ...key, from, joinedTerms(terms), end)],
+  };
+
+  return {
+    name: schema,
+    errors: postgresErrors,
+    rows: numberedRows(readAt),
+    sql,
+    index,
+    remaining: [
+      "dead rows, keys of indices and statistics of the database until a `vacuum (full, analyze)`",
+      "the write-ahead log, replicas and backups of the database, and the log of the server if it has values",
+    ],
+    remainingOfPartition: ["the row of the partition in the table quota"],
+    listPages: [50, 1000],
+    async migrate(run) {
+      await run(statement(migrationTo(schema)));
+    },
+    ...(channels !== undefined && {
+      watch: ({ partition, id }) => new ChangeWaiter((heard) => channels.subscribe(partition, id, heard)),
+    }),
+  };
+}
+
+function shownOf({ header, preview, info }: LineBatch): readonly SqlValue[] {
+  const placed = (found: LineBatch["info"]) => [found?.at ?? null, found?.line ?? null];
+  return [header?.line ?? null, ...placed(preview), ...placed(info)];
+}

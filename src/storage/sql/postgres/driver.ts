@@ -1,0 +1,38 @@
+/** Calls of a driver of PostgreSQL: names of statements. */
+
+import { encodeUtf8 } from "../../../core/bytes.js";
+import { crc32 } from "../../../core/crc32.js";
+import { Database } from "../database.js";
+import type { SqlErrors, SqlValue } from "../dialect.js";
+import { codeOf, failureOf } from "./failures.js";
+import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
+
+/** Undefined table, undefined column, undefined schema. */
+const notMigrated: ReadonlySet<string | undefined> = new Set(["42P01", "42703", "3F000"]);
+
+export const postgresErrors: SqlErrors = {
+  failureOf: (error) => failureOf(error),
+  codeOf: (error) => codeOf(error),
+  isNotMigrated: (error) => notMigrated.has(codeOf(error)),
+  waitMs: [20, 2000],
+};
+
+/** Calls of a driver. Each write is one statement, which needs no connection of its own. */
+export function postgresDatabase(
+  db: PostgresQuery,
+  { retryMs, prepare = false }: Pick<PostgresSessionsOptions, "prepare" | "retryMs">,
+): Database {
+  if (typeof db?.query !== "function")
+    throw new TypeError("db: expected an object with a method query, such as a Pool of pg");
+  /** The name of each statement by its text. */
+  const names = new Map<string, string>();
+  const all = async (text: string, params: readonly SqlValue[]) => {
+    if (!prepare) return (await db.query(text, [...params])).rows;
+    const name = names.get(text) ?? `sessile_${crc32(encodeUtf8(text)).toString(16)}_${text.length}`;
+    names.set(text, name);
+    const named = { name, text, values: [...params] };
+    return (await db.query(named as unknown as string)).rows;
+  };
+  const transaction = () => Promise.reject(new TypeError("db: one statement is a transaction"));
+  return new Database(db, { all, transaction }, postgresErrors, retryMs);
+}

@@ -1,0 +1,340 @@
+/**
+ * The SQL of sessions whose lines are rows by their offset, over the syntax of a dialect. Values are anonymous,
+ * in the order of the text, since not every driver has numbered ones. An update changes `base` and `head` after
+ * the columns that are computed from them, since MySQL assigns from left to right.
+ */
+
+import type { LineReplacement } from "../../session/index.js";
+import { cwdKey } from "../../session/internal.js";
+import type {
+  LineBatch,
+  LineRows,
+  ListPlace,
+  RowIndex,
+  RowSyntax,
+  SessionKey,
+  SessionStatements,
+  SqlRow,
+  SqlStatement,
+  SqlValue,
+} from "./dialect.js";
+import { moveBytes, planRewriting } from "./erasure.js";
+import { bytesOf, type LogRow, offsetRows, rowsOf } from "./lines.js";
+
+/** Rows of one insert, and their bytes. A Durable Object takes 100 values, MySQL packets of 16 MiB. */
+export const maxInsertRows = 40;
+const maxInsertBytes = 4 * 1024 * 1024;
+
+/** `{"type":"session_info"` */
+const infoStart = "x'7b2274797065223a2273657373696f6e5f696e666f22'";
+const newest: ListPlace = { modifiedAt: Number.MAX_SAFE_INTEGER, id: "" };
+
+/** A condition of the session: that its head, or the end of its index, is still a value. */
+export type RowCondition = "head = ?" | "head = ? and terms_at = head" | "terms_at = ?";
+
+/** An insert of so many values at offsets of a session, under a condition. */
+export type InsertInto = (into: string, count: number, condition: RowCondition) => string;
+
+/** The statements for tables of one syntax. */
+export function rowStatements(
+  s: RowSyntax,
+  indexOn?: (insertInto: InsertInto) => RowIndex,
+): { readonly sql: SessionStatements; readonly rows: LineRows; readonly index: RowIndex | undefined } {
+  const { session, entry, now, partition } = s;
+  const named = `${partition} = ? and id = ?`;
+  const same = `${named} and epoch = ?`;
+  const sameSource = `source.${partition} = ? and source.id = ? and source.epoch = ?`;
+  const numberOf = (key: readonly SqlValue[], columns = "no"): SqlStatement => ({
+    sql: `(select ${columns} from ${session} where ${same}${key.length > 3 ? " and head = ?" : ""})`,
+    params: key,
+  });
+  const lineAt = (offset: string) => `(select line from ${entry} as e where ${s.at("s.no", offset)})`;
+  const listed = `select no, id, modified_at as modified, head - base as size, entries, messages, preview,
+      header_at, info_at, ${lineAt("header_at")} as header, ${lineAt("info_at")} as info
+    from ${session} as s where ${partition} = ?`;
+  const created = `(${partition}, id, epoch, cwd, base, head, modified_at, entries, messages)`;
+  /** Moves the offset of the index along if its end is that of the log. */
+  const indexed = `terms_at = case when terms_at = head then ${s.greatest("head", "?")} else terms_at end`;
+  const touched = `modified_at = ${s.greatest("modified_at", now)}`;
+  const inserts = new Map<string, string>();
+  const lock = (key: SessionKey): readonly SqlStatement[] =>
+    s.lock === undefined ? [] : [{ sql: s.lock(same), params: key }];
+
+  /** Values with their offsets, if the session is as expected. */
+  const insertInto: InsertInto = (into, count, condition) => {
+    const name = `${into} ${count} ${condition}`;
+    const known = inserts.get(name);
+    if (known !== undefined) return known;
+    const made = `insert into ${into}
+      select ${s.keyOf("s.no", "v.column1")}, v.column2 from ${s.values(count)} as v cross join ${session} as s
+      where ${same} and ${condition}`;
+    inserts.set(name, made);
+    return made;
+  };
+  const index = indexOn?.(insertInto);
+  const insertions = (rows: readonly LogRow[], key: SessionKey, head: number): readonly SqlStatement[] => {
+    const statements: SqlStatement[] = [];
+    for (let start = 0; start < rows.length; ) {
+      let [end, bytes] = [start, 0];
+      while (end < Math.min(rows.length, start + maxInsertRows) && bytes < maxInsertBytes) {
+        bytes += rows[end++]?.bytes.length ?? 0;
+      }
+      const some = rows.slice(start, end);
+      const sql = insertInto(`${entry} (${s.key}, line)`, some.length, "head = ?");
+      statements.push({ sql, params: [...some.flatMap(({ at, bytes }) => [at, bytes]), ...key, head] });
+      start = end;
+    }
+    return statements;
+  };
+  const batchRows = ({ at, lines }: LineBatch): readonly LogRow[] =>
+    lines.flatMap((line, index) => rowsOf(line, at[index] as number));
+  const shownOf = ({ header, preview, info }: LineBatch): readonly SqlValue[] => [
+    header?.at ?? null,
+    preview?.at ?? null,
+    info?.at ?? null,
+    preview?.line ?? null,
+  ];
+  /** Changes the session if its head is the expected one. */
+  const update = (
+    changes: string,
+    values: readonly SqlValue[],
+    key: SessionKey,
+    head: number,
+  ): SqlStatement => ({
+    sql: `update ${session} set ${changes} where ${same} and head = ?${s.returning("head")}`,
+    params: [...values, ...key, head],
+  });
+  /** Counts and what a list shows, for lines after others. The first header and preview stay. */
+  const appended = (
+    key: SessionKey,
+    { from, end, termsEnd }: { readonly from: number; readonly end: number; readonly termsEnd: number },
+    counts: readonly SqlValue[],
+    shown?: readonly SqlValue[],
+  ): SqlStatement => {
+    const counted = `${indexed}, ${touched}, entries = entries + ?, messages = messages + ?`;
+    if (shown === undefined) return update(`${counted}, head = ?`, [termsEnd, ...counts, end], key, from);
+    const cached = `header_at = coalesce(header_at, ?), preview_at = coalesce(preview_at, ?),
+      info_at = coalesce(?, info_at), preview = coalesce(preview, ?)`;
+    return update(`${counted}, ${cached}, head = ?`, [termsEnd, ...counts, ...shown, end], key, from);
+  };
+  const replaced = (end: string): string => `${end}, base = head, head = ?`;
+  const termsEndOf = ({ terms, end }: LineBatch): number => (terms.length > 0 ? end : 0);
+  const page = (
+    from: string,
+    to: string,
+    start: string,
+  ): string => `select s.base, s.head, ${s.offset} as at, e.line
+      from (${start}) as s left join ${entry} as e on ${s.within("s.no", from, to)}
+      order by ${s.order}`;
+  const range = `${s.offset} as at, e.line
+      from (select no from ${session} where ${same}) as s cross join ${entry} as e`;
+  /** Shift of the offsets, then the session of the rows, and a part of its log. */
+  const moveRows = (from: string) => `insert into ${entry} (${s.key}, line)
+      select ${s.keyOf("s.no", `${s.offset} + ?`)}, e.line
+      from (select no from ${session} where ${from}) as s cross join ${entry} as e
+      where ${s.within("s.no", "?", "?")}`;
+  const copyRows = `insert into ${entry} (${s.key}, line)
+      select ${s.keyOf("c.no", `${s.offset} + ?`)}, e.line
+      from (select no from ${session} where ${same} and head = 0) as c
+      cross join (select no from ${session} where ${same}) as s
+      cross join ${entry} as e
+      where ${s.within("s.no", "?", "?")}`;
+
+  const statements: SessionStatements & Parameters<typeof offsetRows>[0] = {
+    find: (...names) => ({
+      sql: `select epoch, head, preview_at is not null as previewed from ${session} where ${named}`,
+      params: names,
+    }),
+
+    list(of, after, limit, cwd) {
+      const before = s.before(after ?? newest);
+      const sql = `${cwd === undefined ? listed : `${listed} and cwd = ?`} and ${before.sql}
+      order by modified_at desc, id desc limit ?`;
+      return { sql, params: [of, ...(cwd === undefined ? [] : [cwdKey(cwd)]), ...before.params, limit] };
+    },
+
+    partitions: s.partitions,
+
+    delete: (key, hasTerms) => [
+      ...lock(key),
+      ...(hasTerms && index !== undefined ? [index.deleteTerms(key)] : []),
+      s.deleteRows(numberOf(key)),
+      { sql: `delete from ${session} where ${same}${s.returning("id")}`, params: key },
+    ],
+
+    append(key, batch, cwd) {
+      const { from, counts } = batch;
+      const shown = shownOf(batch);
+      const isShown = shown.some((value) => value !== null);
+      const made = {
+        sql: `insert into ${session} ${created}
+      values (?, ?, ?, ?, 0, 0, ${now}, 0, 0) ${s.orNothing}`,
+        params: [...key, cwdKey(batch.cwd ?? cwd)],
+      };
+      return [
+        ...(from === 0 ? [made] : lock(key)),
+        ...insertions(batchRows(batch), key, from),
+        ...(index?.insertTerms(batch.terms, "head = ? and terms_at = head", [...key, from]) ?? []),
+        appended(key, { ...batch, termsEnd: termsEndOf(batch) }, counts, isShown ? shown : undefined),
+      ];
+    },
+
+    replace(key, batch, hasTerms) {
+      const { from, end, counts } = batch;
+      const changes = `terms_at = ${s.greatest("head", "?")}, ${touched}, entries = ?, messages = ?,
+      header_at = ?, preview_at = ?, info_at = ?, preview = ?`;
+      const values = [termsEndOf(batch), ...counts, ...shownOf(batch), end];
+      return [
+        ...lock(key),
+        ...(hasTerms && index !== undefined ? [index.deleteTerms(key, from)] : []),
+        ...insertions(batchRows(batch), key, from),
+        ...(index?.insertTerms(batch.terms, "head = ?", [...key, from]) ?? []),
+        update(replaced(changes), values, key, from),
+      ];
+    },
+
+    shown: (key) => ({
+      sql: `select base, head, header_at, preview_at, info_at, preview from ${session} where ${same}`,
+      params: key,
+    }),
+
+    keptLines: ({ base }) => (Number(base) === 0 ? [] : [`${base} bytes of lines from before a replacement`]),
+
+    purge: (key, { base, head }) => [
+      ...lock(key),
+      s.deleteRows(numberOf([...key, Number(head)]), Number(base)),
+      // One row, also if the session is gone.
+      { sql: `select max(head) as head from ${session} where ${same}`, params: key },
+    ],
+
+    erase(key, shown, changes, _, hasTerms) {
+      const head = Number(shown.head);
+      const condition = [...key, head];
+      const sql = { moveRows: moveRows(`${same} and head = ?`) };
+      const plan = planRewriting(shown, changes, sql, condition);
+      const erased = `terms_at = head, ${touched}, header_at = ?, preview_at = ?, info_at = ?, preview = ?`;
+      const removesTerms = hasTerms && index !== undefined;
+      return {
+        end: plan.end,
+        places: placesAfter(changes, head - Number(shown.base)),
+        statements: [
+          ...lock(key),
+          ...(removesTerms ? [index.deleteTerms(key, head)] : []),
+          ...insertions(plan.rows, key, head),
+          ...plan.moves,
+          s.deleteRows(numberOf(condition), head),
+          ...(removesTerms && index.optimize !== undefined ? [index.optimize] : []),
+          update(replaced(erased), [...plan.shown, plan.end], key, head),
+        ],
+      };
+    },
+
+    async planCopy({ partition: of, id, epoch, cwd }, batch, from, end, run) {
+      const key = [of, id, epoch] as const;
+      const [source] = await run({ sql: sourceOf, params: [end, end, ...from] });
+      if (source === undefined || Number(source.base) >= end || Number(source.head) < end) return undefined;
+      const base = Number(source.base);
+      const shift = batch.end - Number(source.rest_at);
+      const moved = (offset: SqlValue) => (offset === null ? null : Number(offset) + shift);
+      const previewed = source.preview_at !== null && Number(source.preview_at) < end;
+      const isWhole = Number(source.head) === end;
+      const parts: SqlStatement[] = [];
+      for (let at = Number(source.rest_at); at < end; at += moveBytes) {
+        const to = Math.min(at + moveBytes, end);
+        parts.push({ sql: copyRows, params: [shift, ...key, ...from, at, to] });
+      }
+      const made = {
+        sql: `insert into ${session} ${created}
+      select ?, ?, ?, ?, 0, 0, ${now}, 0, 0 from ${session} as source
+      where ${sameSource} and source.base = ?
+      ${s.orNothing}`,
+        params: [...key, cwdKey(batch.cwd ?? cwd), ...from, base],
+      };
+      const counts = isWhole ? [numberOrNull(source.entries), numberOrNull(source.messages)] : [null, null];
+      const preview = previewed ? bytesOf(source.preview) : null;
+      const previewAt = previewed ? moved(source.preview_at) : null;
+      return {
+        previewed,
+        isDone: (rows) => rows.length > 0,
+        /** Whether the source is another session, or its lines were replaced. */
+        async isImpossible() {
+          const [row] = await run(statements.shown(from));
+          return row === undefined || Number(row.base) !== base;
+        },
+        statements: [
+          made,
+          ...insertions(batchRows(batch), key, 0),
+          ...parts,
+          appended(key, { from: 0, end: end + shift, termsEnd: 0 }, counts, [
+            0,
+            previewAt,
+            moved(source.info_at),
+            preview,
+          ]),
+        ],
+      };
+    },
+
+    page: (key, { from, bytes, end }) => ({
+      sql: page(
+        "s.start",
+        s.least("s.start + ?", "s.head", "?"),
+        `select no, base, head, case when ? between base and head then ? else base end as start
+        from ${session} where ${same}`,
+      ),
+      params: [from, from, ...key, bytes, end],
+    }),
+
+    pageBefore: (key, { end = Number.MAX_SAFE_INTEGER, bytes }) => ({
+      sql: page(
+        s.greatest("s.base", "s.stop - s.bytes"),
+        "s.stop",
+        `select no, base, head, ${s.least("?", "head")} as stop, ? as bytes from ${session} where ${same}`,
+      ),
+      params: [end, bytes, ...key],
+    }),
+
+    readAt: (key, offsets) => ({
+      sql: `select ${s.offset} as at, e.line
+      from (select no from ${session} where ${same}) as s cross join ${s.numbers}
+      cross join ${entry} as e on ${s.at("s.no", "wanted.value")}`,
+      params: [...key, JSON.stringify(offsets)],
+    }),
+
+    readRange: (key, from, to) => ({
+      sql: `select ${range}
+      where ${s.within("s.no", "?", "?")} order by ${s.order}`,
+      params: [...key, from, to],
+    }),
+
+    ...(s.durability !== undefined && { durability: { sql: s.durability, params: [] } }),
+  };
+
+  /** The end of the copied lines, twice; then the source: the parts of it that a copy needs. */
+  const sourceOf = `select base, head, entries, messages, preview_at, preview,
+        (select ${s.offset} + length(e.line) from ${entry} as e
+          where ${s.within("s.no", "s.base", "s.head")}
+            and substr(e.line, -1) = x'0a' order by ${s.order} limit 1) as rest_at,
+        case when info_at < ? then info_at else (
+          select ${s.offset} from ${entry} as e
+          where ${s.within("s.no", "s.base", "?")}
+            and s.info_at is not null and substr(e.line, 1, 22) = ${infoStart}
+          order by ${s.order} desc limit 1) end as info_at
+      from ${session} as s where ${same}`;
+
+  return { sql: statements, rows: offsetRows(statements), index };
+}
+
+/** The places of replaced lines: all lines move by `shift`, and by what those before them grew. */
+function placesAfter(changes: readonly LineReplacement[], shift: number) {
+  let moved = shift;
+  return changes.map(({ at, length, line }) => {
+    const place = { at: at + moved, length: line.length - 1 };
+    moved += line.length - (length + 1);
+    return place;
+  });
+}
+
+function numberOrNull(value: SqlRow[string]): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
