@@ -24,7 +24,7 @@ const harnesses = [
   "test/cli/{completion,process}.test.ts",
 ];
 /** Stores in PostgreSQL, S3 and R2: servers, or what stands for one, in this process. */
-const backends = ["test/{databases,postgres,r2,s3}/*.test.ts"];
+const backends = ["test/{databases,mysql,postgres,r2,s3}/*.test.ts"];
 /** Tests of files, processes and clocks, and of a main thread's stack, which is smaller than a worker thread's. */
 const system = [
   "test/internal/node/**",

@@ -52,6 +52,7 @@ export const modules = [
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath("postgres", 4, "97.5 kB", "sessions in PostgreSQL or PGlite", "storage/sql/postgres/index"),
+    subpath("mysql", 1, "40 kB", "sessions in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath("sqlite", 4, "32 kB", "sessions in any SQLite, Durable Objects too", "storage/sql/sqlite/index"),
   ]),
   module("storage/objects", 6, "blobs as objects", "signing", [

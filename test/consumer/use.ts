@@ -25,6 +25,7 @@ export * as limits from "sessile/limits";
 export * as mcp from "sessile/mcp";
 export * as media from "sessile/media";
 export * as memory from "sessile/memory";
+export * as mysql from "sessile/mysql";
 export * as node from "sessile/node";
 export * as openai from "sessile/openai";
 export * as openaiAgents from "sessile/openai-agents";

@@ -37,6 +37,7 @@ const given: Readonly<Record<string, string>> = {
   env: '{ readonly BLOBS: import("sessile/r2").R2BucketBinding }',
   libsql: 'import("sessile/sqlite").LibsqlClient',
   Pool: 'typeof import("pg").Pool',
+  pool: 'import("mysql2/promise").Pool',
   ring: 'import("sessile/tether").FrameRing',
   headerLine: "string",
   error: "unknown",

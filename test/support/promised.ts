@@ -119,6 +119,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "postgresBlobQuotas",
     "postgresBlobMarks",
   ],
+  "sessile/mysql": ["mysqlSessionBackend"],
   "sessile/sqlite": ["sqliteSessionBackend", "databaseDriver", "durableObjectDriver", "libsqlDriver"],
   "sessile/interop": [
     "detectSession",

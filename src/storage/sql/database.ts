@@ -92,7 +92,8 @@ export class Database {
   #storageFailed({ name, path }: Operation, cause: unknown): SessileError<"STORAGE_FAILED"> {
     const errno = this.#errors.codeOf(cause) ?? "UNKNOWN";
     const text = cause instanceof Error ? cause.message : String(cause);
-    const hint = this.#errors.isNotMigrated(cause) ? ": call migrate() first" : "";
+    const remedy = this.#errors.hintOf(cause);
+    const hint = remedy === undefined ? "" : `: ${remedy}`;
     return new SessileError("STORAGE_FAILED", `${name} ${path}: ${errno} ${text}${hint}`, {
       cause,
       details: { operation: name, path, errno },

@@ -47,8 +47,8 @@ export interface SqlErrors {
   failureOf(error: unknown, isAsync: boolean): SqlFailure;
   /** The engine's or the system's code. */
   codeOf(error: unknown): string | undefined;
-  /** Whether a table or column is missing. */
-  isNotMigrated(error: unknown): boolean;
+  /** What to do about it, if that is known. */
+  hintOf(error: unknown): string | undefined;
   /** The waits between attempts: the bound of the first one, and of all. */
   readonly waitMs: readonly [first: number, most: number];
 }

@@ -1,7 +1,7 @@
 /**
  * The SQL of sessions whose lines are rows by their offset, over the syntax of a dialect. Values are anonymous,
- * in the order of the text, since not every driver has numbered ones. An update changes `base` and `head` after
- * the columns that are computed from them, since MySQL assigns from left to right.
+ * in the order of the text, since not every driver has numbered ones. An update changes `head` last, since MySQL
+ * assigns from left to right.
  */
 
 import type { LineReplacement } from "../../session/index.js";
@@ -117,7 +117,7 @@ export function rowStatements(
       info_at = coalesce(?, info_at), preview = coalesce(preview, ?)`;
     return update(`${counted}, ${cached}, head = ?`, [termsEnd, ...counts, ...shown, end], key, from);
   };
-  const replaced = (end: string): string => `${end}, base = head, head = ?`;
+  const replaced = (changes: string): string => `base = head, ${changes}, head = ?`;
   const termsEndOf = ({ terms, end }: LineBatch): number => (terms.length > 0 ? end : 0);
   const page = (
     from: string,

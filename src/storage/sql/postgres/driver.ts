@@ -13,7 +13,7 @@ const notMigrated: ReadonlySet<string | undefined> = new Set(["42P01", "42703", 
 export const postgresErrors: SqlErrors = {
   failureOf: (error) => failureOf(error),
   codeOf: (error) => codeOf(error),
-  isNotMigrated: (error) => notMigrated.has(codeOf(error)),
+  hintOf: (error) => (notMigrated.has(codeOf(error)) ? "call migrate() first" : undefined),
   waitMs: [20, 2000],
 };
 

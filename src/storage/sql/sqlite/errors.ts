@@ -54,6 +54,6 @@ function messageOf(error: unknown): string {
 export const sqliteErrors: SqlErrors = {
   failureOf,
   codeOf,
-  isNotMigrated: (error) => /no such (?:table|column)/.test(messageOf(error)),
+  hintOf: (error) => (/no such (?:table|column)/.test(messageOf(error)) ? "call migrate() first" : undefined),
   waitMs: [5, 500],
 };

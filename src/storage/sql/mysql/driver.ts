@@ -1,0 +1,150 @@
+/** Calls of a driver of MySQL: prepared statements, transactions on one connection, classes of failures. */
+
+import { describe } from "../../../core/arguments.js";
+import { Database } from "../database.js";
+import type { SqlDriver, SqlErrors, SqlFailure, SqlRow, SqlStatement, SqlValue } from "../dialect.js";
+
+/** The members of a connection that are used, of mysql2/promise and of mariadb. */
+export interface MysqlConnection {
+  /** Runs a prepared statement. */
+  // biome-ignore lint/suspicious/noExplicitAny: the answers of the two drivers differ
+  execute(sql: string, values?: any): Promise<any>;
+  /** Runs a statement without values. */
+  // biome-ignore lint/suspicious/noExplicitAny: the answers of the two drivers differ
+  query(sql: string): Promise<any>;
+}
+
+/** A connection of a pool. */
+interface PooledConnection extends MysqlConnection {
+  release(): unknown;
+  /** Ends it, so that the pool opens another one. */
+  destroy(): unknown;
+}
+
+/** A pool, or one connection. */
+export type MysqlClient = MysqlConnection & { getConnection?(): Promise<PooledConnection> };
+
+/** Calls of a client. */
+export function mysqlDatabase(db: MysqlClient, retryMs: number | undefined): Database {
+  if (typeof db?.execute !== "function" || typeof db.query !== "function") {
+    throw new TypeError(`db: expected a pool or a connection of mysql2/promise, got ${describe(db)}`);
+  }
+  return new Database(db, driverOf(db), mysqlErrors, retryMs);
+}
+
+/** The last call on each connection that is no pool: a transaction has it for itself. */
+const busy = new WeakMap<MysqlClient, Promise<unknown>>();
+
+function driverOf(db: MysqlClient): SqlDriver {
+  const alone = <T>(run: () => Promise<T>): Promise<T> => {
+    if (db.getConnection !== undefined) return run();
+    const done = (busy.get(db) ?? Promise.resolve()).then(run, run);
+    busy.set(db, done);
+    return done;
+  };
+  return {
+    all: (sql, params) => alone(() => execute(db, { sql, params })),
+    transaction: (statements) =>
+      alone(async () => {
+        const pooled = await db.getConnection?.();
+        const connection = pooled ?? db;
+        let isEnded = false;
+        try {
+          await connection.query("start transaction");
+          const rows: (readonly SqlRow[])[] = [];
+          for (const statement of statements) rows.push(await execute(connection, statement));
+          await connection.query("commit");
+          return rows;
+        } catch (error) {
+          await connection.query("rollback").catch(() => {
+            isEnded = true;
+            pooled?.destroy();
+          });
+          throw error;
+        } finally {
+          if (!isEnded) pooled?.release();
+        }
+      }),
+  };
+}
+
+/** MySQL takes no fraction as a limit, and mysql2 sends every number as one. */
+const limit = /\blimit \?$/;
+
+async function execute(connection: MysqlConnection, statement: SqlStatement): Promise<readonly SqlRow[]> {
+  const isLimited = limit.test(statement.sql);
+  const sql = isLimited
+    ? statement.sql.replace(limit, `limit ${Number(statement.params.at(-1))}`)
+    : statement.sql;
+  const values = (isLimited ? statement.params.slice(0, -1) : statement.params).map(sentValue);
+  const answer = await connection.execute(sql, values);
+  // mysql2 gives a pair of the rows, or of the result of a change, and the columns.
+  const isPair =
+    Array.isArray(answer) && answer.length === 2 && (Array.isArray(answer[0]) || isChange(answer[0]));
+  const rows = isPair ? answer[0] : answer;
+  if (Array.isArray(rows)) return rows;
+  return Number(rows.affectedRows) > 0 ? [{ changed: Number(rows.affectedRows) }] : [];
+}
+
+function isChange(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && "affectedRows" in answer && "insertId" in answer;
+}
+
+/** Both drivers take a Buffer for bytes. */
+function sentValue(value: SqlValue): SqlValue {
+  if (!(value instanceof Uint8Array)) return value;
+  const { Buffer } = globalThis as unknown as {
+    Buffer: { from(bytes: ArrayBufferLike, offset: number, length: number): Uint8Array };
+  };
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** Codes after which nothing was done, and another attempt may succeed: no connection, locks, a read-only server. */
+const busyCodes = new Set(
+  (
+    "ECONNREFUSED ENOTFOUND EAI_AGAIN ER_CON_COUNT_ERROR ER_TOO_MANY_USER_CONNECTIONS ER_LOCK_DEADLOCK " +
+    "ER_LOCK_WAIT_TIMEOUT ER_CHECKREAD ER_OPTION_PREVENTS_STATEMENT ER_READ_ONLY_MODE ER_GET_CONNECTION_TIMEOUT"
+  ).split(" "),
+);
+
+/** Codes with which the server ends a connection, maybe in a commit. */
+const endedCodes = new Set(
+  (
+    "ER_SERVER_SHUTDOWN ER_NORMAL_SHUTDOWN ER_SHUTDOWN_COMPLETE ER_CONNECTION_KILLED ER_QUERY_INTERRUPTED " +
+    "ER_NEW_ABORTING_CONNECTION ER_ABORTING_CONNECTION ER_CLIENT_INTERACTION_TIMEOUT ER_UNKNOWN_ERROR"
+  ).split(" "),
+);
+
+interface DriverError {
+  readonly code?: unknown;
+  readonly syscall?: unknown;
+  readonly sqlState?: unknown;
+  readonly message?: unknown;
+}
+
+function failureOf(error: unknown): SqlFailure {
+  const { code, syscall, sqlState, message } = (error ?? {}) as DriverError;
+  const name = typeof code === "string" ? code : "";
+  if (busyCodes.has(name) || syscall === "connect") return "busy";
+  if (endedCodes.has(name)) return "lost";
+  if (message === "Pool is closed." || error instanceof TypeError) return "refused";
+  return name.startsWith("ER_") && typeof sqlState === "string" ? "refused" : "lost";
+}
+
+function codeOf(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as DriverError;
+  return typeof code === "string" && code !== "" ? code : undefined;
+}
+
+const hints: Readonly<Record<string, string>> = {
+  ER_NO_SUCH_TABLE: "call migrate() first",
+  ER_BAD_FIELD_ERROR: "call migrate() first",
+  ER_NET_PACKET_TOO_LARGE: "set max_allowed_packet of the server to 8M at least",
+};
+
+export const mysqlErrors: SqlErrors = {
+  failureOf,
+  codeOf,
+  hintOf: (error) => hints[codeOf(error) ?? ""],
+  waitMs: [10, 1000],
+};
