@@ -5,8 +5,14 @@
 
 import { dirname } from "node:path";
 import { memoryBlobStore } from "../blobs/index.js";
-import { memorySessionStore, type SearchHit, type SearchQuery, type SessionLog } from "../session/index.js";
-import { openLog, type SearchBackend, type Searched, searchSessions } from "../session/internal.js";
+import {
+  memorySessionStore,
+  type SearchCandidates,
+  type SearchHit,
+  type SearchQuery,
+  type SessionLog,
+} from "../session/index.js";
+import { openLog, type SearchBackend, searchSessions } from "../session/internal.js";
 import { fileSessionStore } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
 import { damagedLines, noteDamage } from "./damage.js";
@@ -73,7 +79,7 @@ class SearchedSessions implements SearchBackend {
     return this.#found.get(location);
   }
 
-  async *list(): AsyncGenerator<Searched> {
+  async *list(): AsyncGenerator<SearchCandidates> {
     let count = 0;
     for await (const found of this.#candidates()) {
       count++;

@@ -62,7 +62,7 @@ export type { EntryErasure } from "./store/erase-links.js";
 export { planErasure } from "./store/erase-plan.js";
 export { clockErrorMs, lastInfo, maxHeadLines } from "./store/list.js";
 export { previewOf } from "./store/preview.js";
-export { clockSlack, type SearchBackend, type Searched, searchSessions } from "./store/search.js";
+export { clockSlack, type SearchBackend, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";
 export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
 export { type EntryTable, noRow, parseKind } from "./tree/entry-table.js";

@@ -55,7 +55,13 @@ export async function* listSessions(
       skipped(location, missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length)));
     }
     if (summary === undefined || !matches(summary)) continue;
-    const listed = query.stats === true ? await counted(stored, summary, open) : summary;
+    const { counts } = stored;
+    const listed =
+      query.stats !== true
+        ? summary
+        : counts === undefined
+          ? await withCounts(summary, () => open(summary))
+          : { ...summary, counts };
     if (listed === undefined) continue;
     yield listed;
     if (++count >= limit) return;
@@ -101,15 +107,6 @@ export async function* everySession(
     if (!isNew && !isChanged) return;
     repeats = isNew ? 0 : repeats + 1;
   }
-}
-
-/** A summary with the counts that its backend has, or else with those of the whole session. */
-async function counted(
-  { counts }: StoredSession,
-  summary: SessionSummary,
-  open: ListSource["open"],
-): Promise<SessionSummary | undefined> {
-  return counts === undefined ? withCounts(summary, () => open(summary)) : { ...summary, counts };
 }
 
 /** Summarises a session from its first and last lines; undefined without a header among them. */

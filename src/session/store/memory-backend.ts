@@ -113,10 +113,6 @@ function existsError(id: string): SessileError {
   return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
 }
 
-function goneError(id: string): SessileError {
-  return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
-}
-
 class MemoryLog implements SessionLog {
   readonly #stored: StoredLog;
   readonly #now: () => number;
@@ -136,18 +132,8 @@ class MemoryLog implements SessionLog {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const current = this.#current();
-    const actual = positionOf(current);
-    if (expected === positionOf(undefined)) {
-      if (current !== undefined) throw existsError(this.#stored.id);
-    } else if (current !== this.#stored) {
-      // Another session may have the id by now.
-      throw goneError(this.#stored.id);
-    } else if (actual !== expected) {
-      throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
-        details: { expected, actual },
-      });
-    }
+    if (expected !== positionOf(undefined)) this.#assertEndsAt(expected);
+    else if (this.#current() !== undefined) throw existsError(this.#stored.id);
     this.#create?.();
     const first = this.#stored.lines.length;
     for (const line of lines) this.#stored.lines.push(line.slice(0, -1));
@@ -159,8 +145,7 @@ class MemoryLog implements SessionLog {
     from: LogPosition | undefined,
     { batchBytes, lastBytes }: { readonly batchBytes?: number; readonly lastBytes?: number } = {},
   ): AsyncIterable<LogBatch> {
-    const current = this.#current();
-    if (current !== this.#stored) throw goneError(this.#stored.id);
+    const current = this.#existing();
     const [generation, count] = from?.split(":") ?? [];
     const isOurs = Number(generation) === current.generation;
     const last = from === undefined ? startOfLast(current.lines, lastBytes) : 0;
@@ -182,8 +167,7 @@ class MemoryLog implements SessionLog {
   }
 
   async *readBackwards(before: number | undefined): AsyncIterable<Pick<LogBatch, "lines" | "at">> {
-    const current = this.#current();
-    if (current !== this.#stored) throw goneError(this.#stored.id);
+    const current = this.#existing();
     let end = Math.min(before ?? current.lines.length, current.lines.length);
     while (end > 0) {
       const start = Math.max(0, end - pageLines);
@@ -203,13 +187,7 @@ class MemoryLog implements SessionLog {
   ): Promise<LogPosition> {
     const next: Uint8Array[] = [];
     for await (const line of lines) next.push(line.slice(0, -1));
-    if (this.#current() !== this.#stored) throw goneError(this.#stored.id);
-    const actual = positionOf(this.#stored);
-    if (actual !== expected) {
-      throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
-        details: { expected, actual },
-      });
-    }
+    this.#assertEndsAt(expected);
     this.#stored.lines = next;
     this.#stored.generation++;
     this.#stored.modifiedAt = this.#now();
@@ -227,6 +205,21 @@ class MemoryLog implements SessionLog {
   }
 
   async close(): Promise<void> {}
+
+  #existing(): StoredLog {
+    // Another session may have the id by now.
+    if (this.#current() === this.#stored) return this.#stored;
+    const { id } = this.#stored;
+    throw new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
+  }
+
+  #assertEndsAt(expected: LogPosition): void {
+    const actual = positionOf(this.#existing());
+    if (actual === expected) return;
+    throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
+      details: { expected, actual },
+    });
+  }
 }
 
 /** A log of less than this number of times the wanted bytes is read from its start. */

@@ -44,12 +44,9 @@ export interface SearchSource {
   readonly open: (log: SessionLog) => Promise<LiveSession>;
 }
 
-/** A session that is searched; without candidates its lines are scanned. */
-export type Searched = SearchCandidates;
-
 /** The parts of a backend that {@link searchSessions} uses. */
 export interface SearchBackend extends Pick<SessionBackend, "open" | "search" | "resolveDirectory"> {
-  list(query: StoredSessionQuery): AsyncIterable<Searched>;
+  list(query: StoredSessionQuery): AsyncIterable<SearchCandidates>;
 }
 
 /**
@@ -106,7 +103,7 @@ export async function* searchSessions(
   }
   for (const { hit } of pending) yield hit;
 
-  async function searchStored(stored: Searched): Promise<readonly TimedHit[]> {
+  async function searchStored(stored: SearchCandidates): Promise<readonly TimedHit[]> {
     const { id, location } = stored;
     try {
       for (let places = stored.at, attempt = 1; ; places = undefined, attempt++) {
@@ -125,7 +122,7 @@ export async function* searchSessions(
    * @returns undefined if an erasure or a migration has moved the lines meanwhile, if that is checked
    */
   async function searchOnce(
-    { id, location }: Searched,
+    { id, location }: SearchCandidates,
     places: readonly number[] | undefined,
     isChecked: boolean,
   ): Promise<readonly TimedHit[] | undefined> {
@@ -170,7 +167,7 @@ function searchedSessions(
   { cwd, signal }: SearchQuery,
   { phrases, since }: EntryQuery,
   { partition, skipped }: SearchSource,
-): AsyncIterable<Searched> {
+): AsyncIterable<SearchCandidates> {
   const hints = { ...(cwd === undefined ? {} : { cwd }), ...(signal === undefined ? {} : { signal }) };
   if (backend.search === undefined) return backend.list({ partition, skipped, ...hints });
   return backend.search({
