@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { entries, root } from "./entries.mjs";
+import { sourceGraph } from "./module-graph.mjs";
 import { modules } from "./modules.mjs";
 
 /**
@@ -77,6 +78,11 @@ const parts = [
       ["layer", "module", "owns", "does not know"],
       byLayer.map(({ layer, name, owns, ignores }) => [`${layer}`, name, owns, ignores]),
     ),
+  },
+  {
+    path: "docs/contributing/architecture.md",
+    place: /(<!-- imports of src, by npm run modules -->\n)(.*?)(?=<!-- end of imports -->)/s,
+    part: sourceGraph(),
   },
 ];
 

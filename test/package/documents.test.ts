@@ -110,6 +110,24 @@ describe("the documents of the repository", () => {
 });
 
 describe("the documents for contributors", () => {
+  it("have at most 30 decisions, numbered in order, each with its title in the index", () => {
+    const names = readdirSync(join(root, "docs/decisions")).filter((name) => name !== "README.md");
+    expect(names.length).toBeLessThanOrEqual(30);
+    const index = read("docs/decisions/README.md");
+    const rows = [...names].sort().map((name, at) => {
+      const number = `${at + 1}`;
+      expect(name.startsWith(`${number.padStart(3, "0")}-`)).toBe(true);
+      const [heading = ""] = read(`docs/decisions/${name}`).split("\n");
+      expect(heading.startsWith(`# ${number}. `)).toBe(true);
+      return `[${heading.slice(2)}](${name})`;
+    });
+    expect(rows.filter((row) => !index.includes(row))).toEqual([]);
+  });
+
+  it("have the way of the core on a page of at most 2,500 words", () => {
+    expect(read("docs/contributing/core.md").split(/\s+/).length).toBeLessThanOrEqual(2500);
+  });
+
   it("have the architecture in one page, with the layers and chapters that the sources keep", () => {
     const page = read("docs/contributing/architecture.md");
     expect(Buffer.byteLength(page)).toBeLessThanOrEqual(8192);

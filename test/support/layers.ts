@@ -1,6 +1,7 @@
 import { builtinModules } from "node:module";
 import { posix } from "node:path";
 import ts from "typescript";
+import { moduleOf } from "../../scripts/module-graph.mjs";
 import { modules } from "../../scripts/modules.mjs";
 
 /** The modules of the library, each with its layer. A module imports from lower layers only; 8 holds the edges. */
@@ -184,16 +185,6 @@ function checkPackage(path: string, specifier: string): LayerRule | undefined {
   if (/^zod($|\/)/.test(specifier)) return posix.basename(path) === "schema.ts" ? undefined : "validator";
   const builtin = specifier.startsWith("node:") || builtinModules.includes(specifier);
   return builtin && !isNodeFile(path) ? "node in core" : undefined;
-}
-
-/** The module that a file belongs to: the innermost folder of the table; undefined for files that lie in src itself. */
-function moduleOf(path: string): string | undefined {
-  const folders = posix.dirname(path).split("/").slice(1);
-  for (let depth = folders.length; depth > 0; depth--) {
-    const name = folders.slice(0, depth).join("/");
-    if (layers[name] !== undefined) return name;
-  }
-  return folders[0];
 }
 
 function resolve(path: string, specifier: string): string {

@@ -1,4 +1,4 @@
-/** The rules that every adapter keeps; docs/decisions/043-adapters.md names the test of each. */
+/** The rules that every adapter keeps; docs/decisions/026-frameworks.md names the test of each. */
 
 import * as module from "@langchain/langgraph-checkpoint";
 import type { AgentInputItem } from "@openai/agents-core";
