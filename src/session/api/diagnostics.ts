@@ -114,13 +114,15 @@ const keptAtEachEnd = 1000;
  * them.
  */
 export class DiagnosticList {
-  readonly #kept = new BothEnds<Diagnostic>(keptAtEachEnd, keptAtEachEnd);
+  /** Made for the first one: most sessions have none. */
+  #kept: BothEnds<Diagnostic> | undefined;
   readonly #counts: Partial<Record<DiagnosticCode, number>> = {};
   #view: Diagnostics | undefined;
 
   add(diagnostic: Diagnostic): void {
     const { code } = diagnostic;
     this.#counts[code] = (this.#counts[code] ?? 0) + 1;
+    this.#kept ??= new BothEnds(keptAtEachEnd, keptAtEachEnd);
     this.#kept.add(diagnostic);
     this.#view = undefined;
   }
@@ -128,8 +130,8 @@ export class DiagnosticList {
   /** The problems so far; the same array until another one is added. */
   get all(): Diagnostics {
     // Not enumerable, so that comparisons and printing treat it as a plain array.
-    this.#view ??= Object.defineProperties(this.#kept.list, {
-      total: { value: this.#kept.total },
+    this.#view ??= Object.defineProperties(this.#kept?.list ?? [], {
+      total: { value: this.#kept?.total ?? 0 },
       counts: { value: { ...this.#counts } },
     }) as unknown as Diagnostics;
     return this.#view;
