@@ -26,7 +26,7 @@ import {
 /** Options of {@link imageExternalizer}. */
 export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;
 
-/** Totals of an {@link ImageExternalizer} so far. */
+/** Totals of an `imageExternalizer` so far. */
 export interface ExternalizerReport {
   /** Entries that `rewrite` was called with. */
   readonly entries: number;

@@ -14,23 +14,11 @@ export type {
   BlobWriter,
   TrashedBlob,
 } from "./backend.js";
-export {
-  type BlobMark,
-  type BlobTally,
-  type CollectionReport,
-  type CollectOptions,
-  collectGarbage,
-} from "./collect.js";
+export { type BlobMark, type BlobTally, type CollectOptions, collectGarbage } from "./collect.js";
 export { type BlobErasure, eraseBlobs } from "./erase-blobs.js";
-export { digest, type Hasher, type HashFunction } from "./hash.js";
+export { digest, type HashFunction } from "./hash.js";
 export { memoryBlobStore } from "./memory.js";
-export type { BlobQuotas, BlobReservation, BlobRoom } from "./quotas.js";
+export type { BlobQuotas, BlobReservation } from "./quotas.js";
 export { type DigestAlgorithm, isBlobRef } from "./ref.js";
 export { type BlobStoreOptions, blobStore } from "./store.js";
-export type {
-  BlobProgress,
-  BlobStore,
-  BlobTransferOptions,
-  BlobVerification,
-  PutOptions,
-} from "./types.js";
+export type { BlobStore, BlobTransferOptions, PutOptions } from "./types.js";

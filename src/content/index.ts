@@ -4,7 +4,6 @@
 export {
   type Context,
   type ContextItem,
-  type ContextObservation,
   type ContextView,
   contextOf,
   type ReplayAmount,
@@ -14,7 +13,6 @@ export {
 } from "./context.js";
 export {
   type AssistantMessage,
-  type AssistantMessageInit,
   assistantMessage,
   type BashExecutionMessage,
   type BranchSummaryMessage,
@@ -45,5 +43,5 @@ export {
   resourceOf,
   type StoredResource,
 } from "./resource.js";
-export { messageText, type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tool-pairs.js";
+export { messageText, type ToolPair, toolCalls, toolPairs } from "./tool-pairs.js";
 export { type AsUserMessageOptions, asUserMessage } from "./untrusted.js";

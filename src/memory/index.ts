@@ -4,30 +4,8 @@
  *
  * @module memory
  */
-export type {
-  DocumentBlock,
-  DocumentInfo,
-  DocumentSource,
-  MemoryBlock,
-  ReadOnlyBlock,
-  SharedBlock,
-  SharedText,
-  SharedValue,
-  WritableBlock,
-} from "./blocks.js";
+export type { DocumentSource, MemoryBlock, SharedText } from "./blocks.js";
 export type { FactProposal, MemoryCompactionOptions } from "./compaction.js";
-export type { LoadedDocument } from "./documents.js";
-export type { MemoryModel, MemoryWriter, PromptReason } from "./entries.js";
-export type { MemoryFact, MemoryHistory, MemoryWrite } from "./history.js";
-export {
-  type MemoryOptions,
-  type MemoryPrompt,
-  type MemoryToolShapes,
-  type MemoryValue,
-  type PromptOptions,
-  type SessionMemory,
-  sessionMemory,
-} from "./memory.js";
+export type { PromptReason } from "./entries.js";
+export { type MemoryOptions, type PromptOptions, type SessionMemory, sessionMemory } from "./memory.js";
 export type { MemorySession } from "./path-state.js";
-export type { MemoryCall } from "./run.js";
-export type { MemoryHit, SearchMemory } from "./search.js";

@@ -3,12 +3,7 @@
 export { isBlank } from "./block-reader.js";
 export { bodyPieces } from "./body.js";
 export {
-  type ClaudeCacheControl,
-  type ClaudeDocumentBlock,
-  type ClaudeImageBlock,
-  type ClaudeReference,
   type ClaudeShownBlock,
-  type ClaudeTextBlock,
   claudeMedia,
   claudeShownBlock,
 } from "./claude-blocks.js";

@@ -6,7 +6,6 @@ export type { StoreOperation } from "../core/operations.js";
 export type {
   KeptBytes,
   LinePlace,
-  LineRanges,
   LineReplacement,
   LogAppend,
   LogBatch,
@@ -24,46 +23,33 @@ export type { Diagnostic, DiagnosticCode, Diagnostics } from "./api/diagnostics.
 export {
   type CustomEntryType,
   customEntry,
-  type DerivedEntry,
-  type EntryBase,
   type EntryDraft,
   type EntryMap,
   type EntryType,
   type Erasure,
-  type FileDiff,
   type SessionEntry,
   type SessionHeader,
   type SessionInfoFields,
   type SessionInfoPatch,
-  type SessionStats,
   type UnknownEntry,
 } from "./api/entries.js";
-export type {
-  EphemeralDraft,
-  EphemeralEvent,
-  SessionEventMap,
-  SessionEventName,
-  ToolState,
-} from "./api/events.js";
-export type { AppendOptions, RecentOptions, RecentPage, Session, SessionLeaf } from "./api/session.js";
+export type { EphemeralDraft, EphemeralEvent, SessionEventName } from "./api/events.js";
+export type { AppendOptions, RecentOptions, RecentPage, Session } from "./api/session.js";
 export type { AgentStorage, AttachOptions } from "./api/storage.js";
 export type {
   AdoptableSession,
   AdoptOptions,
   ForkOptions,
-  RewriteEntry,
   SearchHit,
   SearchQuery,
   SessionQuery,
   SessionRef,
   SessionStore,
-  SessionStoreEventMap,
   SessionSummary,
 } from "./api/store.js";
 export { buildSessionContext, type ContextSource } from "./context/build-context.js";
-export { type ParsedSession, parseSession, type SessionSource } from "./context/parse-session.js";
+export { type ParsedSession, parseSession } from "./context/parse-session.js";
 export { type EncodeOptions, encodeEntry } from "./format/encode.js";
-export type { ReadLimits } from "./format/line-splitter.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";
 export type { RecordingOptions } from "./runtime/recording.js";
 export { evaluatePermission, type PermissionRule, type SessionInfo } from "./runtime/session-info.js";
@@ -71,13 +57,12 @@ export {
   type ToolCallState,
   type TurnContext,
   type TurnSettings,
-  type TurnState,
   toolStarted,
   turnSettings,
 } from "./runtime/turn-settings.js";
 export { sessionBlobRoots } from "./store/blob-roots.js";
-export { deletePartition, type PartitionDeletion } from "./store/delete-partition.js";
-export { type ErasedSession, type EraseOptions, type ErasureReport, eraseEntries } from "./store/erase.js";
+export { deletePartition } from "./store/delete-partition.js";
+export { type EraseOptions, eraseEntries } from "./store/erase.js";
 export { memorySessionStore } from "./store/memory-backend.js";
 export { sessionStore } from "./store/store.js";
-export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";
+export { type EntryNode, SessionTree } from "./tree/session-tree.js";

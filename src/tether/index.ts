@@ -15,9 +15,7 @@ export {
 } from "./check.js";
 export type {
   AssistantDeltaFrame,
-  AssistantDeltaPayload,
   AssistantDoneFrame,
-  AssistantDonePayload,
   SequencedFrame,
   TetherFrame,
   TetherImage,
@@ -26,22 +24,13 @@ export type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-export {
-  readTetherSend,
-  type TetherReadResult,
-  type TetherSend,
-  tetherReadResult,
-  tetherSendTool,
-} from "./mcp.js";
+export { readTetherSend, tetherReadResult, tetherSendTool } from "./mcp.js";
 export { receiveMessage } from "./receive.js";
 export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export {
-  type FinishedTurn,
   type FinishTurnOptions,
   finishTurn,
-  type OmittedReason,
   type OutgoingImage,
-  type OutgoingImages,
   type OutgoingOptions,
   outgoingImages,
 } from "./send.js";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { entries, root } from "../../scripts/entries.mjs";
 import { staleFiles } from "../../scripts/module-table.mjs";
 import tsup from "../../tsup.config.js";
@@ -76,4 +76,29 @@ describe("sessile", () => {
       expect(Object.keys(await load(file)).sort()).toEqual(names);
     },
   );
+});
+
+/** Most exported names of all subpaths. They can only fall: the goals are 150 and 350. */
+const limits = { values: 205, types: 409 };
+
+test("the subpaths export at most so many values and types", () => {
+  const options = { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext };
+  const program = ts.createProgram(
+    entries.map(({ source }) => join(root, source)),
+    { ...options, noLib: true, types: [], jsx: ts.JsxEmit.ReactJSX },
+  );
+  const checker = program.getTypeChecker();
+  const counted = { values: new Set<string>(), types: new Set<string>() };
+  for (const { source } of entries) {
+    const file = program.getSourceFile(join(root, source));
+    const module = file && checker.getSymbolAtLocation(file);
+    for (const name of module === undefined ? [] : checker.getExportsOfModule(module)) {
+      const target = name.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(name) : name;
+      counted[target.flags & ts.SymbolFlags.Value ? "values" : "types"].add(name.name);
+    }
+  }
+  for (const kind of ["values", "types"] as const) {
+    expect(counted[kind].size).toBeLessThanOrEqual(limits[kind]);
+    expect(counted[kind].size).toBeGreaterThan(limits[kind] * 0.95);
+  }
 });

@@ -14,20 +14,7 @@ import type { ExportSource, InteropReport } from "../types.js";
 import { type AtifFile, TrajectorySteps } from "./steps.js";
 import type { AtifTrajectory } from "./trajectory.js";
 
-export type { AtifFile } from "./steps.js";
-export type {
-  AtifAgent,
-  AtifContent,
-  AtifExtra,
-  AtifFinalMetrics,
-  AtifMetrics,
-  AtifPart,
-  AtifResult,
-  AtifSource,
-  AtifStep,
-  AtifToolCall,
-  AtifTrajectory,
-} from "./trajectory.js";
+export type { AtifContent, AtifTrajectory } from "./trajectory.js";
 
 /** Options of {@link toAtif}. */
 export interface AtifOptions {

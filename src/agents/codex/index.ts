@@ -9,12 +9,7 @@ import { appendCodex } from "./append.js";
 import { readCodex } from "./read.js";
 import { resumeCodex, writeCodex } from "./write.js";
 
-export {
-  type CodexExec,
-  type CodexExecOptions,
-  type CodexInputItem,
-  codexExec,
-} from "./codex-exec.js";
+export { type CodexExec, type CodexExecOptions, codexExec } from "./codex-exec.js";
 
 /**
  * The format of Codex.

@@ -3,18 +3,14 @@
  *
  * @module context-tokens
  */
-export { completeImport, type ImportOutcome, insertSteps } from "./draft.js";
+export { completeImport, insertSteps } from "./draft.js";
 export {
-  type BrokenReason,
-  type BrokenSegment,
   type ContextTokenKind,
   escapeContextTokens,
   extractImagePaths,
   type InlineTokenOptions,
   parseContextTokens,
   type Segment,
-  type TextSegment,
-  type TokenSegment,
   unescapeContextTokens,
 } from "./parse.js";
 export {
@@ -24,7 +20,6 @@ export {
   type ImportStep,
   planDrop,
   planPaste,
-  type RefusalReason,
 } from "./plan.js";
 export { printContextToken } from "./print.js";
 export { type FileFacts, renderSegments, type SegmentView } from "./render.js";

@@ -3,19 +3,12 @@
  *
  * @module estimate
  */
+export { estimateImageTokens, type ImageFamily, type ImageTokenRule, imageTokenRules } from "./image.js";
 export {
-  estimateImageTokens,
-  type ImageFamily,
-  type ImageSize,
-  type ImageTokenRule,
-  imageTokenRules,
-} from "./image.js";
-export {
-  type AttachmentSize,
   estimateMessageTokens,
   estimateResourceTokens,
   type MessageTokenOptions,
   type PdfFamily,
 } from "./message.js";
-export { estimateTextTokens, type TextEstimator } from "./text.js";
+export { estimateTextTokens } from "./text.js";
 export { estimateToolTokens } from "./tools.js";

@@ -9,16 +9,5 @@ export type { LimitItem } from "./check.js";
 export { checkLimits, type LimitSituation, type LimitViolation } from "./check.js";
 export { chiralityLimits } from "./data/chirality.js";
 export { tetherLimits } from "./data/tether.js";
-export type {
-  BanRule,
-  LimitCondition,
-  LimitProfile,
-  LimitRow,
-  LimitRowBase,
-  LimitRule,
-  LimitScope,
-  LimitUnit,
-  NumericRule,
-  TypeRule,
-} from "./profile.js";
+export type { LimitProfile, LimitRow } from "./profile.js";
 export { limitProfiles } from "./profiles.js";

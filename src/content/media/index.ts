@@ -6,14 +6,4 @@
 
 export { agreesWith, extensionOf, mediaTypeOfName } from "./media-type-of-name.js";
 export { sniff } from "./sniff.js";
-export type {
-  ImageMedia,
-  ImageMediaType,
-  InvalidMedia,
-  InvalidReason,
-  KnownImageType,
-  Media,
-  Orientation,
-  PdfMedia,
-  TextMedia,
-} from "./types.js";
+export type { ImageMedia, ImageMediaType, InvalidReason, Media, PdfMedia } from "./types.js";

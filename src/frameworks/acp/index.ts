@@ -12,6 +12,6 @@ export type {
   TextContent,
 } from "../../providers/internal.js";
 export { type AcpPrompt, type AcpPromptOptions, acpPrompt, type PromptCapabilities } from "./acp-prompt.js";
-export { type AcpReplayOptions, acpReplay, type ToolCallView } from "./replay.js";
-export type { AcpContent, AcpToolContent, AcpToolKind, AcpToolLocation, AcpUpdate } from "./updates.js";
-export { type AcpSessionInfo, acpSessionInfo } from "./updates.js";
+export { type AcpReplayOptions, acpReplay } from "./replay.js";
+export type { AcpUpdate } from "./updates.js";
+export { acpSessionInfo } from "./updates.js";

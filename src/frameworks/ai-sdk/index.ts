@@ -5,38 +5,12 @@
  */
 
 export type { AdapterOptions } from "../shared/options.js";
-export {
-  type AiSdkMessagesOptions,
-  type AiSdkModel,
-  aiSdkMessages,
-} from "./ai-sdk-messages.js";
-export {
-  type AppendUIMessagesOptions,
-  appendUIMessages,
-  type UIVersion,
-  uiVersions,
-} from "./append-ui-messages.js";
+export { type AiSdkMessagesOptions, aiSdkMessages } from "./ai-sdk-messages.js";
+export { type AppendUIMessagesOptions, appendUIMessages, uiVersions } from "./append-ui-messages.js";
 export type { ChatFile } from "./chat-files.js";
 export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptions } from "./chats.js";
 export { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
-export type {
-  AiSdkAssistantMessage,
-  AiSdkFilePart,
-  AiSdkJson,
-  AiSdkMessage,
-  AiSdkMessages,
-  AiSdkProviderOptions,
-  AiSdkReasoningPart,
-  AiSdkResultPart,
-  AiSdkSystemMessage,
-  AiSdkTextPart,
-  AiSdkToolCallPart,
-  AiSdkToolMessage,
-  AiSdkToolOutput,
-  AiSdkToolResultPart,
-  AiSdkUserMessage,
-  AiSdkWithOptions,
-} from "./messages.js";
+export type { AiSdkMessages, AiSdkProviderOptions, AiSdkWithOptions } from "./messages.js";
 export type { PostedMessageOptions } from "./posted.js";
 export {
   type AiSdkReply,

@@ -5,4 +5,4 @@
  */
 export type { AdapterOptions } from "../shared/options.js";
 export { type LanggraphCheckpointer, type LanggraphOptions, langgraphCheckpointer } from "./checkpointer.js";
-export type { CheckpointModule, Serializer } from "./types.js";
+export type { Serializer } from "./types.js";

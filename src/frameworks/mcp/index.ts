@@ -10,4 +10,4 @@ export type {
   ResourceLink,
   TextContent,
 } from "../../providers/internal.js";
-export { type McpContent, type McpContentOptions, type McpPromptMessage, mcpContent } from "./mcp-content.js";
+export { type McpContent, type McpContentOptions, mcpContent } from "./mcp-content.js";

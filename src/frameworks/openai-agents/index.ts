@@ -5,4 +5,4 @@
  */
 export type { AdapterOptions } from "../shared/options.js";
 export { type OpenAiAgentsOptions, openaiAgentsSession } from "./session.js";
-export type { HistoryMutation, HistoryTransaction, OpenAiAgentsSession } from "./types.js";
+export type { OpenAiAgentsSession } from "./types.js";

@@ -3,25 +3,13 @@
  *
  * @module bedrock
  */
-export type { Json, JsonObject } from "../../core/json.js";
+export type { Json } from "../../core/json.js";
 export {
   type BedrockReply,
   type BedrockReplyBlock,
   type ReadBedrockReplyOptions,
   readBedrockReply,
 } from "./reply.js";
-export { type BedrockStreamEvent, type BedrockStreamReply, bedrockStream } from "./stream.js";
+export { type BedrockStreamReply, bedrockStream } from "./stream.js";
 export { type BedrockConverseOptions, bedrockConverse } from "./target.js";
-export type {
-  BedrockBlock,
-  BedrockCachePoint,
-  BedrockDocument,
-  BedrockImage,
-  BedrockMessage,
-  BedrockReasoning,
-  BedrockRequest,
-  BedrockSource,
-  BedrockSystemBlock,
-  BedrockText,
-  BedrockToolResult,
-} from "./types.js";
+export type { BedrockBlock, BedrockRequest } from "./types.js";

@@ -4,13 +4,7 @@
  *
  * @module cost
  */
-export { type Cost, type CostOptions, costOf, type PricedModel, priceOf } from "./cost.js";
-export type { ModelPrice, PeakRates, TokenRates } from "./price.js";
+export { type Cost, type CostOptions, costOf, priceOf } from "./cost.js";
+export type { ModelPrice, TokenRates } from "./price.js";
 export { modelPrices } from "./prices.js";
-export {
-  type CostedSession,
-  type ModelCost,
-  type SessionCost,
-  type SessionCostOptions,
-  sessionCost,
-} from "./session-cost.js";
+export { type ModelCost, type SessionCost, type SessionCostOptions, sessionCost } from "./session-cost.js";

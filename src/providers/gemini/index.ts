@@ -10,12 +10,6 @@ export {
   type ReadGeminiReplyOptions,
   readGeminiReply,
 } from "./reply.js";
-export type {
-  GeminiBlob,
-  GeminiContent,
-  GeminiFunctionResponse,
-  GeminiPart,
-  GeminiRequest,
-} from "./shapes.js";
+export type { GeminiRequest } from "./shapes.js";
 export { type GeminiStreamChunk, geminiStream } from "./stream.js";
 export { type GeminiContentsOptions, geminiContents } from "./target.js";

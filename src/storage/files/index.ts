@@ -3,12 +3,7 @@
 export type { Durability } from "../../session/internal.js";
 export * from "./attachments/index.js";
 export * from "./blobs/index.js";
-export {
-  type AttachFileOptions,
-  type FolderStorage,
-  type OpenFolderOptions,
-  openFolder,
-} from "./open-folder.js";
+export { type AttachFileOptions, type OpenFolderOptions, openFolder } from "./open-folder.js";
 export {
   type EntriesBackwardsOptions,
   type EntriesPage,
@@ -18,16 +13,7 @@ export {
   type BlobState,
   type DiagnoseOptions,
   diagnoseSession,
-  type FindingSeverity,
-  type SessionDiagnosis,
   type SessionFinding,
-  type SessionFindingCode,
 } from "./repair/diagnose.js";
-export {
-  type OrphanPlacing,
-  type SalvagedPlace,
-  type SalvageOptions,
-  type SalvageReport,
-  salvageSession,
-} from "./repair/salvage.js";
+export { type SalvageOptions, type SalvageReport, salvageSession } from "./repair/salvage.js";
 export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./session-store.js";

@@ -4,12 +4,7 @@
  * @module claude-agent
  */
 export * from "../index.js";
-export type {
-  AttachmentContentBlock,
-  AttachmentDocumentBlock,
-  AttachmentImageBlock,
-  AttachmentTextBlock,
-} from "./content.js";
+export type { AttachmentContentBlock } from "./content.js";
 export type { AttachmentError, AttachmentErrorCode } from "./failure.js";
 export {
   type AgentPrompt,
@@ -17,8 +12,4 @@ export {
   type PromptModeOptions,
   selectPromptMode,
 } from "./prompt-mode.js";
-export {
-  type ResolveAttachmentsOptions,
-  type ResolvedAttachments,
-  resolveAttachmentsToContentBlocks,
-} from "./resolve.js";
+export { type ResolveAttachmentsOptions, resolveAttachmentsToContentBlocks } from "./resolve.js";

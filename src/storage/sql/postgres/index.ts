@@ -4,7 +4,7 @@
  * @module postgres
  */
 export type { Durability } from "../../../core/arguments.js";
-export { type PostgresTables, postgresSessionBackend, postgresSessionStore } from "./backend.js";
+export { postgresSessionBackend, postgresSessionStore } from "./backend.js";
 export { type PostgresMarksOptions, postgresBlobMarks } from "./blob-marks.js";
 export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 export { type PostgresQuotasOptions, postgresBlobQuotas } from "./quotas.js";

@@ -4,7 +4,7 @@
  *
  * @module sqlite
  */
-export { type SqliteSessionsOptions, type SqliteTables, sqliteSessionBackend } from "./backend.js";
+export { type SqliteSessionsOptions, sqliteSessionBackend } from "./backend.js";
 export {
   type DurableObjectSql,
   databaseDriver,
@@ -15,5 +15,4 @@ export {
   type SqliteDriver,
   type SqliteRow,
   type SqliteStatement,
-  type SqliteValue,
 } from "./driver.js";
