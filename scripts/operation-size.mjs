@@ -18,10 +18,10 @@ import { root } from "./entries.mjs";
  */
 const sizes = {
   append: { functions: { limit: 60, goal: 60 }, files: { limit: 20, goal: 14 } },
-  "open and context": { functions: { limit: 134, goal: 120 }, files: { limit: 33, goal: 16 } },
+  "open and context": { functions: { limit: 112 }, files: { limit: 27, goal: 16 } },
   import: { functions: { limit: 246, goal: 150 }, files: { limit: 52, goal: 25 } },
   project: { functions: { limit: 136 }, files: { limit: 25 } },
-  compact: { functions: { limit: 312 }, files: { limit: 61 } },
+  compact: { functions: { limit: 306 }, files: { limit: 59 } },
 };
 /** A limit may be this many times the count. */
 const slack = 1.05;

@@ -95,7 +95,12 @@ function isPair(first: number, second: number): boolean {
 
 /** Whether JSON text is nested deeper than `maxDepth`, without parsing it. Short texts cannot be. */
 export function isTooDeep(text: string, maxDepth: number): boolean {
-  if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
+  if (text.length <= 2 * maxDepth) return false;
+  // A native search for opening brackets, which rules out most texts.
+  let openers = 0;
+  for (let at = text.indexOf("{"); at >= 0 && openers <= maxDepth; at = text.indexOf("{", at + 1)) openers++;
+  for (let at = text.indexOf("["); at >= 0 && openers <= maxDepth; at = text.indexOf("[", at + 1)) openers++;
+  if (openers <= maxDepth) return false;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -120,17 +125,6 @@ function endOfString(text: string, start: number): number {
     if ((at - first) % 2 === 0) return at;
   }
   return -1;
-}
-
-/** Whether a text has more than `count` opening brackets: a native search, which rules out most texts. */
-function hasMoreOpeners(text: string, count: number): boolean {
-  let found = 0;
-  for (const opener of ["{", "["]) {
-    for (let at = text.indexOf(opener); at >= 0; at = text.indexOf(opener, at + 1)) {
-      if (++found > count) return true;
-    }
-  }
-  return false;
 }
 
 /** The value of a JSON text; undefined if it is none. */

@@ -23,6 +23,7 @@ export {
   decodeParts,
   decodeUsualHeader,
   entryKeyOfPart,
+  headerVersion,
   isNewer,
   LineDecoder,
   type LinePart,
@@ -35,7 +36,7 @@ export { entryTypesWith } from "./format/entry-types.js";
 export { type LineRange, withoutStrayBytes } from "./format/joined-lines.js";
 export { appendChecksum, parseLine } from "./format/line-json.js";
 export { defaultLimits, type LineSink, LineSplitter } from "./format/line-splitter.js";
-export { headerVersion, idToOrdinal, migrateLine } from "./format/migrate.js";
+export { idToOrdinal, migrateLine } from "./format/migrate.js";
 export type { OwnCustomType } from "./format/ownership.js";
 export { hidesLetters, isWordAt, rarestPart } from "./format/search-scan.js";
 export { searchTermsOfLine } from "./format/search-terms.js";
@@ -65,6 +66,5 @@ export { previewOf } from "./store/preview.js";
 export { clockSlack, type SearchBackend, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";
 export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
-export { type EntryTable, noRow, parseKind } from "./tree/entry-table.js";
 export { type DamagedBytes, type EntryPlace, infoFieldsOf, LogReader } from "./tree/log-reader.js";
-export { entryTableOf } from "./tree/session-tree.js";
+export { type EntryTable, entryTableOf, noRow, parseKind } from "./tree/session-tree.js";

@@ -16,7 +16,7 @@ import { candidateTerms } from "../../src/session/format/search-terms.js";
 import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
 import { searchSessions } from "../../src/session/store/search.js";
 import { openLog } from "../../src/session/store/store.js";
-import { EntryTable } from "../../src/session/tree/entry-table.js";
+import { EntryTable } from "../../src/session/tree/session-tree.js";
 import { rounds } from "../support/rounds.js";
 import { hookedMemory } from "./hooked-backend.js";
 

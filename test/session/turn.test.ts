@@ -19,8 +19,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { runInMemory } from "../../src/session/context/build-context.js";
 import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";
-import { noRow } from "../../src/session/tree/entry-table.js";
-import { entryTableOf } from "../../src/session/tree/session-tree.js";
+import { entryTableOf, noRow } from "../../src/session/tree/session-tree.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";

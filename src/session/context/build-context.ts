@@ -3,8 +3,7 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
-import { entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow, rowOf, type SessionTree } from "../tree/session-tree.js";
 import {
   applyUpdates,
   assembleItems,

@@ -3,7 +3,7 @@
 import type { Context } from "../../content/index.js";
 import type { SessionEntry } from "../api/entries.js";
 import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { type BuiltContext, buildContext, type EntryRequests } from "./build-context.js";
 import { itemOf } from "./context-items.js";
 

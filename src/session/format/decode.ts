@@ -22,7 +22,7 @@ import {
 import { isEntryType, isStructural } from "./entry-types.js";
 import { type CleanLine, nextParentKey, rangesOfLine, withoutStrayBytes } from "./joined-lines.js";
 import { checksumKey, checksumLength, mayBeUnsafe, type ParseLineOptions, parseLine } from "./line-json.js";
-import { headerVersion, migrateEntry } from "./migrate.js";
+import { migrateEntry } from "./migrate.js";
 import {
   fieldsProblem,
   headerProblem,
@@ -221,8 +221,9 @@ export interface DecodedBody {
 export function decodeUsualHeader(
   text: string | undefined,
 ): (DecodedLine & { readonly kind: "header" }) | undefined {
-  if (text === undefined || !text.startsWith("{") || text.includes('"crc"') || mayBeUnsafe(text))
-    return undefined;
+  if (text === undefined || !text.startsWith("{") || text.includes('"crc"')) return undefined;
+  // An escape may be of a letter of the key.
+  if (text.includes("__proto__") || text.includes("\\u00")) return undefined;
   try {
     const value = JSON.parse(text) as SessionHeader;
     if (value.type !== "session" || value.version !== formatVersion || isTooDeep(text, 8)) return undefined;
@@ -462,6 +463,12 @@ function decodeHeader(
     cwd: value.cwd ?? "",
   } as unknown as SessionHeader;
   return { kind: "header", header, diagnostics };
+}
+
+/** The version of a parsed header; a header without one is version 1. */
+export function headerVersion(header: unknown): number {
+  const version = (header as Partial<SessionHeader> | null | undefined)?.version;
+  return typeof version === "number" ? version : 1;
 }
 
 /** Whether this version may append to a session with this header. */

@@ -47,11 +47,6 @@ export function migrateEntry(
   return entry;
 }
 
-/** The version of a parsed header; a header without one is version 1. */
-export function headerVersion(header: unknown): number {
-  return isRecord(header) && typeof header.version === "number" ? header.version : 1;
-}
-
 /**
  * Converts a line of an older version. Returns undefined for the header, and for a line that is not an
  * object, which callers copy unchanged.

@@ -16,9 +16,8 @@ import { type CompactionState, compactionState, NeedsWholeLog } from "../context
 import { encodePlaced, printPlaced } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { unsafeKeyMessage } from "../format/line-json.js";
-import { noRow } from "../tree/entry-table.js";
 import { infoFieldsOf } from "../tree/log-reader.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { entryTableOf, noRow } from "../tree/session-tree.js";
 import { assertFollows, type Conflict, checkAppendOptions, conflictError } from "./conflict.js";
 import { isMetadataOnly, isOnPath, isSameConversation } from "./conversation.js";
 import {

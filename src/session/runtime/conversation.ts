@@ -1,8 +1,7 @@
 /** The conversation in a session's tree: all entries but labels, session_info, usage and leaf entries. */
 
 import { entryTypesWith } from "../format/entry-types.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
-import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow, type SessionTree } from "../tree/session-tree.js";
 import type { RemoteChanges } from "./session-state.js";
 
 /** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */

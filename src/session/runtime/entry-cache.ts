@@ -15,9 +15,8 @@ import {
   type UsualLines,
 } from "../format/decode.js";
 import { idToOrdinal } from "../format/migrate.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 

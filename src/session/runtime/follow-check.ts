@@ -7,7 +7,7 @@ import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
 import { references } from "../format/entry-types.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { printId } from "./conflict.js";
 import { toolStarted } from "./turn-settings.js";
 

@@ -9,12 +9,10 @@ import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagno
 import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
-import { decodeBody, isNewer, LineDecoder, type UsualLines } from "../format/decode.js";
+import { decodeBody, headerVersion, isNewer, LineDecoder, type UsualLines } from "../format/decode.js";
 import { defaultLimits, type LineSink } from "../format/line-splitter.js";
-import { headerVersion } from "../format/migrate.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";
 import { eachLine, lineAt, linesOf } from "./log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
@@ -229,7 +227,7 @@ export class LoadedLog {
 
   #applyFirst(loading: Loading, sink: LineSink, batch: LogBatch): void {
     const { kept } = batch;
-    const { reader } = loading;
+    const { reader, cache } = loading;
     loading.kept = kept;
     if (kept === undefined) {
       eachLine(batch, sink);
@@ -240,7 +238,7 @@ export class LoadedLog {
       reader.readAll(kept, maxLineBytes, kept.bytes.length <= smallBytes ? usual : undefined);
       loading.usual = usual;
     }
-    this.#checkLeaf(loading, batch);
+    if (reader.leafRow !== noRow && !cache.has(reader.leafRow)) this.#checkLeaf(loading, batch);
     if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, true);
   }
 
@@ -281,9 +279,8 @@ export class LoadedLog {
 
   /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
   #checkLeaf(loading: Loading, batch: LogBatch): void {
-    const { reader, cache } = loading;
+    const { reader } = loading;
     const { leafRow, version } = reader;
-    if (leafRow === noRow || cache.has(leafRow)) return;
     const table = entryTableOf(reader.tree);
     const place = table.line(leafRow);
     const { kept } = batch;

@@ -9,10 +9,9 @@ import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
 import { NeedsWholeLog } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
-import { decodeHeads, decodeParts, type LinePart } from "../format/decode.js";
+import { decodeHeads, decodeParts, headerVersion, type LinePart } from "../format/decode.js";
 import { type EntryKey, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
-import { headerVersion } from "../format/migrate.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 import type { EntryCache } from "./entry-cache.js";
 import { linesOf } from "./log-lines.js";
 

@@ -7,11 +7,9 @@ import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backe
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
 import type { BuiltContext } from "../context/build-context.js";
 import { extendContext } from "../context/extend-context.js";
-import { isNewer } from "../format/decode.js";
-import { headerVersion } from "../format/migrate.js";
-import { noRow } from "../tree/entry-table.js";
+import { headerVersion, isNewer } from "../format/decode.js";
 import type { LogReader } from "../tree/log-reader.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { entryTableOf, noRow } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
@@ -112,7 +110,7 @@ class State extends LoadedLog {
     this.position = created?.position;
     this.#setHeader(created?.header ?? this.header);
     if (created !== undefined) {
-      this.reader.setHeader(created.header);
+      this.reader.header = created.header;
       this.reader.readInFull();
     }
   }
@@ -250,7 +248,7 @@ class State extends LoadedLog {
     const created = !this.exists;
     this.exists = true;
     const first = lines.length - entries.length;
-    if (first > 0 && this.reader.header === undefined) this.reader.setHeader(this.header);
+    if (first > 0 && this.reader.header === undefined) this.reader.header = this.header;
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });

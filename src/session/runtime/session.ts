@@ -22,9 +22,15 @@ import type {
   SessionLeaf,
 } from "../api/session.js";
 import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
-import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
+import {
+  type EntryNode,
+  type EntryTable,
+  entryTableOf,
+  noRow,
+  rowOf,
+  type SessionTree,
+} from "../tree/session-tree.js";
 import { AppendQueue, type Revise } from "./append.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
 import { checkEvent } from "./drafts.js";
@@ -261,9 +267,9 @@ export class LiveSession implements Session {
 
   async context(leafId: string | null = this.#state.leafId): Promise<Context> {
     if (this.#knows(leafId)) this.#row(leafId);
-    return observed(this.#onOperation, "context", () =>
-      this.#retried(leafId, undefined, (_, row) => this.#state.context(row)),
-    );
+    const context = () => this.#retried(leafId, undefined, (_, row) => this.#state.context(row));
+    const { onOperation } = this.#state.settings;
+    return onOperation === undefined ? context() : observed(onOperation, "context", context);
   }
 
   async turn(leafId: string | null = this.#state.leafId): Promise<TurnContext> {

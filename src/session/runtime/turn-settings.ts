@@ -12,7 +12,7 @@ import {
   latestCompaction,
   NeedsWholeLog,
 } from "../context/build-context.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 
 /** The fields of {@link turnSettings}. */
 export interface TurnSettings {

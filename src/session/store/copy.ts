@@ -14,6 +14,7 @@ import {
   type DecodedLine,
   decodeHeads,
   entryKeyOfPart,
+  headerVersion,
   LineDecoder,
   stripBom,
 } from "../format/decode.js";
@@ -22,14 +23,13 @@ import { entryIdOf } from "../format/entry-prefix.js";
 import { entryTypesWith } from "../format/entry-types.js";
 import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { headerVersion, idToOrdinal, migrateLine } from "../format/migrate.js";
+import { idToOrdinal, migrateLine } from "../format/migrate.js";
 import type { SessionSettings } from "../runtime/loaded-log.js";
 import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
-import { noRow } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { entryTableOf, noRow } from "../tree/session-tree.js";
 import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;

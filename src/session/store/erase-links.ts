@@ -15,7 +15,7 @@ import {
   stringsIn,
 } from "../format/ownership.js";
 import { type ErasedPart, hasText } from "../format/tombstone.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 
 /** The erasure of one entry: its record, and the parts of the body that it is of. */
 export interface EntryErasure {

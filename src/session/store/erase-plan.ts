@@ -14,7 +14,7 @@ import { findChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { tombstoneLine } from "../format/tombstone.js";
 import { type StoredLine, storedLines, withLineFeed } from "../runtime/log-lines.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { blobRefsInLine, closingQuote } from "./blob-roots.js";
 import { append, type EntryErasure, ErasureLinks } from "./erase-links.js";
 

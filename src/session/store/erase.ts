@@ -10,8 +10,7 @@ import type { LogErasure, LogPosition, SessionBackend } from "../api/backend.js"
 import { type DerivedEntry, type Erasure, erasureOf } from "../api/entries.js";
 import type { SessionRef, SessionStore } from "../api/store.js";
 import type { LiveSession } from "../runtime/session.js";
-import { type EntryTable, noRow } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
 import { notFoundError, partitionOf, refArgument } from "./arguments.js";
 import { partitionBlobRoots } from "./blob-roots.js";
 import { append } from "./erase-links.js";

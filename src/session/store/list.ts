@@ -8,11 +8,10 @@ import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
-import { decodeHeads, LineDecoder } from "../format/decode.js";
+import { decodeHeads, headerVersion, LineDecoder } from "../format/decode.js";
 import type { EntryKey } from "../format/entry-prefix.js";
 import { nextParentKey } from "../format/joined-lines.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { headerVersion } from "../format/migrate.js";
 import { slugOf } from "../runtime/session-info.js";
 import { firstText } from "./preview.js";
 

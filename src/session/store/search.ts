@@ -30,8 +30,7 @@ import {
 } from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
-import { type EntryTable, noRow, parseKind } from "../tree/entry-table.js";
-import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
+import { type EntryTable, entryTableOf, noRow, parseKind, type SessionTree } from "../tree/session-tree.js";
 import { append } from "./erase-links.js";
 import { cwdTest } from "./list.js";
 

@@ -21,7 +21,7 @@ import type {
   SessionStoreEventMap,
   SessionSummary,
 } from "../api/store.js";
-import { headerVersion } from "../format/migrate.js";
+import { headerVersion } from "../format/decode.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";
 import { recentOfLog } from "../runtime/recent.js";
@@ -141,9 +141,8 @@ class BackedStore implements SessionStore {
   ): Promise<LiveSession> {
     let state = sessionState(log, settings, mode);
     await state.load(whole);
-    const path = log.location ?? "";
     const { header, lines } = state.reader;
-    if (header === undefined) throw missingHeaderError(path, lines);
+    if (header === undefined) throw missingHeaderError(log.location ?? "", lines);
     if (state.writable && state.endsOpen) {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
@@ -315,11 +314,14 @@ class BackedStore implements SessionStore {
   }
 
   #settingsFor(options: RecordingOptions): SessionSettings {
+    const { blobs, inline, truncate } = options;
+    if (blobs === undefined && inline === undefined && truncate === undefined) return this.#settings;
     return { ...this.#settings, recording: checkRecordingOptions(options, this.#settings.recording) };
   }
 
   #observed<T>(name: string, act: () => Promise<T>): Promise<T> {
-    return observed(this.#settings.onOperation, name, act);
+    const { onOperation } = this.#settings;
+    return onOperation === undefined ? act() : observed(onOperation, name, act);
   }
 
   async #createState(options: CreateOptions): Promise<Created> {

@@ -3,10 +3,9 @@
 import { encodeUtf8 } from "../../core/bytes.js";
 import type { StoredSession } from "../api/backend.js";
 import { formatVersion } from "../api/entries.js";
-import { decodeHeads } from "../format/decode.js";
+import { decodeHeads, headerVersion } from "../format/decode.js";
 import type { EntryKey } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { headerVersion } from "../format/migrate.js";
 import { headOf, lastInfo } from "./list.js";
 import { maxPreviewLength } from "./preview.js";
 

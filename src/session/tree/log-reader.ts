@@ -37,8 +37,7 @@ import {
 } from "../format/entry-prefix.js";
 import { isStructural } from "../format/entry-types.js";
 import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
-import { noRow } from "./entry-table.js";
-import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
+import { entryTableOf, noRow, SessionTree, setLabel } from "./session-tree.js";
 
 /** The fields of a session_info without those of every entry. */
 export function infoFieldsOf(entry: SessionEntry & { readonly type: "session_info" }): SessionInfoFields {
@@ -83,15 +82,17 @@ export interface EntryPlace extends LinePlace {
  */
 export class LogReader {
   readonly tree = new SessionTree();
-  #header: SessionHeader | undefined;
+  /** The header. That of a log which this handle creates is set before its first line is written. */
+  header: SessionHeader | undefined;
   #info: SessionInfoFields = {};
   #hasInfo = false;
-  #lines = 0;
+  /** The number of lines so far, including blank ones. */
+  lines = 0;
   #headerPlace: EntryPlace | undefined;
   /** The number of entries before the header. */
   #rowsBeforeHeader = 0;
-  /** The row of the last entry with a body. */
-  #leafRow = noRow;
+  /** The row of the last entry with a body, or {@link noRow}. */
+  leafRow: number = noRow;
   /** Its target if it is a leaf entry; undefined if it is the leaf itself. */
   #leafTarget: string | null | undefined;
   /** Rows that have only damaged lines, with the ids of their parents. */
@@ -134,18 +135,9 @@ export class LogReader {
     this.readsPrefixes = !options.full;
   }
 
-  get header(): SessionHeader | undefined {
-    return this.#header;
-  }
-
   /** The place of the header's line; undefined before it was read. */
   get headerPlace(): EntryPlace | undefined {
     return this.#headerPlace;
-  }
-
-  /** Sets the header of a log that this handle creates, before its first line is written. */
-  setHeader(header: SessionHeader): void {
-    this.#header = header;
   }
 
   /** The latest session_info. */
@@ -156,11 +148,6 @@ export class LogReader {
   /** Whether a session_info was read in whole. */
   get hasInfo(): boolean {
     return this.#hasInfo;
-  }
-
-  /** The number of lines so far, including blank ones. */
-  get lines(): number {
-    return this.#lines;
   }
 
   /** Rows that have a place in the tree, but no readable line. */
@@ -222,14 +209,14 @@ export class LogReader {
 
   /** Whether the leaf is an entry that was read: a last leaf entry may name one that was not. */
   get isLeafKnown(): boolean {
-    if (this.#leafRow === noRow) return false;
+    if (this.leafRow === noRow) return false;
     return typeof this.#leafTarget !== "string" || this.tree.has(this.#leafTarget);
   }
 
   /** Begins after lines that are not read: the next one is not the first after the header. */
   startAfter(decoded: DecodedLine & { readonly kind: "header" }, place: EntryPlace): void {
     this.#decoder.advance(decoded);
-    this.#header = decoded.header;
+    this.header = decoded.header;
     this.#headerPlace = place;
     this.#firstAt = place.at;
     this.#table.setPartial();
@@ -242,15 +229,15 @@ export class LogReader {
 
   /** The leaf: the last entry, or the target of a last leaf entry. */
   get leafId(): string | null {
-    if (this.#leafRow === noRow || this.#leafTarget === null) return null;
+    if (this.leafRow === noRow || this.#leafTarget === null) return null;
     // A leaf entry with an unknown target counts as an ordinary entry.
     if (this.#leafTarget !== undefined && this.tree.has(this.#leafTarget)) return this.#leafTarget;
-    return this.#table.id(this.#leafRow);
+    return this.#table.id(this.leafRow);
   }
 
   /** Reads the next line, at `at` in the log: the bytes from `start` up to `end`, without its line feed. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
-    this.#lines++;
+    this.lines++;
     this.#lastAt = at;
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
@@ -278,7 +265,7 @@ export class LogReader {
         }
         if (head.parentId !== null && this.#table.parents[row] === noRow)
           this.#unlinked.set(row, { line: this.lines, at, parentId: head.parentId });
-        this.#leafRow = row;
+        this.leafRow = row;
         this.#leafTarget = undefined;
         if (entry !== undefined) this.#options.onEntry?.(row, entry);
         return;
@@ -328,7 +315,7 @@ export class LogReader {
 
   /** Skips a line that exceeds the maximum length, and reports it. */
   tooLong(at: number, length: number): void {
-    this.#lines++;
+    this.lines++;
     this.#lastAt = at;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
@@ -350,7 +337,7 @@ export class LogReader {
     // A torn tail may become a line, which is new then.
     if (kind !== "bad") this.#lastAt = at;
     if (!atRest && found.every(isKnown)) return true;
-    this.#lines++;
+    this.lines++;
     // A torn tail is no line yet.
     const parts = found.length === 1 && kind === "bad" ? found : decoder.decode(bytes);
     for (const part of parts) this.#apply(part, bytes, at, part.end === bytes.length);
@@ -432,7 +419,7 @@ export class LogReader {
       this.#reportLine(extraHeader, at, undefined, { length, isLost: true });
       return;
     }
-    this.#header = decoded.header;
+    this.header = decoded.header;
     this.#headerPlace = place;
     this.#rowsBeforeHeader = this.#table.size;
     if (this.lines > 1) this.#reportLine(linesBeforeHeader(this.lines - 1), at, undefined, found);
@@ -458,7 +445,7 @@ export class LogReader {
       this.#damaged.delete(row);
       this.#table.setLine(row, place, part);
       this.#options.onRepaired?.(row);
-      if (row > this.#leafRow) this.setLeafRow(row, undefined);
+      if (row > this.leafRow) this.setLeafRow(row, undefined);
     } else {
       if (part !== undefined) this.#table.setPart(row, part);
       if (!hasBody) this.#damaged.set(row, head.parentId);
@@ -466,7 +453,7 @@ export class LogReader {
     }
     if (entry === undefined) return;
     this.#applyStructure(entry);
-    if (row === this.#leafRow) this.#leafTarget = entry.type === "leaf" ? entry.targetId : undefined;
+    if (row === this.leafRow) this.#leafTarget = entry.type === "leaf" ? entry.targetId : undefined;
     this.#options.onEntry?.(row, entry);
   }
 
@@ -498,14 +485,9 @@ export class LogReader {
     if (hasBody) this.setLeafRow(row, undefined);
   }
 
-  /** The row of the last entry with a body, or {@link noRow}. */
-  get leafRow(): number {
-    return this.#leafRow;
-  }
-
   /** Corrects the last entry with a body, after bodies that follow it turned out to be damaged. */
   setLeafRow(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
-    this.#leafRow = row;
+    this.leafRow = row;
     this.#leafTarget = entry?.type === "leaf" ? entry.targetId : undefined;
   }
 
@@ -523,7 +505,7 @@ export class LogReader {
     if (isStructural.has(entry.type)) {
       this.applySessionWideState(row, entry);
     } else {
-      this.#leafRow = row;
+      this.leafRow = row;
       this.#leafTarget = undefined;
     }
     return row;

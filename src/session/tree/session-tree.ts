@@ -1,9 +1,17 @@
-/** The tree of a session: nodes, children, paths. */
+/** The tree of a session: nodes, children, paths, and the columns of numbers that it is a view of. */
 
 import { SessileError } from "../../core/errors/index.js";
+import type { LinePlace, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import { entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
-import { EntryTable, noRow, parseKind } from "./entry-table.js";
+import {
+  type EntryHead,
+  type EntryKey,
+  entryIdOf,
+  entryKeyOf,
+  parseTimestamp,
+  printTimestamp,
+} from "../format/entry-prefix.js";
+import type { LineRange } from "../format/joined-lines.js";
 
 /** An entry's place in the tree, without its body. */
 export interface EntryNode {
@@ -176,4 +184,380 @@ export function rowOf(table: EntryTable, id: string): number {
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(id)}`, {
     details: { entryId: id },
   });
+}
+
+/**
+ * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent
+ * and the place of its line. Lists of children are made when they are first asked for. All algorithms are
+ * iterative.
+ */
+export class EntryTable {
+  size = 0;
+  /** Whether there are rows for {@link linkLateParents}. */
+  hasUnlinkedParents = false;
+  /** Whether the log has entries before the first row, or may have. */
+  isPartial = false;
+  readonly #rows = new Map<EntryKey, number>();
+  /**
+   * Numeric keys are XORed with it in the map, so that a file cannot choose ids that collide. The values of
+   * `crypto` would cost an open in a fresh process of Node 24 a third of its time, to load Web Crypto.
+   */
+  readonly #seed = Math.floor(Math.random() * 2 ** 32) | 0;
+  readonly #keys: EntryKey[] = [];
+  /** The row of each row's parent, or {@link noRow}. Of this and the next columns only this class changes anything. */
+  parents: Int32Array = new Int32Array(startRows);
+  /** The code of each row's kind. */
+  kinds: Int32Array = new Int32Array(startRows);
+  /** The kinds by their codes. */
+  readonly kindNames: string[] = [];
+  #times = new Float64Array(startRows);
+  #lineAt = new Float64Array(startRows);
+  #lineLengths = new Int32Array(startRows);
+  /** The stored texts of times that are not in {@link #times}. */
+  readonly #otherTimes: (string | undefined)[] = [];
+  readonly #kindOf = new Map<string, number>();
+  readonly #kindOfRole = new Map<string, number>();
+  /** Rows that have a place in spite of a missing parent. */
+  readonly #placed = new Set<number>();
+  /** The places of missing parents: the rows that their children follow. */
+  readonly #placeOf = new Map<EntryKey, number>();
+  /** The ranges of entries that share their line with others. */
+  readonly #parts = new Map<number, LineRange>();
+  #children: Children | undefined;
+  /** Rows whose parent may stand before the first row; undefined if the table has all of the log. */
+  cut: Set<number> | undefined;
+  /** Rows whose parent was not seen yet. */
+  #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
+
+  /** The rows are the last ones of a log: a parent that is missing stands before them. */
+  setPartial(): void {
+    this.isPartial = true;
+    this.cut ??= new Set();
+  }
+
+  /** Whether a row is a root here alone: its parent was not read. */
+  isCut(row: number): boolean {
+    return this.cut?.has(row) === true;
+  }
+
+  /** The row of an id, or -1. */
+  row(id: string): number {
+    const key = entryKeyOf(id);
+    return this.#rows.get(typeof key === "number" ? key ^ this.#seed : key) ?? noRow;
+  }
+
+  /** The row of a key, or -1. */
+  rowOfKey(key: EntryKey): number {
+    return this.#rows.get(typeof key === "number" ? key ^ this.#seed : key) ?? noRow;
+  }
+
+  /** The key of a row's id. */
+  key(row: number): EntryKey {
+    return this.#keys[row] as EntryKey;
+  }
+
+  id(row: number): string {
+    return entryIdOf(this.#keys[row] as EntryKey);
+  }
+
+  parent(row: number): number {
+    return this.parents[row] as number;
+  }
+
+  /** The row that the entry itself names; noRow if that is missing. Copies of a log have the same. */
+  ownParent(row: number): number {
+    return this.#placed.has(row) ? noRow : this.parent(row);
+  }
+
+  /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
+  kind(row: number): string {
+    return this.kindNames[this.kinds[row] as number] as string;
+  }
+
+  /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */
+  kindCode(kind: string): number {
+    return this.#kindOf.get(kind) ?? -1;
+  }
+
+  kindAt(row: number): number {
+    return this.kinds[row] as number;
+  }
+
+  timestamp(row: number): string {
+    return this.#otherTimes[row] ?? printTimestamp(this.#times[row] as number);
+  }
+
+  /** Milliseconds since 1970; -Infinity if the timestamp is not a time. */
+  time(row: number): number {
+    const other = this.#otherTimes[row];
+    const time = other === undefined ? (this.#times[row] as number) : Date.parse(other);
+    return Number.isNaN(time) ? -Infinity : time;
+  }
+
+  /** The first child in file order, of noRow the first root; noRow without one. */
+  firstChild(row: number): number {
+    return this.#lists().first[row + 1] as number;
+  }
+
+  nextSibling(row: number): number {
+    return this.#lists().next[row] as number;
+  }
+
+  /** The place of the row's line; undefined until it is written. */
+  line(row: number): LinePlace | undefined {
+    const at = this.#lineAt[row] as number;
+    return at < 0 ? undefined : { at, length: this.#lineLengths[row] as number };
+  }
+
+  /** The place of the row's line in the log; -1 until it is written. */
+  lineAt(row: number): number {
+    return this.#lineAt[row] as number;
+  }
+
+  /** The range of the row's entry in its line; undefined if it is the whole line. */
+  part(row: number): LineRange | undefined {
+    return this.#parts.get(row);
+  }
+
+  /** Bytes of the row's entry in the log; 0 until it is written. */
+  lineLength(row: number): number {
+    const part = this.#parts.get(row);
+    return part === undefined ? (this.#lineLengths[row] as number) : part.end - part.start;
+  }
+
+  setLine(row: number, { at, length }: LinePlace, part?: LineRange): void {
+    this.#lineAt[row] = at;
+    this.#lineLengths[row] = length;
+    this.setPart(row, part);
+  }
+
+  setPart(row: number, part: LineRange | undefined): void {
+    if (part !== undefined) this.#parts.set(row, part);
+    else if (this.#parts.size > 0) this.#parts.delete(row);
+  }
+
+  /**
+   * The entries of rows in lines from {@link SessionLog.readAt}. Reads a line once for neighbouring rows that
+   * share it. Undefined for a row without a line, or whose line is shorter now.
+   */
+  async read(
+    log: Pick<SessionLog, "readAt">,
+    rows: readonly number[],
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    const places: LinePlace[] = [];
+    const indexes = rows.map((row) => {
+      const place = row === noRow ? undefined : this.line(row);
+      if (place === undefined) return -1;
+      if (this.#parts.size === 0 || places.at(-1)?.at !== place.at) places.push(place);
+      return places.length - 1;
+    });
+    const lines = await log.readAt(places);
+    return rows.map((row, index) => {
+      const line = lines[indexes[index] as number];
+      const part = this.#parts.get(row);
+      if (line === undefined || part === undefined) return line;
+      return part.end <= line.length ? line.subarray(part.start, part.end) : undefined;
+    });
+  }
+
+  /** Moves a row to the end of a parent's children, for an entry whose line was written later. */
+  move(row: number, parent: number): void {
+    const before = this.parent(row);
+    const lists = this.#lists();
+    const { first, last, next } = lists;
+    if (parent === before && next[row] === noRow) return;
+    let previous = noRow;
+    for (let at = first[before + 1] as number; at !== row; at = next[at] as number) previous = at;
+    if (previous === noRow) first[before + 1] = next[row] as number;
+    else next[previous] = next[row] as number;
+    if (last[before + 1] === row) last[before + 1] = previous;
+    next[row] = noRow;
+    this.#placed.delete(row);
+    this.cut?.delete(row);
+    this.parents[row] = parent;
+    link(lists, row, parent);
+  }
+
+  /** Adds the row of an entry. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
+  add({ id, parentId, type, role, time }: EntryHead, at = -1, length = 0): number {
+    const row = this.#keys.length;
+    const seeded = typeof id === "number" ? id ^ this.#seed : id;
+    if (this.#rows.has(seeded)) return noRow;
+    if (row === this.parents.length) this.#grow();
+    let parent = noRow;
+    if (parentId !== null) {
+      // Most entries follow the entry before.
+      parent = row > 0 && parentId === this.#keys[row - 1] ? row - 1 : this.rowOfKey(parentId);
+      // An entry that is its own parent is a cycle, which linkLateParents reports.
+      if (parent === noRow) {
+        this.#unlinked.push({ row, parentId });
+        this.hasUnlinkedParents = true;
+      }
+    }
+    this.size++;
+    this.#rows.set(seeded, row);
+    this.#keys.push(id);
+    this.parents[row] = parent;
+    this.kinds[row] =
+      (role === undefined ? undefined : this.#kindOfRole.get(role)) ?? this.#kindCodeOf(type, role);
+    this.#lineAt[row] = at;
+    this.#lineLengths[row] = length;
+    if (typeof time === "number") this.#times[row] = time;
+    else this.#otherTimes[row] = time;
+    if (this.#children !== undefined && (parent !== noRow || parentId === null))
+      link(this.#children, row, parent);
+    return row;
+  }
+
+  /**
+   * Links rows that precede their parents. Rows whose parent is missing follow the row before the first one
+   * with that parent; a row that closes a cycle becomes a root. Linear in the rows; constant if no row is
+   * unlinked.
+   */
+  linkLateParents(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
+    const orphans: number[] = [];
+    const missing = new Map<EntryKey, number[]>();
+    const groupOf = new Map<number, readonly number[]>();
+    const cycles: number[] = [];
+    if (this.#unlinked.length === 0) return { orphans, cycles };
+    const parents = this.parents.slice(0, this.size);
+    for (const { row, parentId } of this.#unlinked) {
+      const parent = this.rowOfKey(parentId);
+      if (parent === noRow && this.cut !== undefined) {
+        this.cut.add(row);
+      } else if (parent === noRow) {
+        orphans.push(row);
+        // An empty text is no id that entries may have in common.
+        const key = parentId === "" ? `\0${row}` : parentId;
+        const group = missing.get(key) ?? [];
+        if (group.push(row) === 1) missing.set(key, group);
+        groupOf.set(row, group);
+      } else if (rootOf(parents, parent) === row) {
+        cycles.push(row);
+      } else {
+        this.parents[row] = parent;
+        parents[row] = parent;
+      }
+    }
+    this.#unlinked = [];
+    this.hasUnlinkedParents = false;
+    for (const [key, group] of missing) {
+      const place = this.#placeOf.get(key) ?? this.#leafAfter((group[0] as number) - 1);
+      this.#placeOf.set(key, place);
+      // A missing parent does not follow its own descendant.
+      if (place === noRow || groupOf.get(rootOf(parents, place)) === group) continue;
+      for (const row of group) {
+        this.#placed.add(row);
+        this.parents[row] = place;
+        parents[row] = place;
+      }
+    }
+    this.#children = undefined;
+    return { orphans, cycles };
+  }
+
+  /** The leaf after a row: of a leaf entry its parent, which mostly is its target. */
+  #leafAfter(row: number): number {
+    return row !== noRow && this.kind(row) === "leaf" ? this.parent(row) : row;
+  }
+
+  /** The rows from the root to `row`, in that order. */
+  path(row: number): Int32Array {
+    let length = 0;
+    for (let at = row; at !== noRow; at = this.parent(at)) length++;
+    const path = new Int32Array(length);
+    for (let at = row; at !== noRow; at = this.parent(at)) path[--length] = at;
+    return path;
+  }
+
+  #kindCodeOf(type: string, role: string | undefined): number {
+    let name = role === undefined ? type : `${type}/${role}`;
+    // A type that looks like a message with its role, or like an escaped type.
+    if (role === undefined && (type.startsWith("message/") || type.startsWith("\0"))) name = `\0${type}`;
+    let kind = this.#kindOf.get(name);
+    if (kind === undefined) {
+      kind = this.kindNames.push(name) - 1;
+      this.#kindOf.set(name, kind);
+    }
+    if (role !== undefined) this.#kindOfRole.set(role, kind);
+    return kind;
+  }
+
+  #grow(): void {
+    const length = this.parents.length * 2;
+    this.parents = grown(this.parents, new Int32Array(length));
+    this.kinds = grown(this.kinds, new Int32Array(length));
+    this.#times = grown(this.#times, new Float64Array(length));
+    this.#lineAt = grown(this.#lineAt, new Float64Array(length));
+    this.#lineLengths = grown(this.#lineLengths, new Int32Array(length));
+    const { first, last, next } = this.#children ?? {};
+    if (first === undefined || last === undefined || next === undefined) return;
+    this.#children = {
+      first: grown(first, new Int32Array(length + 1).fill(noRow)),
+      last: grown(last, new Int32Array(length + 1).fill(noRow)),
+      next: grown(next, new Int32Array(length).fill(noRow)),
+    };
+  }
+
+  /** The lists of children, so that they stay in file order. */
+  #lists(): Children {
+    if (this.#children !== undefined) return this.#children;
+    const { length } = this.parents;
+    const lists = {
+      first: new Int32Array(length + 1).fill(noRow),
+      last: new Int32Array(length + 1).fill(noRow),
+      next: new Int32Array(length).fill(noRow),
+    };
+    const waiting = new Set(this.#unlinked.map(({ row }) => row));
+    for (let row = 0; row < this.size; row++)
+      if (!waiting.has(row)) link(lists, row, this.parents[row] as number);
+    this.#children = lists;
+    return lists;
+  }
+}
+
+const startRows = 64;
+
+/** Lists of children. The first and last child of a row are at the row plus one; those of noRow are roots. */
+interface Children {
+  readonly first: Int32Array;
+  readonly last: Int32Array;
+  readonly next: Int32Array;
+}
+
+function link({ first, last, next }: Children, row: number, parent: number): void {
+  const before = last[parent + 1] as number;
+  if (before === noRow) first[parent + 1] = row;
+  else next[before] = row;
+  last[parent + 1] = row;
+}
+
+function grown<A extends Int32Array | Float64Array>(from: A, to: A): A {
+  to.set(from);
+  return to;
+}
+
+/** The type, and for messages the role, of a {@link EntryTable.kind}. */
+export function parseKind(kind: string): readonly [type: string, role?: string] {
+  if (kind.startsWith("\0")) return [kind.slice(1)];
+  return kind.startsWith("message/") ? ["message", kind.slice("message/".length)] : [kind];
+}
+
+/** The row of no entry. */
+export const noRow = -1;
+
+/**
+ * The root of a row, in a table of parents. Halves paths as a union-find does, so that many look-ups are
+ * linear.
+ */
+function rootOf(parents: Int32Array, start: number): number {
+  let row = start;
+  while (parents[row] !== noRow) {
+    const parent = parents[row] as number;
+    const grandparent = parents[parent] as number;
+    if (grandparent === noRow) return parent;
+    parents[row] = grandparent;
+    row = grandparent;
+  }
+  return row;
 }

@@ -25,10 +25,10 @@ import {
   sessionNotFound,
 } from "./file-descriptors.js";
 import type { FileLock } from "./file-lock.js";
-import { absentPosition, isSameFile, isUnchanged, offsetOf, parsePosition } from "./log-position.js";
+import { absentPosition, isSameFile, isUnchanged, offsetOf } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import { batchesBackwards } from "./read-backwards.js";
-import { maxWholeBytes, readLines, readRanges, readWhole, type WholeRead } from "./read-lines.js";
+import { pieceBytes, readLines, readRanges, readWhole, type WholeRead } from "./read-lines.js";
 import {
   copyLog,
   publishLog,
@@ -133,11 +133,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
     from: LogPosition | undefined,
     options: Parameters<SessionLog["read"]>[1] = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
-    const isLong = Math.min(this.#sizeAfter(from), options.lastBytes ?? Infinity) > maxWholeBytes;
     for (const batch of this.#batches(from, options)) {
       yield batch;
       // Between the pieces of a long file other work can run.
-      if (isLong) await setImmediate();
+      if ("bounds" in batch.lines && batch.lines.bytes.length >= pieceBytes) await setImmediate();
     }
   }
 
@@ -177,16 +176,6 @@ export class FileLog implements SessionLog, DescriptorHolder {
     } finally {
       if (handle !== undefined && !this.#descriptor.owns(handle)) handle.close();
       if (isAcquired) this.#pool.release(this);
-    }
-  }
-
-  /** The bytes after a position; 0 if they cannot be told, which the read then reports. */
-  #sizeAfter(from: LogPosition | undefined): number {
-    try {
-      const { size = 0 } = this.#options.fs.stat(this.#options.path) ?? {};
-      return size - (from === undefined ? 0 : (parsePosition(from)?.size ?? 0));
-    } catch {
-      return 0;
     }
   }
 

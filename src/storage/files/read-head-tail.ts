@@ -57,13 +57,18 @@ export function readHeadTail(
   };
 }
 
-/** The lines at the beginning, at least up to a wanted one. */
-export function readHead(
-  file: OpenFile,
-  size: number,
-  isWanted: (line: Uint8Array, index: number) => boolean,
-): readonly Uint8Array[] {
-  return headLines(file, size, readRange(file, 0, Math.min(headBytes, size)), isWanted);
+/** The header at the beginning of a file. */
+export function headerOfFile(file: OpenFile, size: number): SessionHeader | undefined {
+  const buffer = new Uint8Array(Math.min(headBytes, size));
+  const bytes = buffer.subarray(0, readFullySync(file, buffer, 0));
+  const end = bytes.indexOf(10);
+  let header = decodeUsualHeader(end < 0 ? undefined : decodeUtf8(bytes.subarray(0, end)))?.header;
+  if (header !== undefined) return header;
+  headLines(file, size, bytes, (line, index) => {
+    header = headerOfLine(line, index === 0);
+    return header !== undefined;
+  });
+  return header;
 }
 
 /** @param bytes the first {@link headBytes} of the file; if no line of them is wanted, it reads more */

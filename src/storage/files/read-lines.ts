@@ -18,9 +18,9 @@ import {
  * What is read at once, and at most on the calling thread without a pause: 6 MB in the page cache take 1 ms, and
  * 25 ms in chunks on the pool.
  */
-export const maxWholeBytes: number = 64 << 20;
+const maxWholeBytes = 64 << 20;
 /** The pieces in which a longer file is read. */
-const pieceBytes = 8 << 20;
+export const pieceBytes: number = 8 << 20;
 /** The offsets of more lines than this take more memory than most batches. */
 const maxBatchLines = 1 << 16;
 

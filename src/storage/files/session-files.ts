@@ -5,7 +5,7 @@ import { SessileError } from "../../core/errors/index.js";
 import { partitionOfFolder } from "../../core/ids.js";
 import { errnoOf, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
-import { headerOfLine, readHead } from "./read-head-tail.js";
+import { headerOfFile } from "./read-head-tail.js";
 import {
   idOfPath,
   isOwnFileName,
@@ -148,7 +148,7 @@ export class SessionFiles {
     const { partition, location, except } = query;
     if (location !== undefined) return this.#fileAt(location, id, partition);
     for (const path of this.#filesById.get(partition)?.get(id) ?? []) {
-      if (!this.#isSame(path, except) && this.#headerId(path) === id) return path;
+      if ((except === undefined || !this.#isSame(path, except)) && this.#headerId(path) === id) return path;
     }
     const { files, skipped } = await this.read(partition);
     let damaged: string | undefined;
@@ -244,11 +244,7 @@ export class SessionFiles {
       const file = this.#fs.open(path, "read");
       if (file === undefined) return undefined;
       try {
-        let id: string | undefined;
-        readHead(file, stat.size, (line, index) => {
-          id = headerOfLine(line, index === 0)?.id;
-          return id !== undefined;
-        });
+        const id = headerOfFile(file, stat.size)?.id;
         if (useCache && id !== undefined) this.#idsByPath.set(path, { dev, ino, id });
         return id;
       } finally {

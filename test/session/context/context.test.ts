@@ -18,8 +18,7 @@ import {
 } from "../../../src/session/context/build-context.js";
 import { assembleItems, type ItemParts } from "../../../src/session/context/context-items.js";
 import { extendContext } from "../../../src/session/context/extend-context.js";
-import { noRow } from "../../../src/session/tree/entry-table.js";
-import { entryTableOf } from "../../../src/session/tree/session-tree.js";
+import { entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";

@@ -10,19 +10,14 @@ import {
   decodeHeads,
   decodeLine,
   decodeUsualHeader,
+  headerVersion,
   isNewer,
   isUsualEntry,
   parseUsualLine,
 } from "../../../src/session/format/decode.js";
 import { entryKeyOf, parseTimestamp } from "../../../src/session/format/entry-prefix.js";
 import { appendChecksum } from "../../../src/session/format/line-json.js";
-import {
-  headerVersion,
-  idToOrdinal,
-  migrateEntry,
-  migrateLine,
-  ordinalToId,
-} from "../../../src/session/format/migrate.js";
+import { idToOrdinal, migrateEntry, migrateLine, ordinalToId } from "../../../src/session/format/migrate.js";
 import {
   entryProblem,
   isUsualMessage,

@@ -3,8 +3,7 @@ import { buildSessionContext, parseSession, type SessionEntry, SessionTree } fro
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/format/entry-prefix.js";
-import { EntryTable, noRow } from "../../../src/session/tree/entry-table.js";
-import { entryTableOf } from "../../../src/session/tree/session-tree.js";
+import { EntryTable, entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { isFull, rounds } from "../../support/rounds.js";
 import { naiveChildren, naivePath, naiveTree, naiveWalk } from "./naive-tree.js";
