@@ -291,12 +291,17 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const quote = 0x22;
 
-/** Whether a parsed line is a message in a usual shape, which {@link decodeBody} returns as it is. */
-export function isUsualEntry(value: Parsed): value is Parsed & SessionEntry & { readonly type: "message" } {
+/** Whether a parsed line is a message or a setting in a usual shape, which {@link decodeBody} returns as it is. */
+export function isUsualEntry(value: Parsed): value is Parsed & SessionEntry {
   const { parentId } = value;
-  if (value.type !== "message" || typeof value.id !== "string" || value.id === "") return false;
-  if (typeof value.timestamp !== "string" || value.crc !== undefined) return false;
-  return (parentId === null || typeof parentId === "string") && isUsualMessage(value.message);
+  if (typeof value.id !== "string" || value.id === "" || value.crc !== undefined) return false;
+  if (typeof value.timestamp !== "string" || (parentId !== null && typeof parentId !== "string"))
+    return false;
+  if (value.type === "message") return isUsualMessage(value.message);
+  if (value.type === "thinking_level_change") return typeof value.thinkingLevel === "string";
+  return (
+    value.type === "model_change" && typeof value.provider === "string" && typeof value.modelId === "string"
+  );
 }
 
 /** Decodes a whole line without its head, for entries that are in the tree already. */

@@ -247,8 +247,8 @@ export class LogReader {
       const usual = this.#usual;
       let entry: SessionEntry | undefined;
       let head: EntryHead | undefined;
-      // `{"type":"message"`: of other types few bodies are needed.
-      if (usual !== undefined && bytes[start + 9] === 0x6d && bytes[start + 16] === 0x22) {
+      // Messages and settings, by the first letter of the type: of other types few bodies are needed.
+      if (usual !== undefined && (bytes[start + 9] === 0x6d || bytes[start + 9] === 0x74)) {
         const parsed = parseUsualLine(bytes, start, end, usual);
         value = parsed;
         if (parsed !== undefined && isUsualEntry(parsed)) {

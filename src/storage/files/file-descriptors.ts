@@ -6,7 +6,7 @@
 import { SessileError } from "../../core/errors/index.js";
 import { type FileStat, type FileSystem, type OpenFile, storageError } from "../../core/node/file-system.js";
 import type { LogPosition } from "../../session/index.js";
-import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
+import { isSameFile, offsetOf, parsePosition } from "./read-lines.js";
 
 /** An open session, whose descriptors can be closed and opened again later. */
 export interface DescriptorHolder {

@@ -25,10 +25,19 @@ import {
   sessionNotFound,
 } from "./file-descriptors.js";
 import type { FileLock } from "./file-lock.js";
-import { absentPosition, isSameFile, isUnchanged, offsetOf } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
-import { batchesBackwards } from "./read-backwards.js";
-import { pieceBytes, readLines, readRanges, readWhole, type WholeRead } from "./read-lines.js";
+import {
+  absentPosition,
+  batchesBackwards,
+  isSameFile,
+  isUnchanged,
+  offsetOf,
+  pieceBytes,
+  readLines,
+  readRanges,
+  readWhole,
+  type WholeRead,
+} from "./read-lines.js";
 import {
   copyLog,
   publishLog,

@@ -19,7 +19,7 @@ import {
   isUnchanged,
   printPosition,
   readEnding,
-} from "./log-position.js";
+} from "./read-lines.js";
 import { tornTailEnding } from "./repair-torn-tail.js";
 
 /** Options of {@link LogWriter}. */

@@ -28,9 +28,16 @@ import {
   tornTail,
 } from "../../session/internal.js";
 import { withRegularFile } from "./file-descriptors.js";
-import { offsetOf, parsePosition, printPosition, readFingerprint } from "./log-position.js";
-import { type BackwardLine, linesBackwards } from "./read-backwards.js";
-import { type ReadLineOptions, readLines } from "./read-lines.js";
+import {
+  type BackwardLine,
+  linesBackwards,
+  offsetOf,
+  parsePosition,
+  printPosition,
+  type ReadLineOptions,
+  readFingerprint,
+  readLines,
+} from "./read-lines.js";
 
 /** Options of {@link readEntriesBackwards}. */
 export interface EntriesBackwardsOptions {

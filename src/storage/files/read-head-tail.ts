@@ -15,7 +15,7 @@ import {
   lastInfo,
   maxHeadLines,
 } from "../../session/internal.js";
-import { linesBackwards } from "./read-backwards.js";
+import { linesBackwards } from "./read-lines.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;

@@ -14,8 +14,8 @@ import {
 } from "../../core/node/read-write-fully.js";
 import type { LineReplacement } from "../../session/index.js";
 import { sessionExists } from "./file-descriptors.js";
-import { isSameFile } from "./log-position.js";
 import type { LogWriterOptions } from "./log-writer.js";
+import { isSameFile } from "./read-lines.js";
 
 const chunkBytes = 1 << 20;
 

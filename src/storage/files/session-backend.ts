@@ -16,8 +16,8 @@ import { clockErrorMs, type Durability, headerVersion, lastInfo } from "../../se
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
-import { absentPosition } from "./log-position.js";
 import { headerOfLine, headTailBytes, InfoPlaces, infoSearchBytes, readHeadTail } from "./read-head-tail.js";
+import { absentPosition } from "./read-lines.js";
 import { remainingOfFiles } from "./replace-log.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
 import { fileName, idOfPath, partitionDirectory, projectName } from "./session-layout.js";

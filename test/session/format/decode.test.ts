@@ -517,19 +517,25 @@ describe("messages of other writers", () => {
       expect(decoded).toBeGreaterThan(100);
     });
 
-    test("a line with a usual message is decoded as any line is", () => {
+    test("a usual line is decoded as any line is", () => {
       let decoded = 0;
       const encoder = new TextEncoder();
-      const line = fc.tuple(
-        fc.oneof(message, usualMessage, mutationOf(usualMessage)),
-        hexId,
-        fc.boolean(),
-        fc.option(damage),
+      const fields = fc.oneof(
+        ...[message, usualMessage, mutationOf(usualMessage)].map((each) =>
+          each.map((value) => ({ type: "message", message: value })),
+        ),
+        fc.constantFrom<Readonly<Record<string, unknown>>>(
+          { type: "thinking_level_change", thinkingLevel: "high" },
+          { type: "thinking_level_change", thinkingLevel: 1 },
+          { type: "model_change", provider: "a", modelId: "b" },
+          { type: "model_change", provider: "a" },
+        ),
       );
+      const line = fc.tuple(fields, hexId, fc.boolean(), fc.option(damage));
       fc.assert(
         fc.property(line, fc.nat(3), ([value, id, checksum, changes], before) => {
-          const place = { type: "message", id, parentId: null, timestamp: "t" };
-          const text = JSON.stringify({ ...place, message: value });
+          const { type, ...rest } = value;
+          const text = JSON.stringify({ type, id, parentId: null, timestamp: "t", ...rest });
           const whole = encoder.encode(checksum ? appendChecksum(text) : text);
           const bytes = changes === null ? whole : damaged(whole, changes);
           const chunk = Uint8Array.from([...new Uint8Array(before), ...bytes, 10]);

@@ -13,7 +13,7 @@ import {
 } from "../../../src/storage/files/file-descriptors.js";
 import { FileLock } from "../../../src/storage/files/file-lock.js";
 import { FileLog, type FileLogOptions } from "../../../src/storage/files/file-log.js";
-import { absentPosition } from "../../../src/storage/files/log-position.js";
+import { absentPosition } from "../../../src/storage/files/read-lines.js";
 import { fileSessionStoreOn } from "../../../src/storage/files/session-store.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -3,6 +3,7 @@ import type { LogPosition } from "sessile";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/core/node/durable-directories.js";
 import type { OpenFile, OpenMode } from "../../../src/core/node/file-system.js";
+import { LogWriter, type LogWriterOptions } from "../../../src/storage/files/log-writer.js";
 import {
   absentPosition,
   endingOf,
@@ -14,8 +15,7 @@ import {
   parsePosition,
   printPosition,
   readEnding,
-} from "../../../src/storage/files/log-position.js";
-import { LogWriter, type LogWriterOptions } from "../../../src/storage/files/log-writer.js";
+} from "../../../src/storage/files/read-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/dir/log.jsonl";

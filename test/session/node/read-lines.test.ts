@@ -3,9 +3,8 @@ import type { LogBatch, LogPosition } from "sessile";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/core/node/file-system.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
-import { absentPosition } from "../../../src/storage/files/log-position.js";
 import { readHeadTail } from "../../../src/storage/files/read-head-tail.js";
-import { readLines, readRanges } from "../../../src/storage/files/read-lines.js";
+import { absentPosition, readLines, readRanges } from "../../../src/storage/files/read-lines.js";
 import { LogWatch } from "../../../src/storage/files/watch.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
