@@ -13,11 +13,11 @@ import {
   type BuiltContext,
   buildContext,
   contextAt,
+  extendContext,
   keptRange,
   runInMemory,
 } from "../../../src/session/context/build-context.js";
 import { assembleItems, type ItemParts } from "../../../src/session/context/context-items.js";
-import { extendContext } from "../../../src/session/context/extend-context.js";
 import { entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
