@@ -63,11 +63,7 @@ export function encodeValidLine(
   checksum: boolean,
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  const line = printEntry(entry);
-  const text = checksum ? `${line.slice(0, -1)}${checksumPlaceholder}\n` : `${line}\n`;
-  const lines: Uint8Array[] = [];
-  encodePlaced(text, { checksum, maxLineBytes: Number.POSITIVE_INFINITY }, crc32, lines);
-  return lines[0] as Uint8Array;
+  return encodeLine(entry, { checksum, maxLineBytes: Number.POSITIVE_INFINITY }, crc32);
 }
 
 /** The limits of an encoded line. */
@@ -82,9 +78,15 @@ export function encodeLine(
   limits: LineLimits,
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  const line = encodeValidLine(entry, limits.checksum, crc32);
-  if (line.length - 1 > limits.maxLineBytes) throw lineTooLong(line.length - 1, limits);
-  return line;
+  const line = printEntry(entry);
+  const lines: Uint8Array[] = [];
+  encodePlaced(
+    limits.checksum ? `${line.slice(0, -1)}${checksumPlaceholder}\n` : `${line}\n`,
+    limits,
+    crc32,
+    lines,
+  );
+  return lines[0] as Uint8Array;
 }
 
 /**
@@ -117,7 +119,16 @@ export function encodePlaced(
   const bytes = encodeUtf8InPool(text);
   for (let at = 0, end = 0; at < bytes.length; at = end) {
     end = bytes.indexOf(10, at) + 1;
-    if (end - at - 1 > limits.maxLineBytes) throw lineTooLong(end - at - 1, limits);
+    const length = end - at - 1;
+    if (length > limits.maxLineBytes) {
+      throw new SessileError(
+        "LINE_TOO_LONG",
+        `the entry takes ${length} bytes, at most ${limits.maxLineBytes}`,
+        {
+          details: { bytes: length, maxBytes: limits.maxLineBytes },
+        },
+      );
+    }
     if (limits.checksum) {
       let left = (crc32 ?? crc32OfBytes)(bytes.subarray(at, end - 1 - checksumLength));
       for (let i = end - 4; left !== 0; i--) {
@@ -128,12 +139,6 @@ export function encodePlaced(
     }
     lines.push(end - at === bytes.length ? bytes : bytes.subarray(at, end));
   }
-}
-
-function lineTooLong(bytes: number, { maxLineBytes: maxBytes }: LineLimits): SessileError {
-  return new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
-    details: { bytes, maxBytes },
-  });
 }
 
 const headKeys = ["type", "id", "parentId", "timestamp"];

@@ -364,7 +364,7 @@ export class AppendQueue {
     });
   }
 
-  /** Whether the batch needs its place and no more, as nearly all do: 1.1 ms in place of 2.4 for the first 1,000. */
+  /** Whether the batch needs its place alone, as nearly all do: saves 6 of 62 ms of 1,000 appends (Node 24, fresh process). */
   #isUsual({ isAlone, made, conflict }: AppendRequest): boolean {
     const { exists, reader, staged, migrate, isPartial, settings } = this.#state;
     if (!exists || reader.header === undefined || staged.length > 0 || migrate !== undefined) return false;

@@ -98,9 +98,10 @@ export class FileLog implements SessionLog, DescriptorHolder {
       if (entering !== undefined) await entering;
       isEntered = true;
       const writer = this.#writer;
-      const written = created
-        ? await this.#createAlone(() => writer.append(bytes, expected, lock.acquisition))
-        : await writer.append(bytes, expected, lock.acquisition);
+      const writing = created
+        ? this.#createAlone(() => writer.append(bytes, expected, lock.acquisition))
+        : writer.write(bytes, expected, lock.acquisition);
+      const written = writing instanceof Promise ? await writing : writing;
       const { position, interleaved } = written;
       this.#descriptor.reached(position);
       this.#appended = true;

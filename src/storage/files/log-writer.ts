@@ -96,21 +96,43 @@ export class LogWriter {
    * @throws SessileError WRITER_POISONED if the end of the log is unknown
    */
   async append(bytes: Uint8Array, expected: LogPosition, acquisition: number): Promise<Written> {
-    const created = expected === absentPosition;
+    return this.write(bytes, expected, acquisition);
+  }
+
+  /** {@link append} without a promise if nothing has to be awaited: each takes 1 µs of the first 1,000 appends. */
+  write(bytes: Uint8Array, expected: LogPosition, acquisition: number): Written | Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
-    if (created) {
+    if (expected === absentPosition) {
       this.#create();
-    } else {
-      const lookup = this.#lookup;
-      if (acquisition !== lookup.acquisition || !isRecent(lookup.at)) this.#openNamed();
-      lookup.acquisition = acquisition;
-      // Compared again after the wait, in which a reader may have recorded another end.
-      while (!this.#stillEndsAt(expected)) await this.assertEndsAt(expected);
+      return this.#writeAt(0, bytes, expected);
     }
-    const file = this.#file as CurrentFile;
-    const { handle, dev, ino } = file;
-    const start = created ? 0 : (this.#end as LogEnd).size;
-    this.#write(handle, bytes, start, created);
+    const lookup = this.#lookup;
+    if (acquisition !== lookup.acquisition || !isRecent(lookup.at)) this.#openNamed();
+    lookup.acquisition = acquisition;
+    if (!this.#stillEndsAt(expected)) return this.#readAndWrite(bytes, expected);
+    return this.#writeAt((this.#end as LogEnd).size, bytes, expected);
+  }
+
+  async #readAndWrite(bytes: Uint8Array, expected: LogPosition): Promise<Written> {
+    // Compared again after the wait, in which a reader may have recorded another end.
+    while (!this.#stillEndsAt(expected)) await this.assertEndsAt(expected);
+    return this.#writeAt((this.#end as LogEnd).size, bytes, expected);
+  }
+
+  /** Writes the whole batch at the end of the file, or truncates the file to its size before. */
+  #writeAt(start: number, bytes: Uint8Array, expected: LogPosition): Written | Promise<Written> {
+    const { handle, dev, ino } = this.#file as CurrentFile;
+    // Nearly always one write has the whole batch.
+    let count = 0;
+    try {
+      count = handle.append(bytes);
+      if (count < bytes.length)
+        appendFully(handle, bytes.subarray(count), (more) => {
+          count += more;
+        });
+    } catch (cause) {
+      throw this.#takenBack(start, count, expected === absentPosition, cause);
+    }
     const size = start + bytes.length;
     const ending = endingOf(bytes);
     let written: Written;
@@ -121,8 +143,14 @@ export class LogWriter {
     } else {
       written = this.#findWritten(handle, bytes, start);
     }
-    if (this.#options.durability === "disk") await this.#sync(handle, !this.#isNameDurable);
-    else if (isRecent(this.#lookup.at)) return written;
+    if (this.#options.durability !== "disk" && isRecent(this.#lookup.at)) return written;
+    return this.#acknowledged(written, expected);
+  }
+
+  /** A written batch, once it is durable and the file still has its name. */
+  async #acknowledged(written: Written, expected: LogPosition): Promise<Written> {
+    const file = this.#file as CurrentFile;
+    if (this.#options.durability === "disk") await this.#sync(file.handle, !this.#isNameDurable);
     let stat: FileStat | undefined;
     try {
       stat = this.#lookUpName();
@@ -262,30 +290,21 @@ export class LogWriter {
     return endsWith(file.handle, end.size, end.ending);
   }
 
-  /** Writes the whole batch, or truncates the file to its size before. */
-  #write(handle: OpenFile, bytes: Uint8Array, start: number, created: boolean): void {
-    let written = 0;
+  /** Truncates the file to its size before a write that failed. Returns the error of the append. */
+  #takenBack(start: number, written: number, isCreated: boolean, cause: unknown): unknown {
+    const { handle } = this.#file as CurrentFile;
     try {
-      // Nearly always the whole batch.
-      written = handle.append(bytes);
-      if (written < bytes.length)
-        appendFully(handle, bytes.subarray(written), (count) => {
-          written += count;
-        });
-    } catch (cause) {
-      try {
-        if (handle.stat().size !== start + written) throw new Error("another program wrote at the same time");
-        if (created) {
-          this.close();
-          this.#options.fs.unlink(this.#options.path);
-        } else {
-          handle.truncate(start);
-        }
-      } catch (error) {
-        throw this.#poisoned(`a write failed, and so did the truncation after it: ${String(error)}`, cause);
+      if (handle.stat().size !== start + written) throw new Error("another program wrote at the same time");
+      if (isCreated) {
+        this.close();
+        this.#options.fs.unlink(this.#options.path);
+      } else {
+        handle.truncate(start);
       }
-      throw storageError("append to", this.#options.path, cause);
+    } catch (error) {
+      return this.#poisoned(`a write failed, and so did the truncation after it: ${String(error)}`, cause);
     }
+    return storageError("append to", this.#options.path, cause);
   }
 
   /** Finds a batch after which the file does not end, or whose end cannot be read. */
