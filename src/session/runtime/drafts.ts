@@ -38,8 +38,8 @@ export const unplaced: EntryPlace = { id: "", parentId: null, timestamp: "" };
 const maxHeadBytes = 4096;
 
 /**
- * {@link checkedDraft} for a message of a usual shape without an id; undefined for any other draft. 2.4 ms in place
- * of 5.1 for the first 1,000 messages of a process (Node 24).
+ * {@link checkedDraft} for a message of a usual shape without an id; undefined for any other draft. Saves 5 of 59 ms
+ * of 1,000 appends, 23 of 202 of 10,000 that are not awaited (Node 24, fresh process).
  */
 export function usualMessage(
   draft: EntryDraft,

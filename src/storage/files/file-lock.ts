@@ -95,9 +95,14 @@ export class FileLock {
     }
     this.#enteredAt = now;
     const isHeld = this.#isHeld();
-    if (isHeld && this.#uses === 0 && this.#hasWaiters()) {
-      this.release();
-      return this.#enterLater(waitMs, pauseMs);
+    if (isHeld && this.#uses === 0 && performance.now() - this.#checkedWaitersAt >= fairnessMs) {
+      this.#checkedWaitersAt = performance.now();
+      // Another writer may have requested the lock while it was held; a waiting writer repeats its request. Usually
+      // there is none, and an error for a missing file takes as long as fifty writes.
+      if (this.#fs.stat(this.#waitPath) !== undefined && this.#fs.unlink(this.#waitPath)) {
+        this.release();
+        return this.#enterLater(waitMs, pauseMs);
+      }
     }
     this.#waitedFor = undefined;
     if (!isHeld && !this.#tryAcquire()) return this.#enterLater(waitMs, 0);
@@ -172,15 +177,6 @@ export class FileLock {
     this.#heartbeatTimer = undefined;
     if (this.#nonce !== undefined) forgetLockFile(this.#nonce);
     this.#nonce = undefined;
-  }
-
-  /** Whether another writer requested the lock while it was held. A waiting writer repeats its request. */
-  #hasWaiters(): boolean {
-    const now = performance.now();
-    if (now - this.#checkedWaitersAt < fairnessMs) return false;
-    this.#checkedWaitersAt = now;
-    // Usually there is no request, and an error for a missing file takes as long as fifty writes.
-    return this.#fs.stat(this.#waitPath) !== undefined && this.#fs.unlink(this.#waitPath);
   }
 
   #onIdle(): void {
