@@ -16,7 +16,7 @@ import { openLog, type SearchBackend, searchSessions } from "../session/internal
 import { fileSessionStore } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
 import { damagedLines, noteDamage } from "./damage.js";
-import { type FilesTest, filesTest, textsOfImports } from "./search-bytes.js";
+import { filesTest } from "./search-bytes.js";
 import type { FoundSession } from "./sources.js";
 
 /** A hit with the session that was found; for a subagent that is not among them, its parent. */
@@ -51,15 +51,11 @@ export async function* searchFound(
   }
 }
 
-/** Files that are read while others are searched. */
-const readAhead = 4;
-
 /** The sessions as a backend; those whose files cannot have the words are left out. */
 class SearchedSessions implements SearchBackend {
   readonly #sessions: readonly FoundSession[];
   readonly #context: CommandContext;
-  readonly #ownTest: FilesTest;
-  readonly #importTest: FilesTest;
+  readonly #filesTest: ReturnType<typeof filesTest>;
   readonly #found = new Map<string, FoundSession>();
   /** The sessions by agent and id: a subagent among them is not searched with its parent too. */
   readonly #ids: ReadonlySet<string>;
@@ -69,8 +65,7 @@ class SearchedSessions implements SearchBackend {
   constructor(sessions: readonly FoundSession[], text: string, context: CommandContext) {
     this.#sessions = sessions;
     this.#context = context;
-    this.#ownTest = filesTest(text);
-    this.#importTest = filesTest(text, textsOfImports);
+    this.#filesTest = filesTest(text);
     this.#ids = new Set(sessions.map(({ agent, id }) => `${agent} ${id}`));
   }
 
@@ -81,7 +76,8 @@ class SearchedSessions implements SearchBackend {
 
   async *list(): AsyncGenerator<SearchCandidates> {
     let count = 0;
-    for await (const found of this.#candidates()) {
+    for (const found of this.#sessions) {
+      if (!(await this.#mayHave(found))) continue;
       count++;
       this.#context.out.progress(() => `${count} sessions with the words; ${found.path}`);
       const { id, path, modified } = found;
@@ -100,27 +96,10 @@ class SearchedSessions implements SearchBackend {
     return backend.open(id, { partition: "", mode: "read", location });
   }
 
-  /** The sessions whose files may have the words, in order. */
-  async *#candidates(): AsyncGenerator<FoundSession> {
-    const tests: Promise<boolean>[] = [];
-    let next = 0;
-    for (const found of this.#sessions) {
-      while (tests.length < readAhead && next < this.#sessions.length) {
-        const test = this.#mayHave(this.#sessions[next++] as FoundSession);
-        // It is awaited below, unless the search ends before.
-        test.catch(() => {});
-        tests.push(test);
-      }
-      if (await tests.shift()) yield found;
-    }
-  }
-
   async #mayHave(found: FoundSession): Promise<boolean> {
-    const { signal } = this.#context;
-    if (isOwn(found)) return this.#ownTest([found.path], signal);
     // Reading a session whose file is gone tells so.
-    const files = await found.currentFiles?.().catch(() => undefined);
-    return files === undefined || this.#importTest(files, signal);
+    const files = isOwn(found) ? [found.path] : await found.currentFiles?.().catch(() => undefined);
+    return files === undefined || this.#filesTest(files, this.#context.signal);
   }
 
   async #import(found: FoundSession): Promise<ReadonlyMap<string, SessionLog>> {

@@ -14,7 +14,6 @@ import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/fil
 import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
-import { readAhead } from "./read-ahead.js";
 
 /** How a session is opened. */
 export interface OpenNamedOptions {
@@ -124,27 +123,22 @@ async function sessionsIn(
   if (isList) store.on("skipped", ({ location, error }) => context.out.skip(location, error));
   const found: FoundSession[] = [];
   const where = { ...(cwd === undefined ? {} : { cwd: resolve(context.cwd, cwd) }), ...(since && { since }) };
-  const stop = readAhead(dir);
-  try {
-    for await (const summary of store.list({ ...where, signal: context.signal })) {
-      const path = summary.location ?? summary.id;
-      context.out.progress(() => `${found.length} sessions`);
-      found.push({
-        agent: ownAgent,
-        id: summary.id,
-        path,
-        title: summary.title ?? summary.name ?? summary.firstMessage,
-        cwd: summary.cwd,
-        created: summary.created,
-        modified: summary.modified,
-        size: summary.size,
-        parent: summary.parentSession,
-        isArchived: summary.archivedAt !== undefined,
-        open: () => openOwn(path, parsed, context),
-      });
-    }
-  } finally {
-    await stop();
+  for await (const summary of store.list({ ...where, signal: context.signal })) {
+    const path = summary.location ?? summary.id;
+    context.out.progress(() => `${found.length} sessions`);
+    found.push({
+      agent: ownAgent,
+      id: summary.id,
+      path,
+      title: summary.title ?? summary.name ?? summary.firstMessage,
+      cwd: summary.cwd,
+      created: summary.created,
+      modified: summary.modified,
+      size: summary.size,
+      parent: summary.parentSession,
+      isArchived: summary.archivedAt !== undefined,
+      open: () => openOwn(path, parsed, context),
+    });
   }
   return found;
 }
