@@ -12,6 +12,7 @@ import { importOwn } from "./import-own.js";
 import { type LoadedFile, loadFiles } from "./load-files.js";
 import { ReportBuilder } from "./report.js";
 import { digestOf } from "./shared/ids.js";
+import { agentRow, isOwnAgent } from "./table.js";
 import type { DetectedSession, ForeignFile, ForeignFormat, ImportedSession, ImportOptions } from "./types.js";
 
 const defaultMaxLineBytes = 64 * 1024 * 1024;
@@ -45,7 +46,8 @@ export async function importSession(
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 1024);
   const keep = keepOf(options);
   const report = new ReportBuilder(redact);
-  const loaded = await loadFiles(files, maxBytes, options, report);
+  const claimed = files.filter(({ unclaimed }) => unclaimed !== true);
+  const loaded = await loadFiles(claimed, maxBytes, options, report);
   const { format, detected } = formatOf(loaded, options.from);
   if (format === undefined) {
     if (detected === undefined) throw unknownError(files);
@@ -62,6 +64,7 @@ export async function importSession(
   });
   await format.read(source);
   source.finish();
+  findUnclaimed(files, format.name, report);
   const [main = emptySession(source), ...children] = source.sessions;
   const agentVersion = source.agentVersion ?? detected?.agentVersion;
   let exact = false;
@@ -122,10 +125,24 @@ function formatOf(
     return { format, detected: found.find(({ format: name }) => name === format.name) };
   }
   const formats = new Map((from as readonly ForeignFormat[]).map((each) => [each.name, each]));
-  const isOwn = ({ format }: DetectedSession) => format === "pi" || format === "sessile";
-  const usable = found.filter((each) => formats.has(each.format) || isOwn(each));
+  const usable = found.filter((each) => formats.has(each.format) || isOwnAgent(each.format));
   const detected = usable.find(({ sure }) => sure) ?? usable[0];
   return { format: detected && formats.get(detected.format), detected };
+}
+
+/** Reports files of the session's folder that the agent's row does not name, with one finding. */
+function findUnclaimed(
+  files: readonly ForeignFile[],
+  agent: ForeignFormat["name"],
+  report: ReportBuilder,
+): void {
+  const unclaimed = files.filter((file) => file.unclaimed === true);
+  const [first] = unclaimed;
+  if (first === undefined) return;
+  const title = agentRow(agent)?.title ?? agent;
+  const [count, are] = unclaimed.length === 1 ? ["1 file", "is"] : [`${unclaimed.length} files`, "are"];
+  const text = `${count} in the session's folder ${are} not read: ${title} has no place for such`;
+  report.find({ code: "unmapped", file: first.path, text });
 }
 
 function unknownError(files: readonly ForeignFile[]): SessileError {

@@ -8,6 +8,7 @@ import { blobBytes, type LoadedSession } from "./export-source.js";
 import { importSession, sha256Of } from "./import.js";
 import { isFileName } from "./shared/ids.js";
 import { objectOf, textOf, wellFormed } from "./shared/values.js";
+import { agentRow } from "./table.js";
 import type { ExportedSession, ExportOptions, ForeignFile, ImportedSession, WriteSource } from "./types.js";
 
 type Files = ExportedSession["files"];
@@ -89,7 +90,8 @@ export async function returned(
   const addedIds = new Set(later.map(({ id }) => wellFormed(id)));
   const added = source.outline.filter((entry) => addedIds.has(entry.id) && !isState(entry));
   const { to } = options;
-  const resume = to.resume?.(imported.header.id, files) ?? [];
+  const words = to.resume ?? agentRow(to.name)?.resume;
+  const resume = words?.(imported.header.id, files) ?? [];
   if (added.length === 0 && from === imported.leafId) return { files, resume };
   const findings: Parameters<WriteSource["find"]>[0][] = [];
   const find: WriteSource["find"] = (finding) => findings.push(finding);

@@ -1,13 +1,14 @@
 /**
- * Sessions of other agents: the types of an import, an export and their reports, and the port that a format
- * of an agent implements.
+ * Sessions of other agents: the types of an import, an export and their reports, and the contract of an agent:
+ * its row, and the port that its format implements.
  */
 
 import type { BlobStore } from "../blobs/index.js";
 import type { Session, SessionEntry, SessionHeader } from "../session/index.js";
+import type { agents } from "./table.js";
 
 /** The formats that `detectSession` tells apart. */
-export type ForeignFormatName = "claude-code" | "codex" | "gemini" | "opencode" | "pi" | "sessile";
+export type ForeignFormatName = (typeof agents)[number]["name"];
 
 /** One file of an agent. */
 export interface ForeignFile {
@@ -16,6 +17,8 @@ export interface ForeignFile {
   readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
   /** Milliseconds since 1970. */
   readonly modified?: number;
+  /** It lies in the session's own folder, and the agent's row has no place for it: a finding, not read. */
+  readonly unclaimed?: true;
 }
 
 /** The result of `detectSession`. */
@@ -118,7 +121,6 @@ export interface ImportOptions {
   readonly instructions?: boolean;
   /** Decompresses Zstandard. Must not return more than `maxBytes`. */
   readonly decompress?: (bytes: Uint8Array, maxBytes: number) => Uint8Array | Promise<Uint8Array>;
-  /** Opens a database of these bytes for reading. */
   /**
    * Opens a database, such as `opencode.db`: with its bytes, or as a file that the caller knows. With
    * `node:sqlite` it is `() => ({ all: (sql) => database.prepare(sql).all() })`, where `database` is a
@@ -193,16 +195,118 @@ export interface ExportedSession {
   readonly report: InteropReport;
 }
 
-// The port of a format.
+// The contract of an agent.
 
-/** The session format of an agent. The package's formats are `claudeCode`, `codex`, `gemini`, `opencode`. */
+/**
+ * The row of an agent in `table.ts`: what a list, a detection and the command line know of it. Plain data and
+ * functions of a few records, which load neither Node nor the format.
+ */
+export interface AgentRow<Name extends string = string> {
+  /** As stored sessions and options have it. The ids of entries are digests of it: it never changes. */
+  readonly name: Name;
+  /** As people write it. */
+  readonly title: string;
+  /**
+   * Its home: the folder that a variable of the environment names, else one in the user's home; and a folder in
+   * there. Absent if its sessions have no common place.
+   */
+  readonly home?: { readonly variable: string; readonly folder: string; readonly inner?: string };
+  /** The files that may be sessions. */
+  readonly sessions: readonly AgentPlace[];
+  /**
+   * The folder of a session's own, relative to the home. A file there without a place is a finding.
+   * @default the folder beside its file that has its id as name
+   */
+  folder?(path: string): string;
+  /** The further files of a session, such as those of subagents in its folder. */
+  parts?(session: AgentSession): readonly AgentPlace[];
+  /** A file of the home with facts on sessions: their titles, their directories. */
+  readonly index?: {
+    readonly file: string;
+    read(text: string): (path: string, id: string) => Pick<AgentDescription, "title" | "cwd">;
+  };
+  /** The sessions of its database, for those whose home has one. */
+  rows?(database: SqliteReader): readonly AgentDatabaseRow[];
+  /** Files of one session lie anywhere in the home, so that an import is told which session to read. */
+  readonly isScattered?: true;
+  /** Tells the agent by one of the first records of a file. */
+  detect(record: Readonly<Record<string, unknown>>): Omit<DetectedSession, "format"> | undefined;
+  /** Paths in its home, for files whose content tells nothing. */
+  readonly path?: RegExp;
+  /** Describes a session by the start and the end of its file; undefined if it is none. */
+  describe(path: string, windows: AgentWindows): AgentDescription | undefined;
+  /** How texts begin that it writes in the user's place: they name no session, and are no words of the user. */
+  readonly harness?: RegExp;
+  /** The words of the command that resumes a session in these files. */
+  resume?(sessionId: string, files: readonly { readonly path: string }[]): readonly string[];
+  /** Its sessions name a provider of its configuration, which an export can choose. */
+  readonly hasProviders?: true;
+}
+
+/** Files of an agent. */
+export interface AgentPlace {
+  /** Relative to the home, with `*` for any one name; "" for the home itself. */
+  readonly folder: string;
+  /** Levels of folders below it. @default 0 */
+  readonly depth?: number;
+  /** The names of its files. */
+  readonly name: RegExp;
+  /** Further places that each file found has. */
+  readonly parts?: (path: string) => readonly AgentPlace[];
+}
+
+/** A session in an agent's home. */
+export interface AgentSession {
+  readonly id: string;
+  /** Its file and those related to it, relative to the home. */
+  readonly paths: readonly string[];
+  /** See `folder` of the row. */
+  readonly folder: string;
+}
+
+/** The first and last bytes of a file; the same array for a short one. */
+export interface AgentWindows {
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+}
+
+/** A session by the ends of its file. */
+export interface AgentDescription {
+  readonly id: string;
+  readonly cwd?: string | undefined;
+  readonly title?: string | undefined;
+  /** Texts in the user's place, oldest first. The first that is no harness text is the title of one without. */
+  readonly questions?: Iterable<string> | undefined;
+  /** Milliseconds since 1970. */
+  readonly created?: number | undefined;
+  /** A later time than that of the file. */
+  readonly updated?: number | undefined;
+  readonly parent?: string | undefined;
+  /** The session that this one was forked from, whose file it continues. */
+  readonly base?: string | undefined;
+  /** The file is a part of another session, and none of its own. */
+  readonly partOf?: string | undefined;
+}
+
+/** A session in a database, for a list. Its texts are another program's. */
+export interface AgentDatabaseRow {
+  readonly id: string;
+  readonly cwd?: string;
+  readonly title?: string;
+  readonly parent?: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly bytes: number;
+}
+
+/** The session format of an agent. Each agent's subpath exports one. */
 export interface ForeignFormat {
   readonly name: ForeignFormatName;
   /** Reads the records of a session into a builder. Throws only for a fault of its own. */
   read(source: ForeignSource): void | Promise<void>;
   /** Writes a session anew. */
   write(source: WriteSource): WrittenSession | Promise<WrittenSession>;
-  /** The words of the command that resumes a session, for one that goes back unchanged in these files. */
+  /** As in the row. @default that of the row of the name */
   resume?(sessionId: string, files: readonly { readonly path: string }[]): readonly string[];
   /**
    * Continues the original bytes: lines for later entries, or for a leaf that moved back. Returns

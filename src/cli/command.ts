@@ -3,7 +3,7 @@
  * derive.
  */
 
-import type { ForeignFormatName } from "../agents/index.js";
+import { agents } from "../agents/internal.js";
 import type { Output } from "./output.js";
 
 /** An option of a command. `value` names its value in the help; without it the option is a switch. */
@@ -98,17 +98,8 @@ export const commonOptions: readonly OptionSpec[] = [
   { name: "help", short: "h", description: "Show the help of the command." },
 ];
 
-const agents: Readonly<Record<ForeignFormatName, true>> = {
-  sessile: true,
-  "claude-code": true,
-  codex: true,
-  gemini: true,
-  opencode: true,
-  pi: true,
-};
-
 /** The agents whose sessions are read, this library's own first. */
-export const agentNames = Object.keys(agents) as readonly ForeignFormatName[];
+export const agentNames = agents.map(({ name }) => name);
 
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [

@@ -2,16 +2,24 @@
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import type { ForeignFile, ForeignFormatName, ImportedSession, InteropReport } from "../agents/index.js";
+import type {
+  ForeignFile,
+  ForeignFormat,
+  ForeignFormatName,
+  ImportedSession,
+  InteropReport,
+} from "../agents/index.js";
+import { agentRow, agents, formats, isOwnAgent } from "../agents/internal.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
+import { scatteredSession } from "../agents/node/internal.js";
 import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
 import { directoryTest } from "../core/directories.js";
 import { SessileError } from "../core/errors/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
-import { agentNames, type CommandContext, type Parsed, textOption } from "./command.js";
+import { type CommandContext, type Parsed, textOption } from "./command.js";
 import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
 import type { Output } from "./output.js";
-import { assertRead, databaseRows, decompressor, openDatabase } from "./readers.js";
+import { assertRead, decompressor, openDatabase } from "./readers.js";
 import { openRegular } from "./regular-file.js";
 import type { FoundSession, NamedSession, OpenedSession, OpenNamedOptions, SourceQuery } from "./sources.js";
 
@@ -22,10 +30,6 @@ export interface ReadOptions {
   /** Does not report damaged lines. */
   readonly isQuiet?: boolean;
 }
-
-const agents = agentNames.filter((name) => name !== "sessile");
-/** Agents with a format of the package. pi's files are this library's own. */
-const isForeign = (format: ForeignFormatName) => format !== "pi" && format !== "sessile";
 
 /** The sessions of all known agents in their homes. */
 export async function findForeign(
@@ -43,9 +47,11 @@ export async function findForeign(
       ? {}
       : { homes: { [query.agent]: resolve(context.cwd, dir) } };
   const found: FoundSession[] = [];
-  const wanted = agents.filter((agent) => query.agent === undefined || query.agent === agent);
+  const wanted = agents.filter(({ home, name }) => home !== undefined && (query.agent ?? name) === name);
   // The directory and the time of a session in a database are in its rows.
-  const [inRows, inFiles] = [wanted.filter(hasRows), wanted.filter((agent) => !hasRows(agent))];
+  const namesOf = (hasRows: boolean) =>
+    wanted.filter(({ rows }) => (rows !== undefined) === hasRows).map(({ name }) => name);
+  const [inRows, inFiles] = [namesOf(true), namesOf(false)];
   const sessions = [
     findSessions({ agents: inFiles, ...homes, ...(cwd && { cwd }), ...(since && { since }) }),
     rowsOf(findSessions({ agents: inRows, ...homes }), (path, error) => {
@@ -70,8 +76,6 @@ export async function findForeign(
   return found;
 }
 
-const hasRows = (agent: ForeignFormatName) => agent === "opencode";
-
 async function* joined<T>(lists: readonly AsyncIterable<T>[]): AsyncGenerator<T> {
   for (const list of lists) yield* list;
 }
@@ -84,7 +88,8 @@ async function* rowsOf(
   for await (const each of found) {
     const path = join(each.home, ...(each.paths[0] ?? "").split("/"));
     try {
-      const rows = path.endsWith(".db") ? await databaseRows(path) : undefined;
+      const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
+      const rows = database && agentRow(each.format)?.rows?.(database);
       if (rows === undefined) yield each;
       else for (const row of rows) yield { ...each, ...row };
     } catch (error) {
@@ -104,28 +109,12 @@ const headBytes = 64 * 1024;
 /** The session of another agent in a file; undefined for other files. pi's files are this library's own. */
 export async function foreignFile(path: string, context: CommandContext): Promise<NamedSession | undefined> {
   const format = await formatOf(path);
-  if (format === undefined || !isForeign(format)) return undefined;
-  const whole = await findInHome(format, path);
+  if (format === undefined || isOwnAgent(format)) return undefined;
+  const whole = await scatteredSession(format, path);
   if (whole !== undefined) return named(whole, context);
   const paths = [basename(path)];
   const id = basename(path).replace(/\.jsonl?(?:\.zst)?$/, "");
   return named({ format, id, home: dirname(path), paths, modified: 0, bytes: 0 }, context);
-}
-
-/** Homes of agents whose sessions have the files of subagents elsewhere in the home. */
-const homeOf: { readonly [F in ForeignFormatName]?: RegExp } = {
-  codex: /^(.{1,4096})[/\\](?:sessions[/\\]\d{4}[/\\]\d\d[/\\]\d\d|archived_sessions)[/\\][^/\\]{1,255}$/,
-  opencode: /^(.{1,4096})[/\\]storage[/\\]session[/\\][^/\\]{1,255}[/\\][^/\\]{1,255}$/,
-};
-
-/** The session of a file in an agent's home, with the files of its subagents. */
-async function findInHome(format: ForeignFormatName, path: string): Promise<ForeignSession | undefined> {
-  const home = homeOf[format]?.exec(path)?.[1];
-  if (home === undefined) return undefined;
-  for await (const found of findSessions({ agents: [format], homes: { [format]: home } })) {
-    if (join(home, ...(found.paths[0] ?? "").split("/")) === path) return found;
-  }
-  return undefined;
 }
 
 async function formatOf(path: string): Promise<ForeignFormatName | undefined> {
@@ -145,18 +134,19 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const inHome = (each: string) => join(found.home, ...each.split("/"));
   const files = found.paths.map(inHome);
   const [path = found.home] = files;
-  const currentFiles = async () => (await sessionFiles(found)).map((file) => inHome(file.path));
+  const currentFiles = async () =>
+    (await sessionFiles(found)).flatMap(({ path, unclaimed }) => (unclaimed ? [] : inHome(path)));
   const read = async ({ isQuiet, ...options }: ReadOptions): Promise<ImportedSession> => {
     const database = path.endsWith(".db") ? await openDatabase(path) : undefined;
     const content = database === undefined ? await sessionFiles(found) : [await headOf(found, path)];
     // Only the discovery finds sessions of several files.
     const isRow = database !== undefined && found.id !== found.paths[0];
     const isOne = !isRow && found.paths.length === 1;
-    const hasChildren = found.format === "claude-code" || found.format === "gemini";
-    const { formats, importSession } = await import("./formats.js");
+    const isWhole = agentRow(found.format)?.isScattered !== true;
+    const { importSession } = await import("../agents/index.js");
     const imported = await importSession(content, {
-      ...{ from: Object.values(formats), ...decompressor(), ...options, signal },
-      ...(isOne || hasChildren ? {} : { session: found.id }),
+      ...{ from: await allFormats(), ...decompressor(), ...options, signal },
+      ...(isOne || isWhole ? {} : { session: found.id }),
       // A database is not kept: it has other sessions too.
       ...(database && { sqlite: () => database, keep: "none" }),
     }).catch((error: unknown) => {
@@ -169,6 +159,10 @@ function named(found: ForeignSession, { signal, out }: CommandContext): NamedSes
   const openAll = (options?: OpenNamedOptions) => openImported(found.format, path, read, options);
   return { agent: found.format, path, files, currentFiles, read, open: openAll };
 }
+
+/** The formats of all agents: a file may be another's than its place says. */
+const allFormats = (): Promise<readonly ForeignFormat[]> =>
+  Promise.all(Object.values(formats).map((load) => load()));
 
 /** The start of a database, by which the format is detected. */
 async function headOf({ paths }: ForeignSession, path: string): Promise<ForeignFile> {

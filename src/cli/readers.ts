@@ -74,39 +74,6 @@ async function openCopy(
   return reader;
 }
 
-/** A session in a database, for a list. Its texts are another program's. */
-interface DatabaseRow {
-  readonly id: string;
-  readonly cwd?: string;
-  readonly title?: string;
-  readonly parent?: string;
-  readonly created: number;
-  readonly modified: number;
-  readonly bytes: number;
-}
-
-/** The sessions in a database of opencode; undefined in Node 20. */
-export async function databaseRows(path: string): Promise<readonly DatabaseRow[] | undefined> {
-  const database = await openDatabase(path);
-  if (database === undefined) return undefined;
-  const text = <K extends string>(name: K, value: unknown) =>
-    typeof value === "string" && value !== "" ? ({ [name]: value } as { readonly [N in K]: string }) : {};
-  const sizes = new Map<unknown, number>();
-  for (const table of ["message", "part"]) {
-    const sql = `SELECT session_id AS id, sum(octet_length(data)) AS bytes FROM ${table} GROUP BY session_id`;
-    for (const { id, bytes } of database.all(sql)) sizes.set(id, (sizes.get(id) ?? 0) + Number(bytes));
-  }
-  return database.all("SELECT * FROM session").map((row) => ({
-    id: String(row.id),
-    ...text("cwd", row.directory),
-    ...text("title", row.title),
-    ...text("parent", row.parent_id),
-    created: Number(row.time_created),
-    modified: Number(row.time_updated),
-    bytes: sizes.get(row.id) ?? 0,
-  }));
-}
-
 /** Zstandard by `node:zlib`: Node 22.15 and later have it. */
 export function decompressor(): Pick<ImportOptions, "decompress"> {
   const { zstdDecompressSync: decompressSync } = zlib as {

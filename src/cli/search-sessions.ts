@@ -4,6 +4,7 @@
  */
 
 import { dirname } from "node:path";
+import { isOwnAgent } from "../agents/internal.js";
 import { memoryBlobStore } from "../blobs/index.js";
 import {
   memorySessionStore,
@@ -129,4 +130,4 @@ class SearchedSessions implements SearchBackend {
 }
 
 /** pi's files are this library's own. */
-const isOwn = ({ agent, read }: FoundSession) => read === undefined || agent === "pi";
+const isOwn = ({ agent, read }: FoundSession) => read === undefined || isOwnAgent(agent);

@@ -6,6 +6,7 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { ImportedSession, InteropReport } from "../agents/index.js";
+import { isOwnAgent } from "../agents/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import type { Session } from "../session/index.js";
@@ -265,7 +266,7 @@ export async function locateOwn(name: string, parsed: Parsed, context: CommandCo
   const path = pathOf(name, context);
   if (path !== undefined) return path;
   const found = await findNamed(name, parsed, context);
-  if (found.agent !== ownAgent && found.agent !== "pi")
+  if (!isOwnAgent(found.agent))
     throw new UsageError(
       `${SessileError.printable(name)} is a session of ${found.agent}: expected one of sessile or pi`,
     );

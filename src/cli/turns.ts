@@ -1,5 +1,6 @@
 /** The turns of sessions in a list: messages of the user, counted in sessions that are quick to read. */
 
+import { isOwnAgent } from "../agents/internal.js";
 import { memoryBlobStore } from "../blobs/index.js";
 import { openSessionFile } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
@@ -35,7 +36,7 @@ export async function countTurns(
 }
 
 /** pi's files are read as this library's own. */
-const isOwn = ({ agent, read }: FoundSession) => read === undefined || agent === "pi";
+const isOwn = ({ agent, read }: FoundSession) => read === undefined || isOwnAgent(agent);
 
 async function turnsOfFile({ path }: FoundSession): Promise<number> {
   const session = await openSessionFile(path);

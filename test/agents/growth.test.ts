@@ -57,7 +57,7 @@ function* samples(): Generator<Sample> {
   }
   for (const [agent, format] of [
     ["codex", codex],
-    ["gemini", gemini],
+    ["gemini-cli", gemini],
   ] as const) {
     for (const entry of readdirSync(folderOf(agent), { recursive: true, withFileTypes: true })) {
       const isOurs = /^written|^a-written|^session_index/.test(entry.name);

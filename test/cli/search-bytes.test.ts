@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { importSession } from "sessile/interop";
 import { afterAll, describe, expect, it } from "vitest";
-import { formats } from "../../src/cli/formats.js";
+import { formats } from "../../src/agents/table.js";
 import { filesTest } from "../../src/cli/search-bytes.js";
 import { searchTexts } from "../../src/session/format/search-terms.js";
 import { matchTexts, normalizedText, parseQuery, wordsOf } from "../../src/session/format/search-words.js";
@@ -84,7 +84,7 @@ describe("the test of a file's bytes", () => {
         ),
         fc.nat(),
         async (bytes, seed) => {
-          const from = Object.values(formats);
+          const from = await Promise.all(Object.values(formats).map((load) => load()));
           const imported = await importSession([{ path: "a.jsonl", bytes }], { from, keep: "none" }).catch(
             () => undefined,
           );

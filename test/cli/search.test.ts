@@ -18,8 +18,8 @@ import { importSession } from "sessile/interop";
 import { type FoundSession, fileSessionStore, findSessions, sessionFiles } from "sessile/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
+import { formats } from "../../src/agents/table.js";
 import type { CommandContext } from "../../src/cli/command.js";
-import { formats } from "../../src/cli/formats.js";
 import { searchFound } from "../../src/cli/search-sessions.js";
 import type { FoundSession as FoundInStore } from "../../src/cli/sources.js";
 import * as transcript from "../agents/claude-code/transcript.js";
@@ -387,7 +387,7 @@ describe("a search over sessions of other agents", () => {
     const ids = new Set(all.map(({ id }) => id));
     for (const found of all) {
       const blobs = memoryBlobStore();
-      const from = Object.values(formats);
+      const from = await Promise.all(Object.values(formats).map((load) => load()));
       const several = found.paths.length > 1 ? { session: found.id } : {};
       const imported = await importSession(await sessionFiles(found), {
         from,

@@ -108,6 +108,10 @@ describe("checkLayers", () => {
     ["src/agents/codex.ts", `import "../session/internal.js";`],
     ["src/agents/codex/read.ts", `import type { A } from "../types.js"; import "../shared/ids.js";`],
     ["src/agents/import.ts", `import "./detect.js"; import "./shared/ids.js";`],
+    [
+      "src/agents/table.ts",
+      `import { row } from "./codex/agent.js"; const load = () => import("./codex/index.js");`,
+    ],
     ["src/agents/node/find.ts", `import { importSession } from "../import.js";`],
     ["src/index.ts", `export * from "./content/index.js";`],
     ["src/content/block.ts", `const text = 'import "node:fs"'; // import "../session/index.js"`],

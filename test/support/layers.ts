@@ -30,6 +30,8 @@ const dividedModules: Readonly<Record<string, readonly string[]>> = { frameworks
 const sharedFolder = "shared";
 /** Folders that may import the files of their divided module: they use it as a caller does. */
 const drivers: ReadonlySet<string> = new Set(["node", "atif"]);
+/** Files that name the folders of their divided module: a row each. */
+const tables: ReadonlySet<string> = new Set(["src/agents/table.ts"]);
 
 /** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
 export interface SourceFile {
@@ -171,6 +173,7 @@ function isOtherFolder(path: string, target: string): boolean {
   if (sharedFiles === undefined) return false;
   const [own = "", other = ""] = [path.split("/")[2], target.split("/")[2]];
   if (other === own || other === sharedFolder || sharedFiles.includes(other)) return false;
+  if (tables.has(path)) return false;
   return !other.endsWith(".ts") || !(own.endsWith(".ts") || drivers.has(own));
 }
 

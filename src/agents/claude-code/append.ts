@@ -10,12 +10,13 @@ import { sourceAgain } from "../shared/read-again.js";
 import { millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteResult, type WriteStep, type WriteSteps } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import { blocksOf, type Line, type Unit } from "./lines.js";
 import { transcriptOf } from "./links.js";
 import { isUuid, readClaudeCode } from "./read.js";
 import { LineCollection, nameOf } from "./transcript-file.js";
 import { layOut } from "./units.js";
-import { resumeWords } from "./write.js";
+
 import { LineWriter } from "./write-lines.js";
 
 const maxLineBytes = 64 * 1024 * 1024;

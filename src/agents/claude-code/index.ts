@@ -5,15 +5,15 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { claudeAgent } from "./agent.js";
 import { appendClaudeCode } from "./append.js";
 import { readClaudeCode } from "./read.js";
-import { resumeWords, writeClaudeCode } from "./write.js";
+import { writeClaudeCode } from "./write.js";
 
 /** The format of Claude Code. */
 export const claudeCode: ForeignFormat = {
-  name: "claude-code",
+  name: claudeAgent.name,
   read: (source) => void readClaudeCode(source),
   write: writeClaudeCode,
-  resume: resumeWords,
   append: appendClaudeCode,
 };

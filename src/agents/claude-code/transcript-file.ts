@@ -1,9 +1,9 @@
 /** A transcript file: its lines, and its records of state and titles. */
 
 import { collapsed } from "../../core/text.js";
-import { firstPrompt } from "../shared/claude-prompts.js";
 import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
+import { firstPrompt } from "./agent.js";
 import { plainText } from "./content.js";
 import { countedType } from "./entries.js";
 import { idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";

@@ -5,13 +5,9 @@ import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import { stepsOf } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import { isUuid } from "./read.js";
 import { LineWriter, type LineWriterInit } from "./write-lines.js";
-
-/** The words that resume a session. */
-export function resumeWords(sessionId: string): readonly string[] {
-  return ["claude", "--resume", sessionId];
-}
 
 /** Writes a session and those of its subagents. */
 export function writeClaudeCode(source: WriteSource): WrittenSession {

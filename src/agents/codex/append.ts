@@ -4,8 +4,8 @@ import { collectBytes, concatBytes, decodeUtf8, encodeTexts } from "../../core/b
 import type { SessionEntry } from "../../session/index.js";
 import { type ForeignObject, numberOf, objectOf, parseJson, textOf } from "../shared/values.js";
 import type { AppendSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import { keepingMinor } from "./thread-reader.js";
-import { resumeCodex } from "./write.js";
 import { RolloutLines } from "./write-lines.js";
 import { codexSteps, emptyState, StepWriter, type WrittenState } from "./write-steps.js";
 
@@ -46,7 +46,7 @@ export async function appendCodex(source: AppendSource): Promise<WrittenSession 
     const parts = [bytes, isTorn ? Uint8Array.of(10) : new Uint8Array(), written];
     return { path, bytes: concatBytes(parts) };
   });
-  return { files, resume: resumeCodex(original.header.id) };
+  return { files, resume: resumeWords(original.header.id) };
 }
 
 /** The file that continues, and the form of its lines. */

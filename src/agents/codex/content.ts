@@ -3,6 +3,7 @@
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { base64Bytes } from "../../core/base64.js";
 import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
+import { openings } from "./agent.js";
 
 /** A block of a user message or a result. */
 export type ContentBlock = TextBlock | ImageBlock;
@@ -118,9 +119,6 @@ function partBlocks(part: ForeignObject): readonly ContentBlock[] {
 
 /** The `customType` of initial context, which a harness repeats after a compaction. */
 export const initialContextType = "sessile.initial_context";
-
-/** Openings of initial context, from rollouts of 0.29 to 0.169 (2026-11-23). */
-const openings = /^(?:<environment_context>|<user_instructions>|# AGENTS\.md instructions|<INSTRUCTIONS>)/;
 
 /** The working directory that the environment in a text names. */
 export function directoryOf(text: string): string | undefined {

@@ -5,9 +5,10 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { codexAgent } from "./agent.js";
 import { appendCodex } from "./append.js";
 import { readCodex } from "./read.js";
-import { resumeCodex, writeCodex } from "./write.js";
+import { writeCodex } from "./write.js";
 
 export { type CodexExec, type CodexExecOptions, codexExec } from "./codex-exec.js";
 
@@ -20,9 +21,8 @@ export { type CodexExec, type CodexExecOptions, codexExec } from "./codex-exec.j
  * ```
  */
 export const codex: ForeignFormat = {
-  name: "codex",
+  name: codexAgent.name,
   read: readCodex,
   write: writeCodex,
-  resume: resumeCodex,
   append: appendCodex,
 };

@@ -3,23 +3,19 @@
 import { encodeTexts } from "../../core/bytes.js";
 import { uuidOf } from "../shared/ids.js";
 import type { WriteSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import { isResponses } from "./write-items.js";
 import { RolloutLines } from "./write-lines.js";
 import { codexSteps, emptyState, StepWriter } from "./write-steps.js";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The words of the command that resumes a session. */
-export function resumeCodex(sessionId: string): readonly string[] {
-  return ["codex", "resume", sessionId];
-}
-
 /** Writes a session and those of its subagents. */
 export function writeCodex(source: WriteSource): WrittenSession {
   const threadId = threadIdOf(source);
   const files = [rolloutOf(source, threadId, undefined)];
   for (const child of source.children) files.push(rolloutOf(child, threadIdOf(child), threadId));
-  return { files, resume: resumeCodex(threadId) };
+  return { files, resume: resumeWords(threadId) };
 }
 
 /** Codex opens a session only by a UUID. */

@@ -5,10 +5,11 @@ import { sourceAgain } from "../shared/read-again.js";
 import type { ForeignObject } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import type { Turn } from "./history.js";
 import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
 import { type MainChat, readGemini } from "./read.js";
-import { ChatLines, encodeRecords, resumeWords } from "./write.js";
+import { ChatLines, encodeRecords } from "./write.js";
 
 /**
  * Appends the steps after `from`. Undefined if the chat is one JSON object, or if `from` is not the last

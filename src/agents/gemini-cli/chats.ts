@@ -3,8 +3,9 @@
 import { digestOf, sessionIdOf } from "../shared/ids.js";
 import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
+import { isEnvironment } from "./agent.js";
 import { ChatLog } from "./history.js";
-import { isEnvironment, partsOf, shownText } from "./parts.js";
+import { partsOf, shownText } from "./parts.js";
 
 /** A file with a chat. */
 export interface Chat {

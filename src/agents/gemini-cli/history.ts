@@ -4,7 +4,8 @@
  */
 
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
-import { isCommand, isEnvironment, isSnapshot, partsOf, responsesOf, shownText } from "./parts.js";
+import { isEnvironment } from "./agent.js";
+import { isCommand, isSnapshot, partsOf, responsesOf, shownText } from "./parts.js";
 
 /** A message of the log. */
 export interface Turn {

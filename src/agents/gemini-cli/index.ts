@@ -5,17 +5,17 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { geminiAgent } from "./agent.js";
 import { appendGemini } from "./append.js";
 import { readGemini } from "./read.js";
-import { resumeWords, writeGemini } from "./write.js";
+import { writeGemini } from "./write.js";
 
 /** The format of Gemini CLI. */
 export const gemini: ForeignFormat = {
-  name: "gemini",
+  name: geminiAgent.name,
   read: (source) => {
     readGemini(source);
   },
   write: writeGemini,
   append: appendGemini,
-  resume: resumeWords,
 };

@@ -6,7 +6,8 @@ import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { describedReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
 import type { WriteResult, WriteRules, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
-import { isEnvironment, isTextResponse, type Part, shownText, withGuard } from "./parts.js";
+import { isEnvironment } from "./agent.js";
+import { isTextResponse, type Part, shownText, withGuard } from "./parts.js";
 
 /** The names and ids that the Gemini API accepts. */
 export const geminiRules: WriteRules = {

@@ -3,12 +3,12 @@
 import type { AssistantMessage, ToolCall } from "../../content/index.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
+import { isEnvironment } from "./agent.js";
 import type { Turn } from "./history.js";
 import {
   blocksOf,
   type FunctionResponse,
   isCommand,
-  isEnvironment,
   isFailure,
   isTextResponse,
   partsOf,

@@ -2,6 +2,7 @@
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
 import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
+import { isEnvironment } from "./agent.js";
 
 /** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
 export type Part = ForeignObject;
@@ -24,11 +25,6 @@ export function shownText(parts: readonly Part[]): string {
 /** A summary that replaces the history. The agent's prompt for summaries asks for this tag. */
 export function isSnapshot(parts: readonly Part[]): boolean {
   return shownText(parts).trimStart().startsWith("<state_snapshot>");
-}
-
-/** The agent's words about its environment, at the start and by hooks. */
-export function isEnvironment(text: string): boolean {
-  return /^<(?:session|hook)_context>/.test(text.trimStart());
 }
 
 /** A command to the agent, which is never sent to the model after a resume. */

@@ -5,12 +5,8 @@ import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
 import { type ForeignObject, millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
+import { resumeWords } from "./agent.js";
 import { ChatRecords, geminiRules, isoOf, type MessageRecord, subagentId } from "./lines.js";
-
-/** The words that resume a chat. The agent looks for it in the project of the working directory. */
-export function resumeWords(sessionId: string): readonly string[] {
-  return ["gemini", "--resume", sessionId];
-}
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The agent deletes chats at its start that were not updated for so long. */

@@ -1,15 +1,14 @@
 /** Discovery: the sessions of agents on this machine. */
 
-import { createHash } from "node:crypto";
 import { readFile, realpath } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { integerOption } from "../../core/arguments.js";
 import { directoryTest } from "../../core/directories.js";
-import { objectOf, parseJson, textOf } from "../shared/values.js";
-import type { ForeignFormatName } from "../types.js";
-import { type Described, describeSession } from "./describe.js";
-import { agentHomes } from "./homes.js";
-import { type Candidate, candidateOf, readWindows } from "./walk.js";
+import { titleOf } from "../shared/describe.js";
+import { agentRow, agents as table } from "../table.js";
+import type { AgentDescription, AgentRow, ForeignFormatName } from "../types.js";
+import { type Candidate, candidateOf, homeOfFile, placeFiles, readWindows } from "./walk.js";
 
 /** A session that was found. Its texts are another program's, and untrusted. */
 export interface FoundSession {
@@ -68,19 +67,23 @@ const atOnce = 32;
 export async function* findSessions(
   options: FindOptions = {},
 ): AsyncGenerator<FoundSession, void, undefined> {
-  const { agents = Object.keys(agentHomes) as ForeignFormatName[], homes = {}, cwd } = options;
+  const { agents = table.map(({ name }) => name), homes = {}, cwd } = options;
   const since = integerOption("since", options.since, 0, 0);
   if (cwd !== undefined && typeof cwd !== "string")
     throw new TypeError(`cwd: expected a string, got ${typeof cwd}`);
-  for (const agent of agents)
-    if (!Object.hasOwn(agentHomes, agent))
-      throw new TypeError(`agents: expected names of ${Object.keys(agentHomes).join(", ")}, got ${agent}`);
+  const rows = [...new Set(agents)].map((agent) => {
+    const row = agentRow(agent);
+    if (row !== undefined) return row;
+    throw new TypeError(
+      `agents: expected names of ${table.map(({ name }) => name).join(", ")}, got ${agent}`,
+    );
+  });
   const found = await Promise.all(
-    [...new Set(agents)].map(async (format) => {
-      const named = homes[format] ?? agentHomes[format].home(process.env);
+    rows.map(async (row) => {
+      const named = homes[row.name] ?? homeOf(row);
       // The home itself may be a link, such as to a folder of dotfiles.
       const home = named === undefined ? undefined : await realpath(named).catch(() => undefined);
-      return home === undefined ? [] : await sessionsOf(format, home, since);
+      return home === undefined ? [] : await sessionsOf(row, home, since);
     }),
   );
   const isThere = cwd === undefined ? undefined : directoryTest([cwd, await realpath(cwd).catch(() => cwd)]);
@@ -88,36 +91,40 @@ export async function* findSessions(
   yield* sessions.sort((a, b) => b.modified - a.modified);
 }
 
-type Pair = readonly [Candidate, Described];
+/** The home of an agent on this machine. */
+function homeOf({ home }: Row): string | undefined {
+  if (home === undefined) return undefined;
+  return join(process.env[home.variable] ?? join(homedir(), home.folder), home.inner ?? "");
+}
 
-async function sessionsOf(
-  format: ForeignFormatName,
-  home: string,
-  since: number,
-): Promise<readonly FoundSession[]> {
-  const all = await agentHomes[format].sessions(home);
+type Row = AgentRow<ForeignFormatName>;
+type Pair = readonly [Candidate, AgentDescription];
+
+async function sessionsOf(row: Row, home: string, since: number): Promise<readonly FoundSession[]> {
+  const { index } = row;
+  const all = (await Promise.all(row.sessions.map((place) => placeFiles(home, place)))).flat();
   const paths = new Set(all.map(({ path }) => path));
   const candidates = all.filter(({ modified }) => modified >= since);
-  const pairs = (await inParallel(candidates, (candidate) => describe(format, candidate))).filter(
+  const pairs = (await inParallel(candidates, (candidate) => describe(row, candidate))).filter(
     (pair) => pair !== undefined,
   );
   const parts = new Map<string, Candidate[]>();
   for (const [candidate, { partOf }] of pairs) {
     if (partOf === undefined) continue;
-    const key = `${dirname(candidate.path)} ${partOf}`;
-    const list = parts.get(key) ?? [];
-    if (list.length === 0) parts.set(key, list);
-    list.push(candidate);
+    const list = parts.get(partOf);
+    if (list === undefined) parts.set(partOf, [candidate]);
+    else list.push(candidate);
   }
-  const more = await moreOf(format, home);
+  const more = index?.read(await textFile(join(home, index.file)));
   const newest = new Map<string, { readonly session: FoundSession; readonly base: string | undefined }>();
   for (const [candidate, described] of pairs) {
+    const { path } = candidate;
+    const { partOf } = described;
     // A part whose session was deleted is all that is left of it.
-    if (described.partOf !== undefined && paths.has(`${dirname(candidate.path)}/${described.partOf}.jsonl`))
-      continue;
-    const others = parts.get(`${dirname(candidate.path)} ${described.id}`) ?? [];
-    const whole = { ...described, ...more(candidate, described) };
-    const session = foundOf({ format, home, candidate, others, described: whole });
+    if (partOf !== undefined && paths.has(partOf)) continue;
+    const others = partOf === undefined ? (parts.get(path) ?? []) : [];
+    const whole = { ...described, ...more?.(path, described.id) };
+    const session = foundOf({ row, home, candidate, others, described: whole });
     const known = newest.get(session.id);
     if (known !== undefined && known.session.modified >= session.modified) continue;
     newest.set(session.id, { session, base: described.base });
@@ -157,30 +164,31 @@ function withRelated(
   });
 }
 
-async function describe(format: ForeignFormatName, candidate: Candidate): Promise<Pair | undefined> {
+async function describe(row: Row, candidate: Candidate): Promise<Pair | undefined> {
   if (candidate.path.endsWith(".db")) return [candidate, { id: candidate.path }];
   const windows = await readWindows(candidate);
-  const described = windows && describeSession(format, candidate, windows);
+  const described = windows && row.describe(candidate.path, windows);
   return described === undefined ? undefined : [candidate, described];
 }
 
 function foundOf({
-  format,
+  row,
   home,
   candidate,
   others,
   described,
 }: {
-  readonly format: ForeignFormatName;
+  readonly row: Row;
   readonly home: string;
   readonly candidate: Candidate;
   readonly others: readonly Candidate[];
-  readonly described: Described;
+  readonly described: AgentDescription;
 }): FoundSession {
-  const { id, cwd, title, created, updated, parent } = described;
+  const { id, cwd, created, updated, parent } = described;
+  const title = titleOf(described.title) ?? titleOf(questionOf(row, described));
   const files = [candidate, ...others];
   return {
-    format,
+    format: row.name,
     id,
     home,
     paths: files.map(({ path }) => path),
@@ -193,39 +201,11 @@ function foundOf({
   };
 }
 
-/** Facts on sessions from other files of a home: names of threads, directories of projects. */
-async function moreOf(
-  format: ForeignFormatName,
-  home: string,
-): Promise<(candidate: Candidate, described: Described) => Partial<Described>> {
-  if (format === "codex") {
-    const names = new Map<string, string>();
-    // The last name of a thread counts.
-    for (const line of (await textFile(join(home, "session_index.jsonl"))).split("\n")) {
-      const { id, thread_name: name } = objectOf(parseJson(line)) ?? {};
-      if (typeof id === "string" && typeof name === "string" && name !== "")
-        names.set(id, name.slice(0, 200));
-    }
-    return (_candidate, { id }) => {
-      const title = names.get(id);
-      return title === undefined ? {} : { title };
-    };
-  }
-  if (format === "gemini") {
-    const projects =
-      objectOf(objectOf(parseJson(await textFile(join(home, "projects.json"))))?.projects) ?? {};
-    const directories = new Map<string, string>();
-    for (const [directory, slug] of Object.entries(projects)) {
-      directories.set(createHash("sha256").update(directory).digest("hex"), directory);
-      const name = textOf(slug);
-      if (name !== undefined) directories.set(name, directory);
-    }
-    return ({ path }) => {
-      const cwd = directories.get(path.split("/")[1] ?? "");
-      return cwd === undefined ? {} : { cwd };
-    };
-  }
-  return () => ({});
+/** The first words of the user. */
+function questionOf({ harness }: Row, { questions = [] }: AgentDescription): string | undefined {
+  for (const text of questions)
+    if (text.trim() !== "" && harness?.test(text.trimStart()) !== true) return text;
+  return undefined;
 }
 
 /** An index of an agent. Empty if it cannot be read, or is larger than one that an agent writes. */
@@ -247,4 +227,22 @@ async function inParallel<T, R>(items: readonly T[], task: (item: T) => Promise<
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
   return results;
+}
+
+/**
+ * The session of a file in the home of its agent, if that has other files of the session elsewhere.
+ *
+ * @param path absolute
+ */
+export async function scatteredSession(
+  format: ForeignFormatName,
+  path: string,
+): Promise<FoundSession | undefined> {
+  const row = agentRow(format);
+  const places = row?.isScattered === true ? row.sessions : [];
+  const home = places.map((place) => homeOfFile(path, place)).find((each) => each !== undefined);
+  if (home === undefined) return undefined;
+  for await (const found of findSessions({ agents: [format], homes: { [format]: home } }))
+    if (join(home, ...(found.paths[0] ?? "").split("/")) === path) return found;
+  return undefined;
 }

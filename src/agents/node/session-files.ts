@@ -3,13 +3,16 @@
 import { join } from "node:path";
 import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionStore } from "../../session/index.js";
+import { folderOf } from "../shared/describe.js";
+import { agentRow } from "../table.js";
 import type { ForeignFile, ImportedSession } from "../types.js";
 import type { FoundSession } from "./find-sessions.js";
-import { type Candidate, candidateOf, readFileBytes, walk } from "./walk.js";
+import { type Candidate, candidateOf, placeFiles, readFileBytes } from "./walk.js";
 
 /**
  * The files of a session for `importSession`, those of its subagents included. Their bytes are read when the
- * import asks for them. A file that is gone is left out.
+ * import asks for them. A file that is gone is left out. A file in the session's own folder that its agent's row
+ * does not name is `unclaimed`: an import has a finding for it.
  *
  * @throws SessileError SESSION_NOT_FOUND if the session's own file is gone
  * @example
@@ -28,53 +31,33 @@ export async function sessionFiles(found: FoundSession): Promise<readonly Foreig
   const [main] = named;
   if (main === undefined)
     throw new SessileError("SESSION_NOT_FOUND", `${paths[0]}: the file is gone`, { details: { id } });
-  const files = [...named.filter((file) => file !== undefined), ...(await moreFiles(found, main))];
-  const unique = new Map(files.map((file) => [file.path, file]));
-  return [...unique.values()].map((file) => ({
-    path: file.path,
-    bytes: readFileBytes(file),
-    modified: file.modified,
-  }));
+  const { claimed, others } = await moreFiles(found, main);
+  // The session's own file comes first.
+  const all = [...named.filter((file) => file !== undefined), ...claimed];
+  const files = new Map(all.map((file): [string, ForeignFile] => [file.path, foreign(file)]));
+  for (const file of others)
+    if (!files.has(file.path)) files.set(file.path, { ...foreign(file), unclaimed: true });
+  return [...files.values()];
 }
 
-/** Of folders with files of subagents. */
+function foreign(file: Candidate): ForeignFile {
+  return { path: file.path, bytes: readFileBytes(file), modified: file.modified };
+}
+
+/** Of the folder of a session's own. */
 const maxDepth = 8;
 
-/** The files beside that of the session: subagents, messages, changes of a database. */
-async function moreFiles(found: FoundSession, main: Candidate): Promise<readonly Candidate[]> {
-  const { format, home, id } = found;
-  const beside = (...names: readonly string[]) => join(main.file, "..", ...names);
-  switch (format) {
-    case "claude-code":
-      // Those that a workflow started are in a folder for each run.
-      return await walk(home, beside(id, "subagents"), { depth: maxDepth, name: /^agent-.{0,255}\.jsonl?$/ });
-    case "gemini":
-      return await walk(home, beside(id), { depth: 0, name: /\.jsonl?$/ });
-    case "opencode": {
-      if (main.path.endsWith(".db")) {
-        const log = await candidateOf(home, `${main.file}-wal`);
-        return log === undefined || log.bytes === 0 ? [] : [log];
-      }
-      const sessions = found.paths.map((path) => path.slice(path.lastIndexOf("/") + 1, -".json".length));
-      return (await Promise.all(sessions.map((each) => storedFiles(home, each)))).flat();
-    }
-    default:
-      return [];
-  }
-}
-
-/** Messages and parts of a session of opencode 1.1. */
-async function storedFiles(home: string, id: string): Promise<readonly Candidate[]> {
-  const storage = join(home, "storage");
-  const name = /\.json$/;
-  const messages = await walk(home, join(storage, "message", id), { depth: 0, name });
-  const parts = await Promise.all(
-    messages.map(({ path }) => {
-      const folder = path.slice(path.lastIndexOf("/") + 1, -".json".length);
-      return walk(home, join(storage, "part", folder), { depth: 0, name });
-    }),
-  );
-  return [...messages, ...parts.flat()];
+/** The files beside that of the session: those that its row names, and the others in the session's own folder. */
+async function moreFiles(
+  { format, home, id, paths }: FoundSession,
+  main: Candidate,
+): Promise<{ readonly claimed: readonly Candidate[]; readonly others: readonly Candidate[] }> {
+  const row = agentRow(format);
+  const folder = row?.folder?.(main.path) ?? `${folderOf(main.path)}/${id}`;
+  const places = row?.parts?.({ id, paths, folder }) ?? [];
+  const claimed = (await Promise.all(places.map((place) => placeFiles(home, place)))).flat();
+  const others = await placeFiles(home, { folder, depth: maxDepth, name: /^/ });
+  return { claimed: claimed.filter(({ bytes, path }) => bytes > 0 || !path.endsWith("-wal")), others };
 }
 
 /** Options of {@link followSession}. */
@@ -112,9 +95,11 @@ export async function followSession(
   { sessions, importFiles }: FollowOptions,
 ): Promise<Session> {
   const files = await sessionFiles(found);
-  const holdsSeveral = found.format === "codex" || found.format === "opencode";
   const isDatabase = found.paths[0]?.endsWith(".db") === true;
-  const imported = await importFiles(files, holdsSeveral && !isDatabase ? found.id : undefined);
+  const imported = await importFiles(
+    files,
+    agentRow(found.format)?.isScattered && !isDatabase ? found.id : undefined,
+  );
   for (const child of imported.children) {
     const opened = await sessions.adopt(child, { existing: "append" });
     await opened.close();

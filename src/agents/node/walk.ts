@@ -3,6 +3,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import type { AgentPlace, AgentWindows } from "../types.js";
 
 /** A file that may be a session. */
 export interface Candidate {
@@ -18,17 +19,45 @@ export interface Candidate {
 /** Of the start and of the end of a file. */
 export const windowBytes = 64 * 1024;
 
-/** The first and last bytes of a file; equal for a short one. */
-export interface Windows {
-  readonly head: Uint8Array;
-  readonly tail: Uint8Array;
+/**
+ * The regular files of a place in a home. No symbolic link is followed: one may lead out of the home, or into a
+ * loop. Folders and files that cannot be read, or vanish meanwhile, are left out.
+ */
+export async function placeFiles(home: string, place: AgentPlace): Promise<readonly Candidate[]> {
+  const { folder, depth = 0, name, parts } = place;
+  let folders: readonly string[] = [home];
+  // The id of a session, which is text of another program, may be a part.
+  const names = folder.split("/").filter((each) => each !== "");
+  if (names.some((each) => each === "." || each === ".." || each.includes("\\"))) return [];
+  for (const part of names) {
+    folders =
+      part === "*"
+        ? (await Promise.all(folders.map(foldersOf))).flat()
+        : folders.map((each) => join(each, part));
+  }
+  const found = (await Promise.all(folders.map((each) => walk(home, each, { depth, name })))).flat();
+  if (parts === undefined) return found;
+  const more = await Promise.all(
+    found.flatMap(({ path }) => parts(path)).map((each) => placeFiles(home, each)),
+  );
+  return [...found, ...more.flat()];
 }
 
-/**
- * The regular files below a folder, to a depth. No symbolic link is followed: one may lead out of the home,
- * or into a loop. Folders and files that cannot be read, or vanish meanwhile, are left out.
- */
-export async function walk(
+/** The home that a file of a place is in; undefined for a file elsewhere. */
+export function homeOfFile(path: string, { folder, depth = 0, name }: AgentPlace): string | undefined {
+  const names = path.split(/[/\\]/);
+  const wanted = folder.split("/").filter((each) => each !== "");
+  if (!name.test(names.at(-1) ?? "")) return undefined;
+  for (let level = 0; level <= depth; level++) {
+    const end = names.length - 1 - level;
+    const start = end - wanted.length;
+    if (start > 0 && wanted.every((each, at) => each === "*" || each === names[start + at]))
+      return path.slice(0, names.slice(0, start).join("/").length) || "/";
+  }
+  return undefined;
+}
+
+async function walk(
   home: string,
   folder: string,
   { depth, name }: { readonly depth: number; readonly name: RegExp },
@@ -55,13 +84,13 @@ export async function candidateOf(home: string, file: string): Promise<Candidate
 }
 
 /** The folders in a folder, without symbolic links. */
-export async function foldersOf(folder: string): Promise<readonly string[]> {
+async function foldersOf(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }
 
 /** The first and last bytes of a file; undefined if it cannot be read. */
-export async function readWindows({ file, bytes }: Candidate): Promise<Windows | undefined> {
+export async function readWindows({ file, bytes }: Candidate): Promise<AgentWindows | undefined> {
   const handle = await openFile(file).catch(() => undefined);
   if (handle === undefined) return undefined;
   try {

@@ -5,6 +5,7 @@
  */
 
 import type { ForeignFormat } from "../types.js";
+import { opencodeAgent } from "./agent.js";
 import { readOpencode } from "./read.js";
 import { writeOpencode } from "./write.js";
 
@@ -15,11 +16,7 @@ import { writeOpencode } from "./write.js";
  * @see https://opencode.ai/docs/cli/ (read 2026-11-23)
  */
 export const opencode: ForeignFormat = {
-  name: "opencode",
+  name: opencodeAgent.name,
   read: readOpencode,
   write: writeOpencode,
-  resume(sessionId, [file, ...others]) {
-    const isExchange = others.length === 0 && file?.path.endsWith(".json") === true;
-    return isExchange ? ["opencode", "import", file.path] : ["opencode", "--session", sessionId];
-  },
 };

@@ -1,6 +1,7 @@
 /** `diagnose` and `salvage`: whether a file is whole, and a clean copy of a damaged one. */
 
 import { resolve } from "node:path";
+import { isOwnAgent } from "../../agents/internal.js";
 import { type BlobStore, memoryBlobStore } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
@@ -56,7 +57,7 @@ async function isSound(
   context: CommandContext,
 ): Promise<boolean> {
   const { out, signal } = context;
-  if (read !== undefined && agent !== "pi") return isForeignSound({ agent, path, read }, context);
+  if (read !== undefined && !isOwnAgent(agent)) return isForeignSound({ agent, path, read }, context);
   const blobs = blobStoreOf(path, parsed, context);
   const state = blobs === undefined ? {} : { blobs: (ref: BlobRef) => stateOf(blobs, ref) };
   const diagnosis = await diagnoseSession(path, { ...state, signal });

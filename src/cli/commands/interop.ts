@@ -2,7 +2,8 @@
 
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { exportSession, type ForeignFormat, type InteropReport } from "../../agents/index.js";
+import { exportSession, type InteropReport } from "../../agents/index.js";
+import { agents, formats } from "../../agents/internal.js";
 import { fileBlobStore, fileSessionStore } from "../../storage/files/index.js";
 import {
   type CommandBody,
@@ -16,7 +17,6 @@ import {
   UsageError,
 } from "../command.js";
 import { readOwn } from "../damage.js";
-import { formats } from "../formats.js";
 import { writeNewFile } from "../new-file.js";
 import { type Output, table } from "../output.js";
 import { locate, openNamed } from "../sources.js";
@@ -67,6 +67,11 @@ const importCommand: CommandBody = {
   },
 };
 
+/** Agents whose sessions name a provider of their configuration. */
+const withProviders = agents
+  .filter(({ hasProviders }) => hasProviders === true)
+  .map(({ name }): string => name);
+
 const exportOptions: readonly OptionSpec[] = [
   ...sourceOptions,
   { name: "to", value: "AGENT", choices: Object.keys(formats), description: "The agent." },
@@ -77,12 +82,9 @@ const exportOptions: readonly OptionSpec[] = [
   {
     name: "provider",
     value: "NAME",
-    description: "The provider in the configuration of codex or opencode. Default: that of the replies.",
+    description: `The provider in the configuration of ${withProviders.join(" or ")}. Default: that of the replies.`,
   },
 ];
-
-/** Agents whose sessions name a provider of their configuration. */
-const withProviders = ["codex", "opencode"];
 
 const exportCommand: CommandBody = {
   description: [
@@ -112,7 +114,7 @@ const convert: CommandBody = {
 
 async function runExport(parsed: Parsed, context: CommandContext): Promise<ExitCode> {
   const { out, cwd, signal } = context;
-  const to = formats[requiredOption(parsed, "to")] as ForeignFormat;
+  const to = await formats[requiredOption(parsed, "to") as keyof typeof formats]();
   const dir = resolve(cwd, requiredOption(parsed, "output"));
   const [model, provider] = [nameOption(parsed, "model"), nameOption(parsed, "provider")];
   if (provider !== undefined && !withProviders.includes(to.name))

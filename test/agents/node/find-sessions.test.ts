@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { memoryBlobStore, memorySessionStore } from "sessile";
+import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { SessileError } from "sessile/errors";
 import { importSession } from "sessile/interop";
@@ -287,10 +288,14 @@ describe("findSessions", () => {
     put(`${folder}/workflows/wf_1/agent-b.meta.json`, "{}");
     put(`${folder}/workflows/wf_1/journal.jsonl`, lines({ type: "started" }));
     const [found] = await find({ agents: ["claude-code"] });
-    const paths = (await sessionFiles(found as FoundSession)).map(({ path }) =>
-      path.slice(path.indexOf(uuid(1))),
-    );
-    expect(paths.toSorted()).toEqual(
+    const files = await sessionFiles(found as FoundSession);
+    const name = ({ path }: { readonly path: string }) => path.slice(path.indexOf(uuid(1)));
+    expect(
+      files
+        .filter(({ unclaimed }) => !unclaimed)
+        .map(name)
+        .toSorted(),
+    ).toEqual(
       [
         `${uuid(1)}.jsonl`,
         `${uuid(1)}/subagents/agent-a.jsonl`,
@@ -298,6 +303,32 @@ describe("findSessions", () => {
         `${uuid(1)}/subagents/workflows/wf_1/agent-b.meta.json`,
       ].toSorted(),
     );
+    expect(files.filter(({ unclaimed }) => unclaimed).map(name)).toEqual([
+      `${uuid(1)}/subagents/workflows/wf_1/journal.jsonl`,
+    ]);
+  });
+
+  it("has a finding for files in the session's folder that no place of the agent names", async () => {
+    const folder = `claude/projects/-w/${uuid(1)}`;
+    put(`${folder}.jsonl`, lines(said({})));
+    put(`${folder}/tool-results/a.txt`, "long");
+    const [found] = (await find({ agents: ["claude-code"] })) as [FoundSession];
+    const findings = async () =>
+      (await importSession(await sessionFiles(found), { from: claudeCode })).report.findings;
+    const file = `projects/-w/${uuid(1)}/tool-results/a.txt`;
+    const text = "1 file in the session's folder is not read: Claude Code has no place for such";
+    expect(await findings()).toEqual([{ code: "unmapped", file, text }]);
+    put(`${folder}/tool-results/b.txt`, "long");
+    expect((await findings()).map((finding) => finding.text)).toEqual([
+      text.replace("1 file", "2 files").replace(" is ", " are "),
+    ]);
+    // The name of a session in a file is no way out of the home.
+    put(
+      "gemini/tmp/w/chats/session-1.jsonl",
+      lines({ sessionId: "../../../..", projectHash: "h", startTime: "2026-01-01T00:00:00Z" }),
+    );
+    const [chat] = (await find({ agents: ["gemini"] })) as [FoundSession];
+    expect((await sessionFiles(chat)).map(({ path }) => path)).toEqual(["tmp/w/chats/session-1.jsonl"]);
   });
 
   it("lists the file of a subagent alone if its session was deleted, but not if only the subagent is new", async () => {
