@@ -7,6 +7,7 @@ import { claudeAgent } from "./claude-code/agent.js";
 import { codexAgent } from "./codex/agent.js";
 import { geminiAgent } from "./gemini-cli/agent.js";
 import { opencodeAgent } from "./opencode/agent.js";
+import { qwenAgent } from "./qwen-code/agent.js";
 import { firstOf, lastRecords, recordsOf, textIn } from "./shared/describe.js";
 import { type ForeignObject, millisecondsOf, objectOf, textOf } from "./shared/values.js";
 import type { AgentDescription, AgentRow, AgentWindows, ForeignFormat, ForeignFormatName } from "./types.js";
@@ -24,13 +25,21 @@ const sessileAgent: AgentRow<"sessile"> = {
 const piAgent: AgentRow<"pi"> = {
   name: "pi",
   title: "pi",
-  home: { variable: "PI_CODING_AGENT_DIR", folder: ".pi/agent" },
+  home: { variables: ["PI_CODING_AGENT_DIR"], folder: ".pi/agent" },
   sessions: [{ folder: "sessions", depth: 1, name: /\.jsonl$/ }],
   detect: (value) => (isOwnHeader(value) ? { sure: true } : undefined),
   describe: (_path, windows) => describeOwn(windows, () => true),
 };
 
-export const agents = [sessileAgent, claudeAgent, codexAgent, geminiAgent, opencodeAgent, piAgent] as const;
+export const agents = [
+  sessileAgent,
+  claudeAgent,
+  codexAgent,
+  geminiAgent,
+  opencodeAgent,
+  piAgent,
+  qwenAgent,
+] as const;
 
 /** The names of agents whose files this library reads without a format. */
 type OwnName = (typeof sessileAgent | typeof piAgent)["name"];
@@ -41,6 +50,7 @@ export const formats: Readonly<Record<Exclude<ForeignFormatName, OwnName>, () =>
   codex: async () => (await import("./codex/index.js")).codex,
   gemini: async () => (await import("./gemini-cli/index.js")).gemini,
   opencode: async () => (await import("./opencode/index.js")).opencode,
+  "qwen-code": async () => (await import("./qwen-code/index.js")).qwenCode,
 };
 
 const rows = new Map<string, AgentRow<ForeignFormatName>>(agents.map((row) => [row.name, row]));

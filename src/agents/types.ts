@@ -207,10 +207,14 @@ export interface AgentRow<Name extends string = string> {
   /** As people write it. */
   readonly title: string;
   /**
-   * Its home: the folder that a variable of the environment names, else one in the user's home; and a folder in
-   * there. Absent if its sessions have no common place.
+   * Its home: the folder that the first of these variables of the environment names, else one in the user's home;
+   * and a folder in there. Absent if its sessions have no common place.
    */
-  readonly home?: { readonly variable: string; readonly folder: string; readonly inner?: string };
+  readonly home?: {
+    readonly variables: readonly string[];
+    readonly folder: string;
+    readonly inner?: string;
+  };
   /** The files that may be sessions. */
   readonly sessions: readonly AgentPlace[];
   /**

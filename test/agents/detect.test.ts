@@ -71,6 +71,16 @@ const samples: readonly (readonly [string, string, object])[] = [
     { format: "gemini", variant: "json", sure: true },
   ],
   [
+    "Qwen Code",
+    line({ uuid, parentUuid: null, sessionId: uuid, type: "user", message: { role: "user", parts: [] } }),
+    { format: "qwen-code", sure: true },
+  ],
+  [
+    "Qwen Code's system record",
+    line({ uuid, parentUuid: null, sessionId: uuid, type: "system", version: "0.24.4", systemPayload: {} }),
+    { format: "qwen-code", agentVersion: "0.24.4", sure: true },
+  ],
+  [
     "opencode",
     JSON.stringify({ info: { id: "ses_1", version: "1.1.0" }, messages: [] }, null, 2),
     { format: "opencode", variant: "export", agentVersion: "1.1.0", sure: true },
@@ -102,6 +112,7 @@ describe("detectSession", () => {
     ["storage\\message\\ses_1\\msg_1.json", "opencode"],
     [".gemini/tmp/w/chats/x.jsonl", "gemini"],
     [".claude/projects/-w/x.jsonl", "claude-code"],
+    [".qwen/projects/-w/chats/x.jsonl", "qwen-code"],
   ])("guesses %s by its path", (path, format) => {
     expect(detectSession(new Uint8Array([0, 1, 2]), path)).toEqual({ format, sure: false });
   });
@@ -109,17 +120,6 @@ describe("detectSession", () => {
   it.each([
     ["nothing", ""],
     ["text", "hello\nworld\n"],
-    [
-      "another agent's envelope",
-      line({ uuid, parentUuid: null, sessionId: uuid, type: "user", message: { role: "user", parts: [] } }),
-    ],
-    [
-      "another agent's envelope before a record like one of Claude Code",
-      line(
-        { uuid, parentUuid: null, sessionId: uuid, type: "user", message: { role: "user", parts: [] } },
-        { uuid, parentUuid: uuid, sessionId: uuid, type: "system", subtype: "ui_telemetry" },
-      ),
-    ],
     ["JSON of something else", line({ type: "session" }, { id: 1 }, { info: {} }, { sessionId: 4 })],
     ["deep nesting", "[".repeat(100_000)],
   ])("knows nothing of %s", (_, text) => {

@@ -13,6 +13,7 @@ import { gemini } from "sessile/gemini-cli";
 import { type ForeignFile, type ForeignFormat, importSession } from "sessile/interop";
 import { openaiResponses } from "sessile/openai";
 import { opencode } from "sessile/opencode";
+import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { pngOf } from "../providers/samples.js";
 import * as claudeLines from "./claude-code/transcript.js";
@@ -218,6 +219,31 @@ describe("Codex", () => {
     const called = item({ type: "function_call", name: "shell", arguments: "{}", call_id: "c1" });
     const answered = item({ type: "function_call_output", call_id: "c1", output: [part] });
     await check(part, codex, rollout([turn(), said("Go."), called, answered]), false);
+  });
+});
+
+describe("Qwen Code", () => {
+  const chat = (records: readonly Fields[]): ForeignFile => ({
+    path: "projects/-w/chats/0f8fad5b-d9cb-469f-a165-70867728950e.jsonl",
+    bytes: geminiLines.lines(
+      records.map((record, at) => ({
+        uuid: `r${at}`,
+        parentUuid: at === 0 ? null : `r${at - 1}`,
+        sessionId: "0f8fad5b-d9cb-469f-a165-70867728950e",
+        ...record,
+      })),
+    ),
+  });
+  const user = (...parts: readonly object[]) => ({ type: "user", message: { role: "user", parts } });
+  const model = (...parts: readonly object[]) => ({ type: "assistant", message: { role: "model", parts } });
+  test.each(flat(geminiParts).filter(({ name }) => !/^function/.test(name)))(
+    "a user's $name",
+    async ({ part }) => {
+      await check(part, qwenCode, chat([user({ text: "Look." }, part)]), false);
+    },
+  );
+  test.each(flat(geminiParts))("a reply's $name", async ({ part }) => {
+    await check(part, qwenCode, chat([user({ text: "Go." }), model(part)]), true);
   });
 });
 

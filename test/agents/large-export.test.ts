@@ -6,6 +6,7 @@ import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
 import { exportSession } from "sessile/interop";
 import { opencode } from "sessile/opencode";
+import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, test } from "vitest";
 
 const messages = 40;
@@ -20,7 +21,7 @@ async function exported(to: typeof claudeCode, count: number) {
   return (await exportSession(session, { to, now: () => Date.UTC(2026, 0, 1) })).files;
 }
 
-describe.each([claudeCode, codex, gemini, opencode])("$name", (to) => {
+describe.each([claudeCode, codex, gemini, opencode, qwenCode])("$name", (to) => {
   test("encodes no text of more than a few messages", async () => {
     const { encode } = TextEncoder.prototype;
     let longest = 0;

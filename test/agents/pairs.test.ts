@@ -11,6 +11,7 @@ import {
   importSession,
 } from "sessile/interop";
 import { opencode } from "sessile/opencode";
+import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, it } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";
 import { type HazardMaker, hazardousSession } from "../arbitraries/hazards.js";
@@ -37,6 +38,7 @@ const formats: readonly (readonly [string, ForeignFormat])[] = [
   ["Codex", codex],
   ["Gemini CLI", gemini],
   ["opencode", opencode],
+  ["Qwen Code", qwenCode],
 ];
 
 /** A session through a format: what comes back, and the report of what was lost on the way. */
@@ -131,6 +133,7 @@ const agents = [
   ["Codex", codex, "openai", "gpt-5"],
   ["Gemini CLI", gemini, "google", "gemini-2.5-pro"],
   ["opencode", opencode, "anthropic", "claude-sonnet-4-5"],
+  ["Qwen Code", qwenCode, "qwen", "qwen3-coder-plus"],
 ] as const;
 
 it.each(agents)(

@@ -11,6 +11,7 @@ import {
   importSession,
 } from "sessile/interop";
 import { opencode } from "sessile/opencode";
+import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, it } from "vitest";
 import { soupFile } from "../arbitraries/foreign-records.js";
 import { rounds } from "../support/rounds.js";
@@ -27,6 +28,7 @@ const formats: readonly (readonly [string, ForeignFormat, string])[] = [
   ],
   ["Gemini CLI", gemini, ".gemini/tmp/w/chats/session-2026-01-01T00-00-0f8fad5b.jsonl"],
   ["opencode", opencode, "export.json"],
+  ["Qwen Code", qwenCode, "projects/-w/chats/0f8fad5b-d9cb-469f-a165-70867728950e.jsonl"],
 ];
 
 /** Fails unless a store takes the session, whole. */

@@ -31,6 +31,7 @@ export * as openai from "sessile/openai";
 export * as openaiAgents from "sessile/openai-agents";
 export * as opencode from "sessile/opencode";
 export * as postgres from "sessile/postgres";
+export * as qwenCode from "sessile/qwen-code";
 export * as r2 from "sessile/r2";
 export * as s3 from "sessile/s3";
 export * as schema from "sessile/schema";

@@ -13,7 +13,7 @@ export const resumeWords = (sessionId: string): readonly string[] => ["claude", 
 export const claudeAgent: AgentRow<"claude-code"> = {
   name: "claude-code",
   title: "Claude Code",
-  home: { variable: "CLAUDE_CONFIG_DIR", folder: ".claude" },
+  home: { variables: ["CLAUDE_CONFIG_DIR"], folder: ".claude" },
   sessions: [{ folder: "projects/*", name: /\.jsonl$/ }],
   // Subagents that a workflow started are in a folder for each run.
   parts: ({ folder }) => [{ folder: `${folder}/subagents`, depth: 8, name: /^agent-.{0,255}\.jsonl?$/ }],

@@ -19,7 +19,7 @@ const types = ["response_item", "event_msg", "turn_context", "compacted"];
 export const codexAgent: AgentRow<"codex"> = {
   name: "codex",
   title: "Codex",
-  home: { variable: "CODEX_HOME", folder: ".codex" },
+  home: { variables: ["CODEX_HOME"], folder: ".codex" },
   sessions: [
     { folder: "sessions", depth: 3, name: rolloutName },
     { folder: "archived_sessions", depth: 3, name: rolloutName },

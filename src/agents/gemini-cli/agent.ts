@@ -22,7 +22,7 @@ export const resumeWords = (sessionId: string): readonly string[] => ["gemini", 
 export const geminiAgent: AgentRow<"gemini"> = {
   name: "gemini",
   title: "Gemini CLI",
-  home: { variable: "GEMINI_CLI_HOME", folder: "", inner: ".gemini" },
+  home: { variables: ["GEMINI_CLI_HOME"], folder: "", inner: ".gemini" },
   sessions: [{ folder: "tmp/*/chats", name: /^session-.{0,255}\.jsonl?$/ }],
   parts: ({ folder }) => [{ folder, name: /\.jsonl?$/ }],
   index: {

@@ -1,15 +1,17 @@
 /** Continues a chat: lines after the original bytes, and a rewind for a leaf that moved back. */
 
-import { collectBytes, concatBytes } from "../../core/bytes.js";
+import { collectBytes } from "../../core/bytes.js";
+import { geminiRules } from "../shared/gemini-parts.js";
+import { appended, encodeRecords } from "../shared/lines.js";
 import { sourceAgain } from "../shared/read-again.js";
-import type { ForeignObject } from "../shared/values.js";
-import { stepsOf, type WriteStep } from "../shared/write-steps.js";
+import { type ForeignObject, isoOf } from "../shared/values.js";
+import { addedSteps } from "../shared/write-steps.js";
 import type { AppendSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
 import type { Turn } from "./history.js";
-import { ChatRecords, geminiRules, isoOf, type MessageRecord } from "./lines.js";
+import { ChatRecords, type MessageRecord } from "./lines.js";
 import { type MainChat, readGemini } from "./read.js";
-import { ChatLines, encodeRecords } from "./write.js";
+import { ChatLines } from "./write.js";
 
 /**
  * Appends the steps after `from`. Undefined if the chat is one JSON object, or if `from` is not the last
@@ -37,13 +39,9 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
   const lines = new ChatLines(made, kept[0]?.id, existing);
   async function* after(): AsyncGenerator<ForeignObject, void, undefined> {
     yield* records;
-    const steps = stepsOf({ ...source, find }, geminiRules);
-    for (const outline of steps.outlines) {
-      if (added.has(outline.entryId)) yield* lines.of(await steps.whole(outline));
-      else if (lateResults(outline, added).length > 0) {
-        for (const result of lateResults(await steps.whole(outline), added))
-          yield* lines.late(outline.entryId, await made.lateResult(result));
-      }
+    for await (const { step, late } of addedSteps({ ...source, find }, geminiRules)) {
+      if (late === undefined) yield* lines.of(step);
+      else yield* lines.late(step.entryId, await made.lateResult(late));
     }
     yield { $set: { lastUpdated: isoOf(source.now()) } };
   }
@@ -52,12 +50,6 @@ export async function appendGemini(source: AppendSource): Promise<WrittenSession
     file.path === path ? { path, bytes: appended(file.bytes, written) } : file,
   );
   return { files, resume: resumeWords(sessionId) };
-}
-
-/** Results that were added to a reply of the original. */
-function lateResults(step: WriteStep, added: ReadonlySet<string>) {
-  if (step.kind !== "reply") return [];
-  return step.results.filter(({ entryId, interrupted }) => interrupted !== true && added.has(entryId));
 }
 
 /** How the chat returns to an entry: the messages that stay, and the record of the rewind. */
@@ -80,10 +72,4 @@ function rewindTo(
   const next = current[last + 1];
   if (last < 0 || next === undefined) return undefined;
   return { length: last + 1, records: [{ $rewindTo: next.id }] };
-}
-
-/** Bytes after others, on a line of their own. */
-function appended(bytes: Uint8Array, more: Uint8Array): Uint8Array {
-  const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
-  return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);
 }

@@ -1,11 +1,11 @@
 /** The chats among the files of a session: which one counts, which are subagents', and where they ran. */
 
+import { partsOf, shownText } from "../shared/gemini-parts.js";
 import { digestOf, sessionIdOf } from "../shared/ids.js";
 import { arrayOf, type ForeignObject, millisecondsOf, objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { isEnvironment } from "./agent.js";
 import { ChatLog } from "./history.js";
-import { partsOf, shownText } from "./parts.js";
 
 /** A file with a chat. */
 export interface Chat {

@@ -3,9 +3,10 @@
  * steps by which the conversation came about. Linear in the log.
  */
 
+import { partsOf, responsesOf, shownText } from "../shared/gemini-parts.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { isEnvironment } from "./agent.js";
-import { isCommand, isSnapshot, partsOf, responsesOf, shownText } from "./parts.js";
+import { isCommand, isSnapshot } from "./parts.js";
 
 /** A message of the log. */
 export interface Turn {

@@ -1,19 +1,14 @@
 /** Steps of a session as records of a chat, as each version of the agent reads them after a resume. */
 
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall, Usage } from "../../content/index.js";
+import { type Part, partOf, resultParts, shownText } from "../shared/gemini-parts.js";
 import { isFileName, uuidOf } from "../shared/ids.js";
-import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import { type ForeignObject, isoOf, objectOf, textOf } from "../shared/values.js";
 import { describedReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
-import type { WriteResult, WriteRules, WriteStep } from "../shared/write-steps.js";
+import type { WriteResult, WriteStep } from "../shared/write-steps.js";
 import type { WriteSource } from "../types.js";
 import { isEnvironment } from "./agent.js";
-import { isTextResponse, type Part, shownText, withGuard } from "./parts.js";
-
-/** The names and ids that the Gemini API accepts. */
-export const geminiRules: WriteRules = {
-  callId: { character: /[\s\S]/u, maxLength: 1024 },
-  toolName: { character: /[\w.:-]/, maxLength: 64 },
-};
+import { isTextResponse, withGuard } from "./parts.js";
 
 /** A record of a message. */
 export type MessageRecord = ForeignObject & { readonly id: string };
@@ -192,15 +187,7 @@ export class ChatRecords {
   async #resultParts(
     result: WriteResult,
   ): Promise<{ readonly parts: readonly Part[]; readonly text: string }> {
-    const { callId, toolName, content, isError } = result;
-    const blocks = await this.#blocks(result.entryId, content);
-    const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-    const response = isError ? { error: text } : { output: text };
-    const parts = [
-      { functionResponse: { id: callId, name: toolName, response } },
-      ...blocks.flatMap((block) => (block.type === "media" ? [partOf(block)] : [])),
-    ];
-    return { parts, text };
+    return resultParts(result, await this.#blocks(result.entryId, result.content));
   }
 
   #blocks(entryId: string, content: readonly (TextBlock | ImageBlock)[]): Promise<readonly WriteBlock[]> {
@@ -244,20 +231,9 @@ function segmentsOf({ content }: AssistantMessage): readonly AssistantMessage["c
   return segments;
 }
 
-function partOf(block: WriteBlock): Part {
-  if (block.type === "text") return { text: block.text };
-  return { inlineData: { mimeType: block.mediaType, data: block.base64 } };
-}
-
 /** The agent counts cached tokens as a part of the input, and has no count of written ones. */
 function tokensOf({ input, output, cacheRead, cacheWrite, totalTokens }: Usage): ForeignObject {
   const prompt = input + cacheRead + cacheWrite;
   const total = totalTokens ?? prompt + output;
   return { input: prompt, output, cached: cacheRead, thoughts: 0, tool: 0, total };
-}
-
-/** ISO 8601; the epoch for a time that no date has. */
-export function isoOf(time: number): string {
-  const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
 }

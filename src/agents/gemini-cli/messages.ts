@@ -1,23 +1,23 @@
 /** Messages of a chat as entries: replies with their calls and results, and messages of the user. */
 
-import type { AssistantMessage, ToolCall } from "../../content/index.js";
+import type { ToolCall } from "../../content/index.js";
+import {
+  callId,
+  type FunctionResponse,
+  isFailure,
+  partsOf,
+  replyDraft,
+  responsesOf,
+  resultDraft,
+  saidDraft,
+  shownText,
+} from "../shared/gemini-parts.js";
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { isEnvironment } from "./agent.js";
 import type { Turn } from "./history.js";
-import {
-  blocksOf,
-  type FunctionResponse,
-  isCommand,
-  isFailure,
-  isTextResponse,
-  partsOf,
-  responsesOf,
-  resultBlocks,
-  shownText,
-  withoutGuard,
-} from "./parts.js";
-import { callId, replyBlocks, responseOf, usageOf } from "./reply.js";
+import { isCommand, isTextResponse, withoutGuard } from "./parts.js";
+import { replyBlocks, responseOf, usageOf } from "./reply.js";
 
 type Place = Parameters<EntryBuilder["add"]>[1];
 
@@ -134,19 +134,9 @@ export class Conversation {
         : custom;
     const { responses, others } = responsesOf(parts);
     for (const [at, response] of responses.entries()) this.#addResponse(turn, response, at);
-    const blocks = blocksOf(withoutGuard(others));
-    if (blocks.length === 0) return;
-    const [only] = blocks;
-    const body = blocks.length === 1 && only?.type === "text" ? only.text : blocks;
-    if (customType !== undefined) {
-      const display = objectOf(sessile)?.display === true;
-      this.addOf(turn, { type: "custom_message", customType, content: body, display });
-    } else {
-      this.addOf(turn, {
-        type: "message",
-        message: { role: "user", content: body, timestamp: this.#time(turn) },
-      });
-    }
+    const display = objectOf(sessile)?.display === true;
+    const draft = saidDraft(withoutGuard(others), { customType, display, timestamp: this.#time(turn) });
+    if (draft !== undefined) this.addOf(turn, draft);
   }
 
   /** A function response as a message of its own: mostly a double of one that its call has. */
@@ -158,7 +148,7 @@ export class Conversation {
       this.#source.find({ code: "orphanResult", file: this.#options.file, text });
     } else if (!call.isAnswered) {
       const isError = isFailure(response);
-      call.entries.push(this.#addResult(turn, call, { response, isError, part: `response ${at}` }));
+      call.entries.push(this.#addResult(turn, call, { response, isError }, { part: `response ${at}` }));
     }
   }
 
@@ -173,31 +163,13 @@ export class Conversation {
   #addResult(
     turn: Turn,
     call: OpenCall,
-    {
-      response,
-      isError,
-      part,
-      details,
-      id,
-    }: {
-      readonly response: FunctionResponse;
-      readonly isError: boolean;
-      readonly part: string;
-      readonly details?: unknown;
-      readonly id?: string | undefined;
-    },
+    result: { response: FunctionResponse; isError: boolean; display?: unknown },
+    place: Pick<Place, "part" | "id">,
   ): string {
     call.isAnswered = true;
-    const message = {
-      role: "toolResult",
-      toolCallId: call.id,
-      toolName: call.name,
-      content: resultBlocks(response),
-      ...(details === undefined ? {} : { details }),
-      isError,
-      timestamp: this.#time(turn),
-    } as const;
-    return this.addOf(turn, { type: "message", message }, { part, id });
+    const { response, isError, display } = result;
+    const draft = resultDraft(call, response, { isError, display, timestamp: this.#time(turn) });
+    return this.addOf(turn, draft, place);
   }
 
   #addReply(turn: Turn): void {
@@ -211,22 +183,11 @@ export class Conversation {
     if (usage !== undefined) this.tokens = usage.totalTokens ?? 0;
     const model = this.#modelOf(value);
     const provider = textOf(objectOf(value.sessile)?.provider) ?? "google";
-    if (blocks.length === 0) {
-      if (usage !== undefined) this.addOf(turn, { type: "usage", kind: "reply", provider, model, usage });
-      return;
-    }
+    const api = "google-generative-ai";
+    const reply = { content: blocks, provider, model, api, timestamp: this.#time(turn) } as const;
+    const draft = replyDraft(reply, usage);
+    if (draft !== undefined) this.addOf(turn, draft);
     const calls = blocks.filter((block): block is ToolCall => block.type === "toolCall");
-    const message: AssistantMessage = {
-      role: "assistant",
-      content: blocks,
-      provider,
-      model,
-      api: "google-generative-ai",
-      ...(usage === undefined ? {} : { usage }),
-      stopReason: calls.length > 0 ? "toolUse" : "stop",
-      timestamp: this.#time(turn),
-    };
-    this.addOf(turn, { type: "message", message });
     const entries = this.#entries.get(turn) ?? [];
     const open = calls.map(({ id, name }): OpenCall => ({ id, name, entries, isAnswered: false }));
     for (const call of open) this.#calls.set(call.id, call);
@@ -238,7 +199,7 @@ export class Conversation {
     }
     for (const [at, tool] of tools.entries()) {
       const call =
-        open[at]?.id === callId(turn, tool, at) ? open[at] : this.#calls.get(callId(turn, tool, at));
+        open[at]?.id === callId(turn.key, tool, at) ? open[at] : this.#calls.get(callId(turn.key, tool, at));
       if (call !== undefined && !call.isAnswered) this.#addToolResult(turn, call, tool, at);
     }
   }
@@ -248,13 +209,9 @@ export class Conversation {
     const sub = textOf(tool.agentId);
     if (response !== undefined) {
       const isError = tool.status === "error" || tool.status === "cancelled";
-      const details = tool.resultDisplay;
       const id = textOf(objectOf(tool.sessile)?.entry);
-      const entry = { response, isError, part: `result ${at}`, id };
-      this.#addResult(turn, call, {
-        ...entry,
-        ...(details === undefined || details === null ? {} : { details: { resultDisplay: details } }),
-      });
+      const result = { response, isError, display: tool.resultDisplay };
+      this.#addResult(turn, call, result, { part: `result ${at}`, id });
     }
     if (sub === undefined) return;
     const sessionId = this.#options.subagentOf(sub);

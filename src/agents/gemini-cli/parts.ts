@@ -1,26 +1,8 @@
-/** Content of Gemini CLI's records: text, or parts of the Gemini API. Nothing here throws. */
+/** How Gemini CLI classifies the texts of its users, and how a text keeps out of its classes. */
 
-import type { ImageBlock, TextBlock } from "../../content/index.js";
-import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
+import { type Part, shownText } from "../shared/gemini-parts.js";
+import { textOf } from "../shared/values.js";
 import { isEnvironment } from "./agent.js";
-
-/** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
-export type Part = ForeignObject;
-
-/** The parts of a content, which is text, a part, or a list of either. */
-export function partsOf(content: unknown): readonly Part[] {
-  const list = Array.isArray(content) ? content : [content];
-  return list.flatMap((part): readonly Part[] => {
-    if (typeof part === "string") return [{ text: part }];
-    const object = objectOf(part);
-    return object === undefined ? [] : [object];
-  });
-}
-
-/** The text by which the agent classifies a message: its text parts, a bracket for each other part. */
-export function shownText(parts: readonly Part[]): string {
-  return parts.map((part) => textOf(part.text) ?? "[").join("");
-}
 
 /** A summary that replaces the history. The agent's prompt for summaries asks for this tag. */
 export function isSnapshot(parts: readonly Part[]): boolean {
@@ -79,71 +61,4 @@ export function withoutGuard(parts: readonly Part[]): readonly Part[] {
   const [first, ...rest] = parts;
   const text = textOf(first?.text);
   return text?.startsWith(guard) && isGuarded(shownText(parts)) ? [{ text: text.slice(1) }, ...rest] : parts;
-}
-
-/** Text and inline media of parts as blocks; any other part is its JSON and its media. */
-export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
-  return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
-    const text = textOf(part.text);
-    if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
-    const media = mediaOf(part);
-    if (media !== undefined) return [media];
-    const uri = textOf(objectOf(part.fileData)?.fileUri);
-    if (uri !== undefined) return [{ type: "text", text: `[file ${uri}]` }];
-    return unknownBlocks(part);
-  });
-}
-
-/** The inline media of a part. Other media than images count as images until their bytes are stored. */
-function mediaOf(part: Part): ImageBlock | undefined {
-  const inline = objectOf(part.inlineData);
-  const data = textOf(inline?.data);
-  if (data === undefined || data === "") return undefined;
-  return { type: "image", data, mimeType: textOf(inline?.mimeType) ?? "application/octet-stream" };
-}
-
-/** A function response with the media after it. */
-export interface FunctionResponse {
-  /** The id of the call. */
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-  readonly response: unknown;
-  readonly media: readonly ImageBlock[];
-}
-
-/** The function responses among parts. Media that follow a response belong to it. */
-export function responsesOf(parts: readonly Part[]): {
-  readonly responses: readonly FunctionResponse[];
-  readonly others: readonly Part[];
-} {
-  const responses: (FunctionResponse & { readonly media: ImageBlock[] })[] = [];
-  const others: Part[] = [];
-  for (const part of parts) {
-    const found = objectOf(part.functionResponse);
-    const last = responses.at(-1);
-    const media = mediaOf(part);
-    if (found !== undefined) {
-      const nested = arrayOf(found.parts).flatMap((each) => mediaOf(objectOf(each) ?? {}) ?? []);
-      const id = textOf(found.id);
-      const name = textOf(found.name);
-      responses.push({ id, name, response: found.response, media: nested });
-    } else if (media !== undefined && last !== undefined) last.media.push(media);
-    else others.push(part);
-  }
-  return { responses, others };
-}
-
-/** The content of a tool result: the text of its only member `output` or `error`, else the response as JSON. */
-export function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
-  const object = objectOf(response);
-  const isAlone = Object.keys(object ?? {}).length === 1;
-  const text = isAlone ? (textOf(object?.output) ?? textOf(object?.error)) : textOf(response);
-  const shown = text ?? (response === undefined || response === null ? "" : JSON.stringify(response));
-  return [...(shown === "" ? [] : [{ type: "text" as const, text: shown }]), ...media];
-}
-
-/** Whether a response is that of a failure. */
-export function isFailure({ response }: FunctionResponse): boolean {
-  const object = objectOf(response);
-  return object !== undefined && "error" in object && !("output" in object);
 }

@@ -1,10 +1,10 @@
 /** Reads the chats of Gemini CLI: the steps of each log as entries of a session. */
 
+import { partsOf, shownText } from "../shared/gemini-parts.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
 import { type Chat, chooseChats, directoryOf, readChat } from "./chats.js";
 import type { Anchor, CompactionStep, Step, Turn } from "./history.js";
 import { Conversation } from "./messages.js";
-import { partsOf, shownText } from "./parts.js";
 
 /** The chat of a session, and the entries of its messages. */
 export interface MainChat {

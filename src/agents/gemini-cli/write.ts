@@ -1,12 +1,13 @@
 /** Writes a session as a chat of Gemini CLI, in the JSON Lines of version 0.39 and later. */
 
-import { encodeTexts } from "../../core/bytes.js";
+import { geminiRules } from "../shared/gemini-parts.js";
 import { digestOf, fileNameOf, uuidOf } from "../shared/ids.js";
-import { type ForeignObject, millisecondsOf } from "../shared/values.js";
+import { encodeRecords } from "../shared/lines.js";
+import { type ForeignObject, isoOf, millisecondsOf } from "../shared/values.js";
 import { stepsOf, type WriteStep } from "../shared/write-steps.js";
 import type { WriteSource, WrittenSession } from "../types.js";
 import { resumeWords } from "./agent.js";
-import { ChatRecords, geminiRules, isoOf, type MessageRecord, subagentId } from "./lines.js";
+import { ChatRecords, type MessageRecord, subagentId } from "./lines.js";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The agent deletes chats at its start that were not updated for so long. */
@@ -70,14 +71,6 @@ async function* chatRecords(
   };
   const lines = new ChatLines(new ChatRecords(source));
   for await (const step of steps) yield* lines.of(step);
-}
-
-/** Records as lines. */
-export function encodeRecords(records: Records<ForeignObject>): AsyncGenerator<Uint8Array, void, undefined> {
-  async function* texts() {
-    for await (const record of records) yield `${JSON.stringify(record)}\n`;
-  }
-  return encodeTexts(texts());
 }
 
 type Records<T> = AsyncGenerator<T, void, undefined>;

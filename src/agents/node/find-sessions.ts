@@ -94,7 +94,8 @@ export async function* findSessions(
 /** The home of an agent on this machine. */
 function homeOf({ home }: Row): string | undefined {
   if (home === undefined) return undefined;
-  return join(process.env[home.variable] ?? join(homedir(), home.folder), home.inner ?? "");
+  const named = home.variables.map((name) => process.env[name]).find((value) => value !== undefined);
+  return join(named ?? join(homedir(), home.folder), home.inner ?? "");
 }
 
 type Row = AgentRow<ForeignFormatName>;

@@ -19,7 +19,7 @@ const isId = (value: unknown, prefix: string) => typeof value === "string" && va
 export const opencodeAgent: AgentRow<"opencode"> = {
   name: "opencode",
   title: "opencode",
-  home: { variable: "XDG_DATA_HOME", folder: ".local/share", inner: "opencode" },
+  home: { variables: ["XDG_DATA_HOME"], folder: ".local/share", inner: "opencode" },
   sessions: [
     { folder: "storage/session", depth: 1, name: json },
     { folder: "", name: /^opencode\.db$/ },

@@ -1,5 +1,6 @@
 /** JSON Lines of a foreign file, with the bounds of this library's own codec. */
 
+import { concatBytes, encodeTexts } from "../../core/bytes.js";
 import { parseLine, shortLineDamage } from "../../session/internal.js";
 import { recordsIn } from "./damaged-line.js";
 import { type ForeignObject, objectOf, parseJson } from "./values.js";
@@ -115,4 +116,20 @@ function lineOf(bytes: Uint8Array, line: number, maxLineBytes: number): ForeignL
   const value = objectOf(parsed.value);
   if (value === undefined) return { kind: "unreadable", line, reason: "the line is JSON, but not an object" };
   return { kind: "record", line, value, bytes };
+}
+
+/** Records as lines. */
+export function encodeRecords(
+  records: AsyncIterable<ForeignObject>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  async function* texts() {
+    for await (const record of records) yield `${JSON.stringify(record)}\n`;
+  }
+  return encodeTexts(texts());
+}
+
+/** Bytes after others, on a line of their own. */
+export function appended(bytes: Uint8Array, more: Uint8Array): Uint8Array {
+  const isEnded = bytes.length === 0 || bytes.at(-1) === 10;
+  return concatBytes(isEnded ? [bytes, more] : [bytes, new Uint8Array([10]), more]);
 }

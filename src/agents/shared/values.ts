@@ -63,6 +63,12 @@ export function millisecondsOf(value: unknown): number | undefined {
   return typeof time === "number" && time >= firstTime && time <= lastTime ? Math.trunc(time) : undefined;
 }
 
+/** ISO 8601; the epoch for a time that no date has. */
+export function isoOf(time: number): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString();
+}
+
 /** Nesting of the JSON in a foreign string. Less than the maximum of an entry, which it becomes a part of. */
 const maxDepth = 128;
 

@@ -22,7 +22,7 @@ import {
   namePrefix,
 } from "../../providers/internal.js";
 import type { SessionEntry } from "../../session/index.js";
-import type { WriteSource } from "../types.js";
+import type { AppendSource, WriteSource } from "../types.js";
 import { type CompactionEntry, KeptEntries } from "./kept-entries.js";
 
 /** Ids and names that an agent accepts in its files. */
@@ -99,6 +99,29 @@ export interface WriteSteps extends AsyncIterable<WriteStep> {
  */
 export function stepsOf(source: WriteSource, rules: WriteRules = {}): WriteSteps {
   return new Steps(source, rules);
+}
+
+/**
+ * The steps that were added to an original. A result that was added to a reply of the original is `late`, with the
+ * step of its reply.
+ */
+export async function* addedSteps(
+  source: AppendSource,
+  rules: WriteRules = {},
+): AsyncGenerator<{ readonly step: WriteStep; readonly late?: WriteResult }, void, undefined> {
+  const added = new Set(source.added.map(({ id }) => id));
+  const lateIn = (step: WriteStep) =>
+    step.kind !== "reply"
+      ? []
+      : step.results.filter(({ entryId, interrupted }) => interrupted !== true && added.has(entryId));
+  const steps = stepsOf(source, rules);
+  for (const outline of steps.outlines) {
+    const isAdded = added.has(outline.entryId);
+    if (!isAdded && lateIn(outline).length === 0) continue;
+    const step = await steps.whole(outline);
+    if (isAdded) yield { step };
+    else for (const late of lateIn(step)) yield { step, late };
+  }
 }
 
 type MessageEntry = SessionEntry & { readonly type: "message" };

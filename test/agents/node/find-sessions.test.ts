@@ -308,6 +308,37 @@ describe("findSessions", () => {
     ]);
   });
 
+  it("lists the chats of Qwen Code, archived ones too, by the first words of the user", async () => {
+    const record = (text: string, more: object = {}) => ({
+      ...{
+        uuid: "r",
+        parentUuid: null,
+        sessionId: uuid(1),
+        type: "user",
+        cwd: "/w",
+        provenance: "real_user",
+      },
+      message: { role: "user", parts: [{ text }] },
+      ...more,
+    });
+    const reminder = record("<system-reminder>x</system-reminder>");
+    put(`qwen/projects/-w/chats/${uuid(1)}.jsonl`, lines(reminder, record("hello")), 20);
+    const named = { type: "system", systemPayload: { customTitle: "Named" } };
+    put(`qwen/projects/-w/chats/archive/${uuid(2)}.jsonl`, lines(record("hello"), record("", named)), 10);
+    put(`qwen/projects/-w/subagents/${uuid(1)}/agent-x.jsonl`, lines(record("sub")));
+    put(`qwen/projects/-w/subagents/${uuid(1)}/agent-x.meta.json`, "{}");
+    const found = await find({ agents: ["qwen-code"], homes: { "qwen-code": at("qwen") } });
+    expect(found.map(({ id, title, cwd }) => [id, title, cwd])).toEqual([
+      [uuid(1), "hello", "/w"],
+      [uuid(2), "Named", "/w"],
+    ]);
+    expect((await sessionFiles(found[0] as FoundSession)).map(({ path }) => path).toSorted()).toEqual([
+      `projects/-w/chats/${uuid(1)}.jsonl`,
+      `projects/-w/subagents/${uuid(1)}/agent-x.jsonl`,
+      `projects/-w/subagents/${uuid(1)}/agent-x.meta.json`,
+    ]);
+  });
+
   it("has a finding for files in the session's folder that no place of the agent names", async () => {
     const folder = `claude/projects/-w/${uuid(1)}`;
     put(`${folder}.jsonl`, lines(said({})));

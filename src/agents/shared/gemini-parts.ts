@@ -1,0 +1,222 @@
+/**
+ * Parts of the Gemini API in records of its agents: Gemini CLI, and Qwen Code, which is a fork of it. Nothing here
+ * throws.
+ */
+
+import type {
+  AssistantMessage,
+  ImageBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolCall,
+  Usage,
+} from "../../content/index.js";
+import type { DraftEntry } from "../types.js";
+import { digestOf } from "./ids.js";
+import { arrayOf, countOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "./values.js";
+import type { WriteBlock } from "./write-blocks.js";
+import type { WriteRules } from "./write-steps.js";
+
+/** A part of the Gemini API: an object with one of `text`, `inlineData`, `functionCall` and others. */
+export type Part = ForeignObject;
+
+/** The parts of a content, which is text, a part, or a list of either. */
+export function partsOf(content: unknown): readonly Part[] {
+  const list = Array.isArray(content) ? content : [content];
+  return list.flatMap((part): readonly Part[] => {
+    if (typeof part === "string") return [{ text: part }];
+    const object = objectOf(part);
+    return object === undefined ? [] : [object];
+  });
+}
+
+/** The text by which the agent classifies a message: its text parts, a bracket for each other part. */
+export function shownText(parts: readonly Part[]): string {
+  return parts.map((part) => textOf(part.text) ?? "[").join("");
+}
+
+/** Text and inline media of parts as blocks; any other part is its JSON and its media. */
+export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
+  return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
+    const text = textOf(part.text);
+    if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
+    const media = mediaOf(part);
+    if (media !== undefined) return [media];
+    const uri = textOf(objectOf(part.fileData)?.fileUri);
+    if (uri !== undefined) return [{ type: "text", text: `[file ${uri}]` }];
+    return unknownBlocks(part);
+  });
+}
+
+/** The inline media of a part. Other media than images count as images until their bytes are stored. */
+function mediaOf(part: Part): ImageBlock | undefined {
+  const inline = objectOf(part.inlineData);
+  const data = textOf(inline?.data);
+  if (data === undefined || data === "") return undefined;
+  return { type: "image", data, mimeType: textOf(inline?.mimeType) ?? "application/octet-stream" };
+}
+
+/** A function response with the media after it. */
+export interface FunctionResponse {
+  /** The id of the call. */
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly response: unknown;
+  readonly media: readonly ImageBlock[];
+}
+
+/** The function responses among parts. Media that follow a response belong to it. */
+export function responsesOf(parts: readonly Part[]): {
+  readonly responses: readonly FunctionResponse[];
+  readonly others: readonly Part[];
+} {
+  const responses: (FunctionResponse & { readonly media: ImageBlock[] })[] = [];
+  const others: Part[] = [];
+  for (const part of parts) {
+    const found = objectOf(part.functionResponse);
+    const last = responses.at(-1);
+    const media = mediaOf(part);
+    if (found !== undefined) {
+      const nested = arrayOf(found.parts).flatMap((each) => mediaOf(objectOf(each) ?? {}) ?? []);
+      const id = textOf(found.id);
+      const name = textOf(found.name);
+      responses.push({ id, name, response: found.response, media: nested });
+    } else if (media !== undefined && last !== undefined) last.media.push(media);
+    else others.push(part);
+  }
+  return { responses, others };
+}
+
+/** The content of a tool result: the text of its only member `output` or `error`, else the response as JSON. */
+export function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
+  const object = objectOf(response);
+  const isAlone = Object.keys(object ?? {}).length === 1;
+  const text = isAlone ? (textOf(object?.output) ?? textOf(object?.error)) : textOf(response);
+  const shown = text ?? (response === undefined || response === null ? "" : JSON.stringify(response));
+  return [...(shown === "" ? [] : [{ type: "text" as const, text: shown }]), ...media];
+}
+
+/** Whether a response is that of a failure. */
+export function isFailure({ response }: FunctionResponse): boolean {
+  const object = objectOf(response);
+  return object !== undefined && "error" in object && !("output" in object);
+}
+
+/** A part of a reply that is no call, as blocks. */
+export function partBlock(part: Part): readonly AssistantMessage["content"][number][] {
+  const text = textOf(part.text);
+  const signature = textOf(part.thoughtSignature);
+  if (text === undefined) return [{ type: "opaque", data: part }];
+  if (part.thought === true) {
+    const signed = signature === undefined ? {} : { thinkingSignature: signature };
+    return [{ type: "thinking", thinking: text, ...signed } satisfies ThinkingBlock];
+  }
+  if (signature === undefined) return /\S/.test(text) ? [{ type: "text", text }] : [];
+  // Other providers refuse an empty text.
+  if (!/\S/.test(text)) return [{ type: "opaque", data: part }];
+  return [{ type: "text", text, textSignature: signature } satisfies TextBlock];
+}
+
+/** The id of a call, or one that follows from its place. */
+export function callId(recordKey: string, call: ForeignObject, at: number): string {
+  const id = textOf(call.id);
+  return id === undefined || id === "" ? `call_${digestOf(recordKey).slice(0, 8)}_${at}` : id;
+}
+
+/** A call, of the part that has it. */
+export function callBlock(id: string, call: ForeignObject, part: Part): ToolCall {
+  const signature = textOf(part.thoughtSignature);
+  return {
+    type: "toolCall",
+    id,
+    name: textOf(call.name) ?? "",
+    arguments: objectOf(call.args) ?? {},
+    ...(signature === undefined ? {} : { thoughtSignature: signature }),
+  };
+}
+
+/** What was said in the user's place; undefined for nothing. With a type it is a custom message. */
+export function saidDraft(
+  parts: readonly Part[],
+  { customType, display, timestamp }: { customType: string | undefined; display: boolean; timestamp: number },
+): DraftEntry | undefined {
+  const blocks = blocksOf(parts);
+  const [only] = blocks;
+  if (only === undefined) return undefined;
+  const content = blocks.length === 1 && only.type === "text" ? only.text : blocks;
+  return customType === undefined
+    ? { type: "message", message: { role: "user", content, timestamp } }
+    : { type: "custom_message", customType, content, display };
+}
+
+/** The result of a call. `display` is what a person saw of it. */
+export function resultDraft(
+  call: Pick<ToolCall, "id" | "name">,
+  response: FunctionResponse,
+  { isError, display, timestamp }: { isError: boolean; display: unknown; timestamp: number },
+): DraftEntry {
+  const message = {
+    role: "toolResult",
+    toolCallId: call.id,
+    toolName: call.name,
+    content: resultBlocks(response),
+    ...(display === undefined || display === null ? {} : { details: { resultDisplay: display } }),
+    isError,
+    timestamp,
+  } as const;
+  return { type: "message", message };
+}
+
+/** A reply; its usage alone if it has no content; undefined without both. */
+export function replyDraft(
+  reply: Required<Pick<AssistantMessage, "content" | "provider" | "model" | "api" | "timestamp">>,
+  usage: Usage | undefined,
+): DraftEntry | undefined {
+  const { content, provider, model, api, timestamp } = reply;
+  const counted = usage === undefined ? {} : { usage };
+  if (content.length === 0)
+    return usage === undefined ? undefined : { type: "usage", kind: "reply", provider, model, usage };
+  const stopReason = content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop";
+  const message = {
+    role: "assistant",
+    content,
+    provider,
+    model,
+    api,
+    ...counted,
+    stopReason,
+    timestamp,
+  } as const;
+  return { type: "message", message };
+}
+
+/** Tokens of a reply by the counts of the API: those of the prompt include the cached ones. */
+export function usageOfCounts(prompt: unknown, cached: unknown, output: number, total: unknown): Usage {
+  const cacheRead = countOf(cached);
+  const input = Math.max(0, countOf(prompt) - cacheRead);
+  const totalTokens = countOf(total) || input + cacheRead + output;
+  return { input, output, cacheRead, cacheWrite: 0, totalTokens };
+}
+
+/** The names and ids that the Gemini API accepts. */
+export const geminiRules: WriteRules = {
+  callId: { character: /[\s\S]/u, maxLength: 1024 },
+  toolName: { character: /[\w.:-]/, maxLength: 64 },
+};
+
+/** A block as the part of a content. */
+export function partOf(block: WriteBlock): Part {
+  if (block.type === "text") return { text: block.text };
+  return { inlineData: { mimeType: block.mediaType, data: block.base64 } };
+}
+
+/** A result for the model, with its media behind it, and its text for people. */
+export function resultParts(
+  { callId: id, toolName: name, isError }: { callId: string; toolName: string; isError: boolean },
+  blocks: readonly WriteBlock[],
+): { readonly parts: readonly Part[]; readonly text: string } {
+  const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const response = isError ? { error: text } : { output: text };
+  const media = blocks.flatMap((block) => (block.type === "media" ? [partOf(block)] : []));
+  return { parts: [{ functionResponse: { id, name, response } }, ...media], text };
+}
