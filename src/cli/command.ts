@@ -3,7 +3,6 @@
  * derive.
  */
 
-import { agents } from "../agents/internal.js";
 import type { Output } from "./output.js";
 
 /** An option of a command. `value` names its value in the help; without it the option is a switch. */
@@ -96,30 +95,6 @@ export function rowNamed(rows: readonly CommandRow[], words: readonly string[]):
 export const commonOptions: readonly OptionSpec[] = [
   { name: "json", description: "Print JSON: one object, or a line for each item of a list." },
   { name: "help", short: "h", description: "Show the help of the command." },
-];
-
-/** The agents whose sessions are read, this library's own first. */
-export const agentNames = agents.map(({ name }) => name);
-
-/** Options of every command that reads sessions. */
-export const sourceOptions: readonly OptionSpec[] = [
-  {
-    name: "dir",
-    value: "DIR",
-    description:
-      "A store of sessions, or with --agent the agent's home. Default: .sessile/sessions here and all homes.",
-  },
-  {
-    name: "blobs",
-    value: "DIR",
-    description: "The blob store. Default: the nearest one beside the session.",
-  },
-  {
-    name: "agent",
-    value: "NAME",
-    choices: agentNames,
-    description: "Only sessions of this agent.",
-  },
 ];
 
 /** A wrong use of the command line: exit code 2. */

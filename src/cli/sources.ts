@@ -6,15 +6,36 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { ImportedSession, InteropReport } from "../agents/index.js";
-import { isOwnAgent } from "../agents/internal.js";
+import { agents, isOwnAgent } from "../agents/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
 import type { Session } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
-import { type CommandContext, type Parsed, textOption, UsageError } from "./command.js";
+import { type CommandContext, type OptionSpec, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
 import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
+
+/** Options of every command that reads sessions. */
+export const sourceOptions: readonly OptionSpec[] = [
+  {
+    name: "dir",
+    value: "DIR",
+    description:
+      "A store of sessions, or with --agent the agent's home. Default: .sessile/sessions here and all homes.",
+  },
+  {
+    name: "blobs",
+    value: "DIR",
+    description: "The blob store. Default: the nearest one beside the session.",
+  },
+  {
+    name: "agent",
+    value: "NAME",
+    choices: agents.map(({ name }) => name),
+    description: "Only sessions of this agent.",
+  },
+];
 
 /** How a session is opened. */
 export interface OpenNamedOptions {

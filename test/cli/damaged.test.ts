@@ -71,15 +71,9 @@ describe("a file that is no session", () => {
   });
 
   it("may look like one of a known agent", async () => {
-    const line = {
-      ...{ uuid: "u1", parentUuid: null, sessionId: "s1", timestamp: "2026-11-22T17:46:20.945Z", cwd: "/p" },
-      ...{ type: "user", version: "0.24.4", message: { role: "user", parts: [{ text: "Hello" }] } },
-    };
-    const other = { ...line, uuid: "u2", parentUuid: "u1", type: "tool_result", message: undefined };
-    writeFileSync(
-      join(made.dir, "other.jsonl"),
-      [line, other].map((each) => `${JSON.stringify(each)}\n`).join(""),
-    );
+    // Cursor's transcripts.
+    const line = { role: "user", message: { content: [{ type: "text", text: "Hello" }] } };
+    writeFileSync(join(made.dir, "other.jsonl"), `${JSON.stringify(line)}\n`.repeat(2));
     mkdirSync(join(made.dir, ".claude", "projects", "p"), { recursive: true });
     cpSync(join(made.dir, "other.jsonl"), join(made.dir, ".claude", "projects", "p", "s1.jsonl"));
     for (const path of ["./other.jsonl", ".claude/projects/p/s1.jsonl"]) {

@@ -52,7 +52,7 @@ export interface ReadChat {
 export const acknowledgement = "Got it. Thanks for the additional context!";
 /** Records that hang beside the conversation: none is its leaf. */
 const besideConversation = /^(?:session_artifact_|session_sources_|managed_session_)/;
-const hookContext = /^\s*<qwen:user-prompt-submit-context>\n/;
+const hookContext = /^\s{0,100}<qwen:user-prompt-submit-context>\n/;
 
 /** Reads a session and its subagents into builders. */
 export function readQwen(source: ForeignSource): ReadChat | undefined {

@@ -16,11 +16,10 @@ import {
   type CommandContext,
   type Parsed,
   requiredOption,
-  sourceOptions,
   textOption,
 } from "../command.js";
 import { bytesText, type Output, PipeClosed } from "../output.js";
-import { blobStoreOf, locateAll, locateOwn, type NamedSession } from "../sources.js";
+import { blobStoreOf, locateAll, locateOwn, type NamedSession, sourceOptions } from "../sources.js";
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 

@@ -1,10 +1,10 @@
 /** `diff`: two points of a session: entries of each alone, and the difference of their contexts. */
 
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { type CommandBody, sourceOptions } from "../command.js";
+import type { CommandBody } from "../command.js";
 import { headline, messageLine } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
-import { openNamed } from "../sources.js";
+import { openNamed, sourceOptions } from "../sources.js";
 import { idOf } from "./show.js";
 
 interface Side {

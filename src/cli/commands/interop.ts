@@ -12,14 +12,13 @@ import {
   type OptionSpec,
   type Parsed,
   requiredOption,
-  sourceOptions,
   textOption,
   UsageError,
 } from "../command.js";
 import { readOwn } from "../damage.js";
 import { writeNewFile } from "../new-file.js";
 import { type Output, table } from "../output.js";
-import { locate, openNamed } from "../sources.js";
+import { locate, openNamed, sourceOptions } from "../sources.js";
 import { idOf } from "./show.js";
 
 const importCommand: CommandBody = {

@@ -1,8 +1,8 @@
 /** `ls`: the sessions of all agents, newest first. */
 
-import { type CommandBody, numberOption, sourceOptions, timeOption } from "../command.js";
+import { type CommandBody, numberOption, timeOption } from "../command.js";
 import { bytesText, table, truncated } from "../output.js";
-import { type FoundSession, findSessions, queryOf } from "../sources.js";
+import { type FoundSession, findSessions, queryOf, sourceOptions } from "../sources.js";
 import { countTurns } from "../turns.js";
 
 const shownIdLength = 13;

@@ -14,19 +14,12 @@ import { memoryBlobStore } from "../../blobs/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
 import { encodeValidLine, entryTableOf, readSlice } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
-import {
-  type CommandBody,
-  type Parsed,
-  requiredOption,
-  sourceOptions,
-  textOptions,
-  UsageError,
-} from "../command.js";
+import { type CommandBody, type Parsed, requiredOption, textOptions, UsageError } from "../command.js";
 import { damagedRecords } from "../damage.js";
 import { hintOf } from "../help.js";
 import { writeNewFile } from "../new-file.js";
 import { chunksOfFile } from "../regular-file.js";
-import { locate } from "../sources.js";
+import { locate, sourceOptions } from "../sources.js";
 
 const home = "home-directory";
 const ruleNames = [...commonSecrets.map(({ name }) => name), home];

@@ -1,17 +1,10 @@
 /** `search`: full text over sessions, newest first, by the search of a store. */
 
 import { clockSlack, parseQuery, queryProblem } from "../../session/internal.js";
-import {
-  type CommandBody,
-  numberOption,
-  sourceOptions,
-  textOption,
-  timeOption,
-  UsageError,
-} from "../command.js";
+import { type CommandBody, numberOption, textOption, timeOption, UsageError } from "../command.js";
 import { truncated } from "../output.js";
 import { searchFound } from "../search-sessions.js";
-import { findSessions, queryOf } from "../sources.js";
+import { findSessions, queryOf, sourceOptions } from "../sources.js";
 
 /** As in a store's search. */
 const defaultLimit = 100;

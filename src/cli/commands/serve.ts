@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { viewerEvents, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import { type CommandBody, numberOption, sourceOptions, UsageError } from "../command.js";
+import { type CommandBody, numberOption, UsageError } from "../command.js";
 import { LiveSession } from "../live-session.js";
-import { blobStoreOf, type FoundSession, locate, type NamedSession } from "../sources.js";
+import { blobStoreOf, type FoundSession, locate, type NamedSession, sourceOptions } from "../sources.js";
 import { newestOf, readNewest, readViewed, type Viewed } from "../viewed.js";
 
 const pollMs = 500;

@@ -2,18 +2,11 @@
 
 import { SessileError } from "../../core/errors/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import {
-  type CommandBody,
-  type CommandContext,
-  numberOption,
-  sourceOptions,
-  textOption,
-  UsageError,
-} from "../command.js";
+import { type CommandBody, type CommandContext, numberOption, textOption, UsageError } from "../command.js";
 import { contextViewAt, printContext, printMessage } from "../context-view.js";
 import { headline, messageLines } from "../entry-text.js";
 import { type Output, truncated } from "../output.js";
-import { type OpenedSession, openNamed } from "../sources.js";
+import { type OpenedSession, openNamed, sourceOptions } from "../sources.js";
 
 const show: CommandBody = {
   description: [

@@ -6,18 +6,11 @@ import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, contextOf } from "../../content/index.js";
 import type { CostOptions, ModelPrice } from "../../providers/cost/index.js";
 import type { Session } from "../../session/index.js";
-import {
-  type CommandBody,
-  type CommandContext,
-  sourceOptions,
-  textOption,
-  textOptions,
-  UsageError,
-} from "../command.js";
+import { type CommandBody, type CommandContext, textOption, textOptions, UsageError } from "../command.js";
 import { openOrSkip } from "../damage.js";
 import { type Output, table } from "../output.js";
 import { readRegular } from "../regular-file.js";
-import { locateAll, type OpenedSession } from "../sources.js";
+import { locateAll, type OpenedSession, sourceOptions } from "../sources.js";
 import { type Group, type Grouping, groupings, Spending, type Spent } from "../spending.js";
 
 /** The sums over all sessions of a call of the command. */

@@ -4,10 +4,10 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
-import { type CommandBody, numberOption, sourceOptions, textOption } from "../command.js";
+import { type CommandBody, numberOption, textOption } from "../command.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText } from "../output.js";
-import { locate } from "../sources.js";
+import { locate, sourceOptions } from "../sources.js";
 import { readViewed } from "../viewed.js";
 
 const megabyte = 1_000_000;
