@@ -1,29 +1,36 @@
 import { setTimeout as pause } from "node:timers/promises";
+import mysql from "mysql2/promise";
 import { Pool } from "pg";
-import { type Message, type Session, userMessage } from "sessile";
+import { type Message, type Session, type SessionStore, sessionStore, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
+import { mysqlSessionBackend } from "sessile/mysql";
 import { postgresSessionStore } from "sessile/postgres";
 import { numbers, textOf, type Work } from "./postgres-work.js";
 import { say } from "./say.js";
 
 /**
- * A process with connections of its own that writes to sessions on PostgreSQL, or follows them. It says each
+ * A process with connections of its own that writes to sessions on PostgreSQL or MySQL, or follows them. It says each
  * entry that was acknowledged. Each draft has an id and is appended until that succeeds, so that a repetition
  * that writes twice, and an acknowledgement of nothing, are both visible in the log.
  */
 
 let stopped = false;
 
-function stores(work: Work): () => ReturnType<typeof postgresSessionStore> {
+function stores(work: Work): () => SessionStore {
+  const { retryMs, url } = work;
+  const options = retryMs === undefined ? {} : { retryMs };
+  if (url.startsWith("mysql:")) {
+    const db = mysql.createPool({ uri: url, connectionLimit: work.connections ?? 10 });
+    return () => sessionStore(mysqlSessionBackend({ db, ...options }));
+  }
   const pool = new Pool({
-    connectionString: work.url,
+    connectionString: url,
     max: work.connections ?? 10,
     application_name: work.name,
   } as never);
   // An idle connection that is lost is no error of an append.
   pool.on("error", () => undefined);
-  const { retryMs } = work;
-  return () => postgresSessionStore({ db: pool, ...(retryMs === undefined ? {} : { retryMs }) });
+  return () => postgresSessionStore({ db: pool, ...options });
 }
 
 async function write(work: Work): Promise<void> {

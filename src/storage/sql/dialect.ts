@@ -313,6 +313,32 @@ export interface RowSyntax {
   readonly durability?: string;
 }
 
+/** The SQL of blobs that differs between dialects. Values are `?` in the order of the text. */
+export interface BlobSyntax {
+  /** The tables of blobs, of the trash, and of the bytes. */
+  readonly blob: string;
+  readonly trash: string;
+  readonly part: string;
+  /** The column of the partition, quoted if it is a reserved word. */
+  readonly partition: string;
+  readonly now: string;
+  greatest(...of: readonly string[]): string;
+  returning(column: string): string;
+  /** Ends an insert that does nothing if there is a row of its key. */
+  orNothing(table: string, key: string): string;
+  /** Ends the insert of a blob that takes the place of another one, with a later time. */
+  readonly orReplace: string;
+  /** Moves a row to another table; the last statement answers with a row if there was one. */
+  move(row: {
+    readonly from: string;
+    readonly to: string;
+    readonly columns: string;
+    readonly values: string;
+    readonly orNothing: string;
+    readonly where: SqlStatement;
+  }): readonly SqlStatement[];
+}
+
 /** The index of words of a dialect with rows by their offset: its statements, and those of a write. */
 export interface RowIndex extends IndexStatements {
   /** Inserts the terms of lines, if `condition` of the session holds. */
