@@ -51,9 +51,21 @@ export const modules = [
     subpath("node", 11, "122 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
-    subpath("postgres", 4, "97.5 kB", "sessions in PostgreSQL or PGlite", "storage/sql/postgres/index"),
-    subpath("mysql", 1, "40 kB", "sessions in MySQL or MariaDB", "storage/sql/mysql/index"),
-    subpath("sqlite", 4, "32 kB", "sessions in any SQLite, Durable Objects too", "storage/sql/sqlite/index"),
+    subpath(
+      "postgres",
+      6,
+      "97.5 kB",
+      "sessions and blobs in PostgreSQL or PGlite",
+      "storage/sql/postgres/index",
+    ),
+    subpath("mysql", 3, "120 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath(
+      "sqlite",
+      6,
+      "120 kB",
+      "sessions and blobs in any SQLite, Durable Objects too",
+      "storage/sql/sqlite/index",
+    ),
   ]),
   module("storage/objects", 6, "blobs as objects", "signing", [
     subpath("s3", 2, "23 kB", "blobs on S3 and its like", "storage/objects/s3/index"),

@@ -1,4 +1,4 @@
-import mysql, { type Pool } from "mysql2/promise";
+import mysql, { type Pool, type RowDataPacket } from "mysql2/promise";
 import { type SessionStore, sessionStore, userMessage } from "sessile";
 import { mysqlSessionBackend } from "sessile/mysql";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -43,11 +43,11 @@ async function expectKept(children: readonly Child[]): Promise<number> {
   for (const [id, acknowledged] of saidBy(children)) {
     const session = await store.open(id);
     expect(await session.diagnose()).toEqual([]);
-    const [rows] = await pool.query(
+    const [rows] = await pool.query<RowDataPacket[]>(
       "select line from sessile_entry e join sessile_session s on s.no = e.no where s.id = ? order by e.at",
       [id],
     );
-    const file = (rows as readonly { readonly line: Buffer }[]).map(({ line }) => line.toString()).join("");
+    const file = rows.map(({ line }) => String(line)).join("");
     const lines = file.trimEnd().split("\n");
     const texts = new Map(lines.map((line) => [(JSON.parse(line) as { readonly id: string }).id, line]));
     expect(texts.size).toBe(lines.length);

@@ -4,6 +4,7 @@
  * of an upload that no blob names are leftovers.
  */
 
+import { type IngestSource, ingest } from "../../attachments/index.js";
 import {
   type BlobBackend,
   type BlobLeftovers,
@@ -16,8 +17,14 @@ import {
   blobStore,
   type TrashedBlob,
 } from "../../blobs/index.js";
-import type { BlobRef } from "../../content/index.js";
+import type { BlobRef, Resource } from "../../content/index.js";
 import { SessileError } from "../../core/errors/index.js";
+import {
+  type AgentStorage,
+  type SessionBackend,
+  type SessionStoreOptions,
+  sessionStore,
+} from "../../session/index.js";
 import type { Database } from "./database.js";
 import type { BlobSyntax, SqlRow, SqlStatement, SqlValue } from "./dialect.js";
 import { bytesOf, isSame } from "./lines.js";
@@ -42,6 +49,20 @@ export type SqlBlobStore = BlobStore & {
 export function sqlBlobStore(parts: SqlBlobParts, options: BlobStoreOptions): SqlBlobStore {
   const store = blobStore(new SqlBlobs(parts, ""), options);
   return Object.assign(store, { migrate: () => parts.migrate() });
+}
+
+/** The door of a database: makes the tables of its sessions and blobs, and opens both. */
+export async function openSqlStorage(
+  backend: SessionBackend & { migrate(): Promise<void> },
+  blobs: BlobStore,
+  options: SessionStoreOptions,
+): Promise<AgentStorage> {
+  await backend.migrate();
+  const attach = async (source: IngestSource, given = {}): Promise<Resource> => {
+    const [resource] = await ingest([source], { ...given, blobs });
+    return resource as Resource;
+  };
+  return { sessions: sessionStore(backend, { ...options, blobs }), blobs, attach };
 }
 
 /** A row of a blob. */
@@ -121,13 +142,18 @@ class SqlBlobs implements BlobBackend {
     const found = await this.#find(ref);
     if (found === undefined) return undefined;
     const { size, upload } = found;
-    const page = (no: number) => this.#page(ref, no);
+    const page = async (no: number) => {
+      const bytes = await this.#page(ref, no);
+      // A blob that lacks a row is shorter than it should be.
+      if (bytes === undefined && (await this.stat(ref)) === undefined) throw vanished(ref);
+      return bytes;
+    };
     return {
       size,
       bytes: (async function* () {
         for (let at = 0; at < size; at += partBytes) {
           const bytes = await page(at / partBytes);
-          if (bytes === undefined) throw vanished(ref);
+          if (bytes === undefined) return;
           // The driver may keep its own.
           yield bytes.slice();
         }
@@ -190,7 +216,7 @@ class SqlBlobs implements BlobBackend {
       where ${partition} = ? and upload not in (select upload from ${blob})
         and upload not in (select upload from ${trash})
       group by upload having max(made_at) < ?`;
-    const rows = await this.#run("look for leftovers in", part, query, [this.#partition, before]);
+    const rows = await this.#run("look for leftovers in", part, query, [this.#partition, Math.floor(before)]);
     if (!dryRun) for (const { upload } of rows) await this.#deleteParts(upload);
     return { count: rows.length, bytes: rows.reduce((sum, { size }) => sum + Number(size), 0) };
   }
@@ -355,12 +381,7 @@ class SqlBlobs implements BlobBackend {
     }
   }
 
-  #run(
-    name: string,
-    path: string,
-    sql: string,
-    params: readonly SqlValue[],
-  ): Promise<readonly SqlRow[]> {
+  #run(name: string, path: string, sql: string, params: readonly SqlValue[]): Promise<readonly SqlRow[]> {
     return this.#parts.database.query({ name, path }, sql, params);
   }
 
@@ -390,15 +411,4 @@ function vanished(ref: BlobRef): SessileError<"STORAGE_FAILED"> {
   return new SessileError("STORAGE_FAILED", message, {
     details: { operation: "read", path: ref, errno: "GONE" },
   });
-}
-
-/** Moves a row by an insert and a delete in one transaction. */
-export function moveByTwo(returning: BlobSyntax["returning"]): BlobSyntax["move"] {
-  return ({ columns, from, orNothing, to, values, where }) => [
-    {
-      sql: `insert into ${to} (${columns}) select ${values} from ${from} where ${where.sql} ${orNothing}`,
-      params: where.params,
-    },
-    { sql: `delete from ${from} where ${where.sql}${returning("ref")}`, params: where.params },
-  ];
 }

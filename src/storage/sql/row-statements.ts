@@ -7,6 +7,7 @@
 import type { LineReplacement } from "../../session/index.js";
 import { cwdKey } from "../../session/internal.js";
 import type {
+  BlobSyntax,
   LineBatch,
   LineRows,
   ListPlace,
@@ -323,6 +324,17 @@ export function rowStatements(
       from ${session} as s where ${same}`;
 
   return { sql: statements, rows: offsetRows(statements), index };
+}
+
+/** Moves a row by an insert and a delete in one transaction. */
+export function moveByTwo(returning: BlobSyntax["returning"]): BlobSyntax["move"] {
+  return ({ columns, from, orNothing, to, values, where }) => [
+    {
+      sql: `insert into ${to} (${columns}) select ${values} from ${from} where ${where.sql} ${orNothing}`,
+      params: where.params,
+    },
+    { sql: `delete from ${from} where ${where.sql}${returning("ref")}`, params: where.params },
+  ];
 }
 
 /** The places of replaced lines: all lines move by `shift`, and by what those before them grew. */

@@ -5,3 +5,9 @@
  */
 export { type MysqlSessionsOptions, type MysqlTables, mysqlSessionBackend } from "./backend.js";
 export type { MysqlClient, MysqlConnection } from "./driver.js";
+export {
+  type MysqlBlobsOptions,
+  mysqlBlobStore,
+  type OpenMysqlOptions,
+  openMysql,
+} from "./storage.js";

@@ -1,6 +1,7 @@
 /** The tables of MySQL, and its SQL. */
 
-import type { RowSyntax } from "../dialect.js";
+import type { BlobSyntax, RowSyntax } from "../dialect.js";
+import { moveByTwo } from "../row-statements.js";
 
 const inInnoDb = "engine = InnoDB default charset = utf8mb4 collate = utf8mb4_bin row_format = dynamic";
 
@@ -41,10 +42,43 @@ export function migrations(prefix: string): readonly string[] {
       line longblob not null,
       primary key (no, at)
     ) ${inInnoDb}`,
+    `create table if not exists ${prefix}blob (
+      \`partition\` varchar(128) not null,
+      ref varchar(80) not null,
+      -- The name of its rows in blob_part.
+      upload char(36) not null unique,
+      size bigint not null,
+      -- Milliseconds since 1970.
+      touched_at bigint not null,
+      primary key (\`partition\`, ref)
+    ) ${inInnoDb}`,
+    `create table if not exists ${prefix}blob_trash (
+      upload char(36) not null primary key,
+      \`partition\` varchar(128) not null,
+      ref varchar(80) not null,
+      size bigint not null,
+      touched_at bigint not null,
+      trashed_at bigint not null,
+      key trash_ref (\`partition\`, ref)
+    ) ${inInnoDb}`,
+    `create table if not exists ${prefix}blob_part (
+      upload char(36) not null,
+      no int not null,
+      \`partition\` varchar(128) not null,
+      bytes longblob not null,
+      made_at bigint not null,
+      primary key (upload, no),
+      key part_partition (\`partition\`)
+    ) ${inInnoDb}`,
     `create table if not exists ${prefix}version (version int not null primary key) ${inInnoDb}`,
     `insert into ${prefix}version values (1) on duplicate key update version = version`,
   ];
 }
+
+const now = "cast(unix_timestamp(sysdate(3)) * 1000 as signed)";
+const greatest = (...of: readonly string[]): string => `greatest(${of.join(", ")})`;
+/** The driver counts the rows of a change. */
+const returning = (): string => "";
 
 /** The SQL for the tables of a prefix. InnoDB keeps rows in the order of (no, at): a log lies together. */
 export function mysqlSyntax(prefix: string): RowSyntax {
@@ -54,12 +88,12 @@ export function mysqlSyntax(prefix: string): RowSyntax {
     session,
     entry,
     partition: "`partition`",
-    now: "cast(unix_timestamp(sysdate(3)) * 1000 as signed)",
-    greatest: (...of) => `greatest(${of.join(", ")})`,
+    now,
+    greatest,
     least: (...of) => `least(${of.join(", ")})`,
     // `insert ignore` would also ignore a value that is too long.
     orNothing: `on duplicate key update ${session}.no = ${session}.no`,
-    returning: () => "",
+    returning,
     key: "no, at",
     keyOf: (no, offset) => `${no}, ${offset}`,
     offset: "e.at",
@@ -87,5 +121,22 @@ export function mysqlSyntax(prefix: string): RowSyntax {
     // Two appends that read the row before they change it would wait for each other.
     lock: (condition) => `select no from ${session} where ${condition} for update`,
     durability: "select @@innodb_flush_log_at_trx_commit = 1 as synced",
+  };
+}
+
+/** The SQL for the tables of blobs. */
+export function mysqlBlobSyntax(prefix: string): BlobSyntax {
+  return {
+    blob: `${prefix}blob`,
+    trash: `${prefix}blob_trash`,
+    part: `${prefix}blob_part`,
+    partition: "`partition`",
+    now,
+    greatest,
+    returning,
+    orNothing: (table) => `on duplicate key update ${table}.upload = ${table}.upload`,
+    orReplace: `on duplicate key update upload = values(upload), size = values(size),
+      touched_at = greatest(touched_at + 1, values(touched_at))`,
+    move: moveByTwo(returning),
   };
 }

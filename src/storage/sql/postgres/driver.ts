@@ -17,16 +17,29 @@ export const postgresErrors: SqlErrors = {
   waitMs: [20, 2000],
 };
 
-/** Calls of a driver. Each write is one statement, which needs no connection of its own. */
+/** A statement with the values $1, $2 … in place of each `?`. */
+function numbered(text: string): string {
+  let count = 0;
+  return text.replaceAll("?", () => `$${++count}`);
+}
+
+/**
+ * Calls of a driver. Each write is one statement, which needs no connection of its own.
+ * @param isAnonymous whether statements have `?` for their values, in order
+ */
 export function postgresDatabase(
   db: PostgresQuery,
   { retryMs, prepare = false }: Pick<PostgresSessionsOptions, "prepare" | "retryMs">,
+  isAnonymous = false,
 ): Database {
   if (typeof db?.query !== "function")
     throw new TypeError("db: expected an object with a method query, such as a Pool of pg");
   /** The name of each statement by its text. */
   const names = new Map<string, string>();
-  const all = async (text: string, params: readonly SqlValue[]) => {
+  const texts = new Map<string, string>();
+  const all = async (given: string, params: readonly SqlValue[]) => {
+    const text = isAnonymous ? (texts.get(given) ?? numbered(given)) : given;
+    if (isAnonymous) texts.set(given, text);
     if (!prepare) return (await db.query(text, [...params])).rows;
     const name = names.get(text) ?? `sessile_${crc32(encodeUtf8(text)).toString(16)}_${text.length}`;
     names.set(text, name);

@@ -8,3 +8,9 @@ export { postgresSessionBackend, postgresSessionStore } from "./backend.js";
 export { type PostgresMarksOptions, postgresBlobMarks } from "./blob-marks.js";
 export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 export { type PostgresQuotasOptions, postgresBlobQuotas } from "./quotas.js";
+export {
+  type OpenPostgresOptions,
+  openPostgres,
+  type PostgresBlobsOptions,
+  postgresBlobStore,
+} from "./storage.js";

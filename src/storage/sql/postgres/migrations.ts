@@ -84,6 +84,37 @@ const migrations: readonly ((schema: string) => string)[] = [
     alter table ${schema}.entry add column terms tsvector;
     -- The sequence number before which every line has its terms.
     alter table ${schema}.session add column indexed bigint not null default 0;`,
+  (schema) => `
+    create table ${schema}.blob (
+      partition text collate "C" not null,
+      ref text collate "C" not null,
+      -- The name of its rows in blob_part.
+      upload text collate "C" not null unique,
+      size bigint not null,
+      -- Milliseconds since 1970.
+      touched_at bigint not null,
+      primary key (partition, ref)
+    );
+    create table ${schema}.blob_trash (
+      upload text collate "C" primary key,
+      partition text collate "C" not null,
+      ref text collate "C" not null,
+      size bigint not null,
+      touched_at bigint not null,
+      trashed_at bigint not null
+    );
+    create index blob_trash_ref on ${schema}.blob_trash (partition, ref);
+    create table ${schema}.blob_part (
+      upload text collate "C" not null,
+      no integer not null,
+      partition text collate "C" not null,
+      bytes bytea not null,
+      made_at bigint not null,
+      primary key (upload, no)
+    );
+    create index blob_part_partition on ${schema}.blob_part (partition);
+    -- Images and archives are compressed already.
+    alter table ${schema}.blob_part alter column bytes set storage external;`,
 ];
 
 /** The version of the tables that this library makes. */

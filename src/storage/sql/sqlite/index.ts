@@ -16,3 +16,9 @@ export {
   type SqliteRow,
   type SqliteStatement,
 } from "./driver.js";
+export {
+  type OpenSqliteOptions,
+  openSqlite,
+  type SqliteBlobsOptions,
+  sqliteBlobStore,
+} from "./storage.js";

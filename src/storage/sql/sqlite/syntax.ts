@@ -1,10 +1,16 @@
 /** The SQL of SQLite. A key is made in SQL alone: numbers of that size have no place in JavaScript. */
 
-import type { RowSyntax } from "../dialect.js";
+import type { BlobSyntax, RowSyntax } from "../dialect.js";
+import { moveByTwo } from "../row-statements.js";
 import { maxOffset, offsetBits } from "./tables.js";
 
 export const keyOf = (no: string, offset: string): string => `((${no} << ${offsetBits}) | (${offset}))`;
 export const offsetOf = (key: string): string => `(${key} & ${maxOffset - 1})`;
+
+/** Also before SQLite 3.42. */
+const now = "cast((julianday('now') - 2440587.5) * 86400000.0 + 0.5 as integer)";
+const greatest = (...of: readonly string[]): string => `max(${of.join(", ")})`;
+const returning = (column: string): string => ` returning ${column}`;
 
 /** The SQL for the tables of a prefix. */
 export function sqliteSyntax(prefix: string): RowSyntax {
@@ -13,12 +19,11 @@ export function sqliteSyntax(prefix: string): RowSyntax {
     session: `${prefix}session`,
     entry,
     partition: `"partition"`,
-    // Also before SQLite 3.42.
-    now: "cast((julianday('now') - 2440587.5) * 86400000.0 + 0.5 as integer)",
-    greatest: (...of) => `max(${of.join(", ")})`,
+    now,
+    greatest,
     least: (...of) => `min(${of.join(", ")})`,
     orNothing: "on conflict do nothing",
-    returning: (column) => ` returning ${column}`,
+    returning,
     key: "key",
     keyOf,
     offset: offsetOf("e.key"),
@@ -46,5 +51,23 @@ export function sqliteSyntax(prefix: string): RowSyntax {
       select name from found where name is not null limit ?`,
       params: [from, limit],
     }),
+  };
+}
+
+/** The SQL for the tables of blobs. */
+export function sqliteBlobSyntax(prefix: string): BlobSyntax {
+  const blob = `${prefix}blob`;
+  return {
+    blob,
+    trash: `${prefix}blob_trash`,
+    part: `${prefix}blob_part`,
+    partition: `"partition"`,
+    now,
+    greatest,
+    returning,
+    orNothing: () => "on conflict do nothing",
+    orReplace: `on conflict ("partition", ref) do update set upload = excluded.upload, size = excluded.size,
+      touched_at = max(${blob}.touched_at + 1, excluded.touched_at)`,
+    move: moveByTwo(returning),
   };
 }

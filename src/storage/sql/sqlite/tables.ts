@@ -46,6 +46,36 @@ const migrations: readonly ((prefix: string) => readonly string[])[] = [
     // The bytes of a line with its line feed; of a long one in several rows, of which only the last has it.
     `create table if not exists ${prefix}entry (key integer primary key, line blob not null)`,
   ],
+  (prefix) => [
+    `create table if not exists ${prefix}blob (
+      "partition" text not null,
+      ref text not null,
+      -- The name of its rows in blob_part.
+      upload text not null unique,
+      size integer not null,
+      -- Milliseconds since 1970.
+      touched_at integer not null,
+      primary key ("partition", ref)
+    )`,
+    `create table if not exists ${prefix}blob_trash (
+      upload text not null primary key,
+      "partition" text not null,
+      ref text not null,
+      size integer not null,
+      touched_at integer not null,
+      trashed_at integer not null
+    )`,
+    `create index if not exists ${prefix}blob_trash_ref on ${prefix}blob_trash ("partition", ref)`,
+    `create table if not exists ${prefix}blob_part (
+      upload text not null,
+      no integer not null,
+      "partition" text not null,
+      bytes blob not null,
+      made_at integer not null,
+      unique (upload, no)
+    )`,
+    `create index if not exists ${prefix}blob_part_partition on ${prefix}blob_part ("partition")`,
+  ],
 ];
 
 /** The version of the tables that this library makes. */
