@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { entries } from "../../scripts/entries.mjs";
 import { type Built, buildPackage } from "../support/built.js";
@@ -50,10 +51,20 @@ describe("the built package", () => {
     expect(packages.filter((each) => !each.startsWith("node:"))).toEqual([]);
   });
 
-  it.each(["sqlite"])("loads no digests and no stores of blobs with %s", (name) => {
-    const { files, packages } = reachOf(join(built.dir, `${name}.js`), atImport);
-    expect(packages.filter((each) => each.startsWith("@noble/"))).toEqual([]);
-    expect(files.filter(({ text }) => text.includes("// src/blobs/")).map(({ path }) => path)).toEqual([]);
+  it("bundles no digests with the session backend of SQLite alone", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents: `export { sqliteSessionBackend } from ${JSON.stringify(join(built.dir, "sqlite.js"))}`,
+        resolveDir: built.dir,
+      },
+      bundle: true,
+      format: "esm",
+      write: false,
+      metafile: false,
+    });
+    const [{ text = "" } = {}] = outputFiles;
+    expect(text).toContain("sqliteSessionBackend");
+    expect(text).not.toMatch(/node_modules\/@noble\/|node_modules\/zod/);
   });
 
   it("has zod where it validates", () => {
