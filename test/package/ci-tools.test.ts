@@ -30,6 +30,7 @@ const packages: Readonly<Record<string, string>> = {
   faketime: "faketime",
   initdb: "postgresql",
   pgbouncer: "pgbouncer",
+  "mariadb-install-db": "mariadb-server",
   radosgw: "radosgw",
   "ceph-mon": "ceph-mon",
   "ceph-osd": "ceph-osd",
