@@ -60,13 +60,13 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
 }
 
 /** Resolves after `ms` milliseconds; rejects with the signal's reason once it aborts. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const passed = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
   try {
-    await untilAborted(passed, signal);
+    await (signal === undefined ? passed : untilAborted(passed, signal));
   } finally {
     clearTimeout(timer);
   }

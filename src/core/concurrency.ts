@@ -1,4 +1,44 @@
-/** Limits on concurrent calls: a semaphore, a mutex, and a bounded map. */
+/** Limits on concurrent calls: a semaphore, a mutex, a bounded map, and attempts with growing waits. */
+
+import { sleep } from "./abort.js";
+
+/** The waits and the end of {@link retry}. */
+export interface RetryOptions {
+  /** Bounds of the first wait and of all waits, in milliseconds. A wait is random below its bound, which doubles. */
+  readonly waitMs: readonly [first: number, most: number];
+  /** Milliseconds behind which no attempt follows. @default unlimited */
+  readonly timeoutMs?: number;
+  /** Ends a wait with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether another attempt follows an error; a number is the least wait before it. It may throw another error. */
+  again(error: unknown, count: number): boolean | number | Promise<boolean>;
+}
+
+/**
+ * Makes attempts until one succeeds. The waits are random, so that callers that failed together do not repeat
+ * together.
+ *
+ * @throws the error of the last attempt
+ */
+export async function retry<T>(
+  attempt: () => Promise<T>,
+  { waitMs: [first, most], timeoutMs = Number.POSITIVE_INFINITY, signal, again }: RetryOptions,
+): Promise<T> {
+  const end = performance.now() + timeoutMs;
+  for (let count = 1, bound = first; ; count++, bound = Math.min(2 * bound, most)) {
+    signal?.throwIfAborted();
+    let left: number;
+    let least: boolean | number;
+    try {
+      return await attempt();
+    } catch (error) {
+      least = await again(error, count);
+      left = end - performance.now();
+      if (least === false || left <= 0) throw error;
+    }
+    await sleep(Math.min(Math.max(Number(least === true ? 0 : least), Math.random() * bound), left), signal);
+  }
+}
 
 /** A permit of a {@link Semaphore}. */
 export interface Permit {

@@ -116,7 +116,7 @@ export async function syncLogs(
 
 function pause(attempt: number, signal: AbortSignal | undefined): Promise<void> {
   const longest = Math.min(maxWaitMs, 2 ** attempt);
-  return sleep(Math.random() * longest, signal ?? new AbortController().signal);
+  return sleep(Math.random() * longest, signal);
 }
 
 /** Erases entries in a log. Returns false if there are none, or if its backend cannot erase. */

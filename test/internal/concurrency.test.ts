@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { abortable } from "../../src/core/abort.js";
-import { Mutex, mapConcurrent, Semaphore } from "../../src/core/concurrency.js";
+import { Mutex, mapConcurrent, retry, Semaphore } from "../../src/core/concurrency.js";
 
 describe("Semaphore", () => {
   /** A permit in any case as a promise. */
@@ -300,5 +300,79 @@ describe("abort", () => {
       for await (const _ of abortable(counting(3), signal)) break;
       expect(listeners).toBe(0);
     });
+  });
+});
+
+describe("retry", () => {
+  const failing = (times: number) => {
+    const calls: number[] = [];
+    const attempt = async () => {
+      calls.push(calls.length + 1);
+      if (calls.length <= times) throw new RangeError(`failure ${calls.length}`);
+      return calls.length;
+    };
+    return { calls, attempt };
+  };
+  /** Answers with these decisions, by turns. */
+  const options = (...answers: readonly (boolean | number)[]) => ({
+    waitMs: [0, 0] as const,
+    again: (_error: unknown, count: number) => answers[count - 1] ?? false,
+  });
+
+  test("makes attempts until one succeeds, and asks about each error", async () => {
+    const { attempt } = failing(2);
+    const asked: unknown[] = [];
+    const again = (error: unknown, count: number) => asked.push([(error as Error).message, count]) > 0;
+    expect(await retry(attempt, { waitMs: [0, 0], again })).toBe(3);
+    expect(asked).toEqual([
+      ["failure 1", 1],
+      ["failure 2", 2],
+    ]);
+  });
+
+  test("ends with the error that is final, or with one that the question throws", async () => {
+    const { calls, attempt } = failing(9);
+    await expect(retry(attempt, options(true, 0, false))).rejects.toThrow("failure 3");
+    expect(calls).toEqual([1, 2, 3]);
+    const again = () => {
+      throw new TypeError("other");
+    };
+    await expect(retry(attempt, { waitMs: [0, 0], again })).rejects.toThrow("other");
+  });
+
+  test("makes no attempt behind its time, and none after an abort", async () => {
+    const late = failing(9);
+    await expect(retry(late.attempt, { ...options(true, true), timeoutMs: 0 })).rejects.toThrow("failure 1");
+    const { calls, attempt } = failing(9);
+    const stop = new AbortController();
+    const again = () => {
+      stop.abort(new TypeError("enough"));
+      return 60_000;
+    };
+    await expect(retry(attempt, { waitMs: [0, 0], signal: stop.signal, again })).rejects.toThrow("enough");
+    expect(calls).toEqual([1]);
+  });
+
+  test("waits below a bound that doubles up to the most, and no less than asked", async () => {
+    vi.useFakeTimers();
+    const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
+    try {
+      const waited: number[] = [];
+      let before = performance.now();
+      const attempt = async () => {
+        waited.push(performance.now() - before);
+        before = performance.now();
+        throw new RangeError("failure");
+      };
+      const answers = [true, true, true, 70, false];
+      const again = (_error: unknown, count: number) => answers[count - 1] ?? false;
+      const ended = expect(retry(attempt, { waitMs: [20, 60], again })).rejects.toThrow("failure");
+      await vi.runAllTimersAsync();
+      await ended;
+      expect(waited.map(Math.round)).toEqual([0, 10, 20, 30, 70]);
+    } finally {
+      random.mockRestore();
+      vi.useRealTimers();
+    }
   });
 });

@@ -1,7 +1,7 @@
 /** The store of the Claude Agent SDK: a transcript is a session, and each of its lines is an entry. */
 
 import { describe } from "../../core/arguments.js";
-import { mapConcurrent } from "../../core/concurrency.js";
+import { mapConcurrent, retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type { EntryDraft, Session, SessionEntry, UnknownEntry } from "../../session/index.js";
@@ -227,17 +227,12 @@ async function storedLines(session: Session): Promise<readonly Parcel[]> {
 }
 
 /** Repeats an append while another process holds the lock. */
-async function whileLocked<T>(append: () => Promise<T>): Promise<T> {
-  const start = performance.now();
-  for (;;) {
-    try {
-      return await append();
-    } catch (error) {
-      if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
-      if (performance.now() - start > maxLockedMs) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50 + 100 * Math.random()));
-  }
+function whileLocked<T>(append: () => Promise<T>): Promise<T> {
+  return retry(append, {
+    waitMs: [150, 150],
+    timeoutMs: maxLockedMs,
+    again: (error) => SessileError.is(error, "SESSION_LOCKED"),
+  });
 }
 
 function placeOf(key: ClaudeSessionKey): SessionPlace {

@@ -3,7 +3,7 @@
  * begins by reading what other processes wrote. After a conflict an append is planned again on the new state.
  */
 
-import { Mutex } from "../../core/concurrency.js";
+import { Mutex, retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
 import type {
@@ -44,7 +44,7 @@ export interface KeyedSession {
 type AdapterName = OwnCustomType extends infer T ? (T extends `sessile.${infer N}.key` ? N : never) : never;
 
 const maxAttempts = 20;
-const [minWaitMs, maxWaitMs] = [4, 500] as const;
+const waitMs = [8, 500] as const;
 
 /** A key with an open session, or with operations under way. */
 interface Slot {
@@ -170,17 +170,14 @@ export class SessionHandles {
 
   /** Makes an attempt; after a conflict closes the session, waits and makes another. */
   async #retried<T>(slot: Slot, attempt: () => Promise<T>): Promise<T> {
-    for (let count = 1; ; count++) {
-      try {
-        return await attempt();
-      } catch (error) {
+    return retry(attempt, {
+      waitMs,
+      again: async (error, count) => {
         await this.#drop(slot);
         if (error instanceof PlanFailure) throw error.cause;
-        if (!isConflict(error) || count === maxAttempts) throw error;
-      }
-      const wait = Math.min(maxWaitMs, minWaitMs * 2 ** count) * Math.random();
-      await new Promise((resolve) => setTimeout(resolve, wait));
-    }
+        return isConflict(error) && count < maxAttempts;
+      },
+    });
   }
 
   /** The session as it is now; undefined if there is none. */

@@ -1,5 +1,6 @@
 /** `session.follow`: every entry from now on. */
 
+import { sleep } from "../../core/abort.js";
 import { integerOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
@@ -37,8 +38,11 @@ export async function* followEntries(
         wake = resolve;
         stop.signal.addEventListener("abort", () => resolve(), { once: true, signal: pause.signal });
       });
-      await Promise.race([woken, mayHaveChanged(state, pollMs, pause.signal)]);
-      pause.abort();
+      try {
+        await Promise.race([woken, mayHaveChanged(state, pollMs, pause.signal)]);
+      } finally {
+        pause.abort();
+      }
       if (!stop.signal.aborted && !(await readUnlessDeleted(state))) return;
     }
   } finally {
@@ -61,16 +65,8 @@ async function readUnlessDeleted(state: SessionState): Promise<boolean> {
   }
 }
 
-/** Resolves after a poll interval, or when the log reports a change. */
+/** Resolves after a poll interval, when the log reports a change, or when the signal aborts. */
 async function mayHaveChanged(state: SessionState, pollMs: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const poll = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, pollMs);
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  try {
-    await Promise.race([poll, ...(state.log.changed === undefined ? [] : [state.log.changed(signal)])]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const poll = sleep(pollMs, signal).catch(() => undefined);
+  await Promise.race([poll, ...(state.log.changed === undefined ? [] : [state.log.changed(signal)])]);
 }

@@ -1,6 +1,7 @@
 /** The state of an open session: the entries read, the leaf, and the entries that this handle appended. */
 
 import type { Context } from "../../content/index.js";
+import { sleep } from "../../core/abort.js";
 import { Mutex } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
@@ -163,7 +164,7 @@ class State extends LoadedLog {
       await this.readRemoteChanges(this.position, false);
       if (!this.isPartial) return;
       if (attempt === maxRestReads) return this.reload();
-      await new Promise((resolve) => setTimeout(resolve, lagMs << attempt));
+      await sleep(lagMs << attempt, signal);
     }
     this.#restage();
     const rows = entryTableOf(this.reader.tree);

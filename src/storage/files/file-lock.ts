@@ -1,5 +1,6 @@
 /** The lock on a session file: acquired for appends, renewed, taken over from dead processes. */
 
+import { sleep } from "../../core/abort.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { FileSystem } from "../../core/node/file-system.js";
 import {
@@ -119,7 +120,7 @@ export class FileLock {
   }
 
   async #enterLater(waitMs: number, afterMs: number): Promise<void> {
-    if (afterMs > 0) await new Promise((resolve) => setTimeout(resolve, afterMs));
+    if (afterMs > 0) await sleep(afterMs);
     this.#waitedFor = undefined;
     const isFree = afterMs > 0 && (this.#isHeld() || this.#tryAcquire());
     if (!isFree) await this.#acquireWithin(waitMs);
@@ -227,7 +228,7 @@ export class FileLock {
       this.#fs.open(this.#waitPath, "create")?.close();
       hasRequested = true;
       // Random, so that writers that wait do not retry in step.
-      await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
+      await sleep(2 + Math.random() * 8);
     }
   }
 

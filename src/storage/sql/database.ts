@@ -1,6 +1,7 @@
 /** Calls of the driver: attempts again after failures that may pass, and the error of the last one. */
 
 import { integerOption } from "../../core/arguments.js";
+import { retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import type { SqlDriver, SqlErrors, SqlFailure, SqlRow, SqlStatement, SqlValue } from "./dialect.js";
 
@@ -61,20 +62,19 @@ export class Database {
    * @throws SessileError STORAGE_FAILED with the code of the last attempt
    */
   async retrying<T>(operation: Operation, attempt: () => Promise<T>, onLost?: () => void): Promise<T> {
-    const end = performance.now() + this.#retryMs;
-    const [first, most] = this.#errors.waitMs;
-    for (let wait = first; ; wait = Math.min(2 * wait, most)) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof DriverFailure)) throw error;
-        const { failure, cause } = error;
-        if (failure === "lost" || failure === "unsure") onLost?.();
-        const left = end - performance.now();
-        const isFinal = failure === "refused" || failure === "unsure";
-        if (isFinal || left <= 0) throw this.#storageFailed(operation, cause);
-        await new Promise((resolve) => setTimeout(resolve, Math.min(Math.random() * wait, left)));
-      }
+    try {
+      return await retry(attempt, {
+        waitMs: this.#errors.waitMs,
+        timeoutMs: this.#retryMs,
+        again(error) {
+          if (!(error instanceof DriverFailure)) return false;
+          const { failure } = error;
+          if (failure === "lost" || failure === "unsure") onLost?.();
+          return failure !== "refused" && failure !== "unsure";
+        },
+      });
+    } catch (error) {
+      throw error instanceof DriverFailure ? this.#storageFailed(operation, error.cause) : error;
     }
   }
 

@@ -1,6 +1,7 @@
 /** The binding of a bucket: the members that are used, and calls that are repeated while that can help. */
 
 import { describe } from "../../../core/arguments.js";
+import { retry } from "../../../core/concurrency.js";
 import { SessileError } from "../../../core/errors/index.js";
 
 /** Facts about an object. */
@@ -65,8 +66,7 @@ export interface R2BucketBinding {
 }
 
 const maxAttempts = 6;
-const firstWaitMs = 100;
-const maxWaitMs = 2000;
+const waitMs = [100, 2000] as const;
 
 /**
  * Codes of failures that another attempt cannot mend, as R2 has them at the end of a message: no rights, a
@@ -88,18 +88,16 @@ export class Bucket {
 
   /** Makes attempts with growing random waits. */
   async call<T>(operation: string, path: string, attempt: () => Promise<T>): Promise<T> {
-    let wait = firstWaitMs;
-    for (let count = 1; ; count++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        const code = codeOf(error);
-        const isFinal = error instanceof SessileError || (code !== undefined && lasting.has(code));
-        if (isFinal || count === maxAttempts) throw storageFailed(operation, path, error);
-        const ms = Math.random() * wait;
-        wait = Math.min(2 * wait, maxWaitMs);
-        await new Promise((resolve) => setTimeout(resolve, ms));
-      }
+    try {
+      return await retry(attempt, {
+        waitMs,
+        again(error, count) {
+          const isFinal = error instanceof SessileError || lasting.has(codeOf(error) ?? "");
+          return !isFinal && count < maxAttempts;
+        },
+      });
+    } catch (error) {
+      throw storageFailed(operation, path, error);
     }
   }
 

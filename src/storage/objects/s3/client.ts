@@ -1,8 +1,9 @@
 /** Requests to a bucket: sent, repeated while that can help, and answered by a value or an error. */
 
-import { sleep, untilAborted } from "../../../core/abort.js";
+import { untilAborted } from "../../../core/abort.js";
 import { encodeBase64 } from "../../../core/base64.js";
 import { concatBytes, decodeUtf8, toHex } from "../../../core/bytes.js";
+import { retry } from "../../../core/concurrency.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { ServerClock } from "./clock.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
@@ -105,11 +106,12 @@ export class S3Client {
     take: (response: Response, failure: S3Failure | undefined) => Promise<T> | T,
   ): Promise<T> {
     const { signal, operation, attempts = this.#policy.attempts } = request;
-    for (let attempt = 1; ; attempt++) {
-      signal?.throwIfAborted();
+    let retryAfter = 0;
+    let canPass = true;
+    const attempt = async (): Promise<T> => {
       let failure: S3Failure;
-      let retryAfter = 0;
-      let canPass = true;
+      retryAfter = 0;
+      canPass = true;
       try {
         const response = await this.#sendOnce(request);
         if (response.ok) {
@@ -134,9 +136,18 @@ export class S3Client {
           });
         }
       }
-      if (!canPass || attempt >= attempts || retryAfter > maxRetryAfterMs) throw failure;
-      await this.#wait(attempt, retryAfter, signal);
-    }
+      throw failure;
+    };
+    return retry(attempt, {
+      waitMs: [this.#policy.firstWaitMs, maxWaitMs],
+      signal,
+      again: (error, count) =>
+        error instanceof S3Failure &&
+        canPass &&
+        count < attempts &&
+        retryAfter <= maxRetryAfterMs &&
+        retryAfter,
+    });
   }
 
   /** Sends a request whose answer is a document with this root. An answer of 200 can be an error. */
@@ -172,12 +183,6 @@ export class S3Client {
     const response = await (signal === undefined ? sent : untilAborted(sent, signal));
     this.clock.observe(response.headers, sentAt);
     return response;
-  }
-
-  async #wait(attempt: number, retryAfter: number, signal: AbortSignal | undefined): Promise<void> {
-    const longest = Math.min(maxWaitMs, this.#policy.firstWaitMs * 2 ** (attempt - 1));
-    const ms = Math.max(retryAfter, longest * (0.5 + Math.random() / 2));
-    await sleep(ms, signal ?? new AbortController().signal);
   }
 }
 
