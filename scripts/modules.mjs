@@ -44,7 +44,8 @@ export const rootSubpath = subpath("", 41, "139.5 kB", "sessions, blobs, message
 /** In the order of the README. */
 export const modules = [
   module("content", 2, "messages, blocks, resources, contexts, tool pairs", "sessions, files"),
-  module("session", 5, "entries, the file, the tree, the context, stores", "providers, the place of blobs", [
+  module("log", 3, "lines to entries and back: the table of types, migration, the words of a search", "sessions"),
+  module("session", 5, "the tree, the context, appends, stores", "providers, the place of blobs", [
     subpath("schema", 8, "40 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [

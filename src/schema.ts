@@ -3,5 +3,5 @@
  *
  * @module schema
  */
-export * from "./session/schema.js";
+export * from "./log/schema.js";
 export * from "./tether/schema.js";

@@ -2,8 +2,8 @@
 
 import { isName } from "../core/ids.js";
 import { copyJson } from "../core/json.js";
+import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../log/internal.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
-import { defaultLimits, entryProblem, formatVersion, jsonProblem } from "../session/internal.js";
 import { EntryHash } from "./shared/entry-hash.js";
 import { digestOf, sessionIdOf, uuidOfDigest } from "./shared/ids.js";
 import { millisecondsOf, textOf } from "./shared/values.js";

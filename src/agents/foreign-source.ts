@@ -2,7 +2,7 @@
 
 import { decodeUtf8, encodeUtf8 } from "../core/bytes.js";
 import { assertStoredTables } from "../core/stored-tables.js";
-import { parseLine, withoutStrayBytes } from "../session/internal.js";
+import { parseLine, withoutStrayBytes } from "../log/internal.js";
 import { SessionEntries } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";

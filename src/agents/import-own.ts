@@ -1,8 +1,8 @@
 /** Sessions of pi and of this library: the same format, which needs no reader of its own. */
 
 import { copyJson } from "../core/json.js";
+import { defaultLimits, formatVersion, jsonProblem } from "../log/internal.js";
 import { type ParsedSession, parseSession, type SessionEntry } from "../session/index.js";
-import { defaultLimits, formatVersion, jsonProblem } from "../session/internal.js";
 import { cwdOf } from "./entry-builder.js";
 import type { LoadedFile } from "./load-files.js";
 import type { ReportBuilder } from "./report.js";

@@ -2,8 +2,8 @@
 
 import { describe, oneOfOption } from "../core/arguments.js";
 import { isRecord } from "../core/shape.js";
+import { entryProblem } from "../log/internal.js";
 import type { SessionEntry, SessionHeader } from "../session/index.js";
-import { entryProblem } from "../session/internal.js";
 import type { AnyEntry } from "./edited-path.js";
 import { redactedValue } from "./shared/redact.js";
 import type { ExportableSession, Redaction } from "./types.js";

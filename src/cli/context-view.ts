@@ -2,8 +2,8 @@
 
 import { estimateMessageTokens } from "../content/estimate/index.js";
 import type { ContextItem } from "../content/index.js";
+import { entryTypesWith } from "../log/internal.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
-import { entryTypesWith } from "../session/internal.js";
 import { headline, messageLines } from "./entry-text.js";
 import { type Output, truncated } from "./output.js";
 

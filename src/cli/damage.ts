@@ -2,8 +2,8 @@
 
 import type { InteropReport } from "../agents/index.js";
 import { SessileError } from "../core/errors/index.js";
+import { missingHeaderError } from "../log/internal.js";
 import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
-import { missingHeaderError } from "../session/internal.js";
 import type { CommandContext } from "./command.js";
 import type { Output } from "./output.js";
 import { chunksOfFile } from "./regular-file.js";

@@ -3,7 +3,7 @@
  * answer may be yes for files in which nothing is found, and is never no for others.
  */
 
-import { foldCase, hidesLetters, isWordAt, parseQuery, rarestPart } from "../session/internal.js";
+import { foldCase, hidesLetters, isWordAt, parseQuery, rarestPart } from "../log/internal.js";
 import { openRegular } from "./regular-file.js";
 
 const chunkBytes = 512 * 1024;

@@ -1,7 +1,7 @@
 /** The entries of a memory: custom entries, so that they branch, fork and replay like every other entry. */
 import { isRecord } from "../core/shape.js";
+import { ownEntry } from "../log/internal.js";
 import type { CustomEntryType } from "../session/index.js";
-import { ownEntry } from "../session/internal.js";
 
 /** Who wrote a value. */
 export type MemoryWriter = "model" | "program" | "compaction";

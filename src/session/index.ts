@@ -3,6 +3,23 @@
  */
 
 export type { StoreOperation } from "../core/operations.js";
+export type { Diagnostic, DiagnosticCode, Diagnostics } from "../log/internal.js";
+export {
+  type CustomEntryType,
+  customEntry,
+  type EncodeOptions,
+  type EntryDraft,
+  type EntryMap,
+  type EntryType,
+  type Erasure,
+  encodeEntry,
+  type PermissionRule,
+  type SessionEntry,
+  type SessionHeader,
+  type SessionInfoFields,
+  type SessionInfoPatch,
+  type UnknownEntry,
+} from "../log/internal.js";
 export type {
   KeptBytes,
   LinePlace,
@@ -19,20 +36,6 @@ export type {
   StoredSession,
   StoredSessionQuery,
 } from "./api/backend.js";
-export type { Diagnostic, DiagnosticCode, Diagnostics } from "./api/diagnostics.js";
-export {
-  type CustomEntryType,
-  customEntry,
-  type EntryDraft,
-  type EntryMap,
-  type EntryType,
-  type Erasure,
-  type SessionEntry,
-  type SessionHeader,
-  type SessionInfoFields,
-  type SessionInfoPatch,
-  type UnknownEntry,
-} from "./api/entries.js";
 export type { EphemeralDraft, EphemeralEvent, SessionEventName } from "./api/events.js";
 export type { AppendOptions, RecentOptions, RecentPage, Session } from "./api/session.js";
 export type { AgentStorage, AttachOptions } from "./api/storage.js";
@@ -49,10 +52,9 @@ export type {
 } from "./api/store.js";
 export { buildSessionContext, type ContextSource } from "./context/build-context.js";
 export { type ParsedSession, parseSession } from "./context/parse-session.js";
-export { type EncodeOptions, encodeEntry } from "./format/encode.js";
 export type { SessionStoreOptions } from "./runtime/loaded-log.js";
 export type { RecordingOptions } from "./runtime/recording.js";
-export { evaluatePermission, type PermissionRule, type SessionInfo } from "./runtime/session-info.js";
+export { evaluatePermission, type SessionInfo } from "./runtime/session-info.js";
 export {
   type ToolCallState,
   type TurnContext,

@@ -1,48 +1,7 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
 
 export type { Durability } from "./api/backend.js";
-export {
-  BothEnds,
-  extraHeader,
-  isTerminatedTornLine,
-  type LineDiagnostic,
-  linesBeforeHeader,
-  lineTooLong,
-  missingHeaderError,
-  newerVersion,
-  tornLine,
-  tornLineTerminator,
-  tornTail,
-} from "./api/diagnostics.js";
-export { erasureOf, extensionVersion, formatVersion, ownEntry } from "./api/entries.js";
 export { applyUpdates, updatesOf } from "./context/context-items.js";
-export {
-  cleanLine,
-  decodeHeads,
-  decodeLine,
-  decodeParts,
-  decodeUsualHeader,
-  entryKeyOfPart,
-  headerVersion,
-  isNewer,
-  LineDecoder,
-  type LinePart,
-  shortLineDamage,
-  stripBom,
-} from "./format/decode.js";
-export { encodeValidLine } from "./format/encode.js";
-export { entryIdOf } from "./format/entry-prefix.js";
-export { entryTypesWith } from "./format/entry-types.js";
-export { type LineRange, withoutStrayBytes } from "./format/joined-lines.js";
-export { appendChecksum, parseLine } from "./format/line-json.js";
-export { defaultLimits, type LineSink, LineSplitter } from "./format/line-splitter.js";
-export { idToOrdinal, migrateLine } from "./format/migrate.js";
-export type { OwnCustomType } from "./format/ownership.js";
-export { hidesLetters, isWordAt, rarestPart } from "./format/search-scan.js";
-export { searchTermsOfLine } from "./format/search-terms.js";
-export { foldCase, matchTexts, parseQuery, queryProblem } from "./format/search-words.js";
-export { erasureOfLine } from "./format/tombstone.js";
-export { entryProblem, jsonProblem } from "./format/validate.js";
 export { eachLine, headerLine, withLineFeed } from "./runtime/log-lines.js";
 export { type PathStep, recentBounds, takeRecent } from "./runtime/recent.js";
 export { readSlice } from "./runtime/session.js";

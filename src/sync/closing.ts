@@ -3,8 +3,9 @@
 import { encodeUtf8 } from "../core/bytes.js";
 import { crc32Hex } from "../core/crc32.js";
 import { isRecord } from "../core/shape.js";
+import { encodeValidLine } from "../log/internal.js";
 import type { SessionEntry, SessionInfoFields } from "../session/index.js";
-import { encodeValidLine, infoFieldsOf, noRow } from "../session/internal.js";
+import { infoFieldsOf, noRow } from "../session/internal.js";
 import { History } from "./history.js";
 import type { IndexedLog, LastCounts } from "./indexed-log.js";
 

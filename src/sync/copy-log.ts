@@ -3,7 +3,6 @@
 import { concatBytes } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
 import { isName } from "../core/ids.js";
-import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
 import {
   decodeHeads,
   decodeParts,
@@ -12,8 +11,9 @@ import {
   isTerminatedTornLine,
   missingHeaderError,
   tornLineTerminator,
-  withLineFeed,
-} from "../session/internal.js";
+} from "../log/internal.js";
+import type { LogPosition, SessionBackend, SessionHeader, SessionLog } from "../session/index.js";
+import { withLineFeed } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
 import { type CopiedLine, LineReader } from "./log-lines.js";
 import type { ChosenSession } from "./options.js";

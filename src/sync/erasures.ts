@@ -1,17 +1,16 @@
 /** Erasures between two logs of one session: a tombstone in one of them erases the entry in the other. */
 
 import { SessileError } from "../core/errors/index.js";
-import type { Erasure, LineReplacement, SessionLog } from "../session/index.js";
 import {
   decodeLine,
   defaultLimits,
-  type EntryErasure,
   erasureOf,
   erasureOfLine,
   formatVersion,
   parseLine,
-  planErasure,
-} from "../session/internal.js";
+} from "../log/internal.js";
+import type { Erasure, LineReplacement, SessionLog } from "../session/index.js";
+import { type EntryErasure, planErasure } from "../session/internal.js";
 import type { IndexedLog } from "./indexed-log.js";
 
 /** The entries that each of two logs has to erase, with the erasures that the other one records. */

@@ -3,18 +3,9 @@
 import { decodeUtf8, encodeUtf8 } from "../core/bytes.js";
 import { IntColumn, NumberColumn } from "../core/columns.js";
 import { crc32 } from "../core/crc32.js";
+import { decodeParts, defaultLimits, formatVersion, stripBom } from "../log/internal.js";
 import type { LogPosition, SessionEntry, SessionHeader, SessionLog } from "../session/index.js";
-import {
-  decodeParts,
-  defaultLimits,
-  type EntryTable,
-  eachLine,
-  entryTableOf,
-  formatVersion,
-  LogReader,
-  noRow,
-  stripBom,
-} from "../session/internal.js";
+import { type EntryTable, eachLine, entryTableOf, LogReader, noRow } from "../session/internal.js";
 import { readBatches, reading } from "./log-lines.js";
 
 /** An entry of which the last one in the log counts, wherever it is in the tree. */

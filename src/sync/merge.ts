@@ -3,17 +3,15 @@
 import { describe, oneOfOption } from "../core/arguments.js";
 import { concatBytes } from "../core/bytes.js";
 import { SessileError } from "../core/errors/index.js";
-import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
 import {
   defaultLimits,
-  type EntryErasure,
   isTerminatedTornLine,
   type LineRange,
   LineSplitter,
-  noRow,
   tornLineTerminator,
-  withLineFeed,
-} from "../session/internal.js";
+} from "../log/internal.js";
+import type { LinePlace, LogBatch, LogPosition } from "../session/index.js";
+import { type EntryErasure, noRow, withLineFeed } from "../session/internal.js";
 import type { StateConflict } from "./closing.js";
 import { entriesToErase, erasedLines, erasurePending, missingErasures } from "./erasures.js";
 import { IndexedLog, isEntryLine, type ReadableLog } from "./indexed-log.js";

@@ -2,15 +2,9 @@
 
 import { sleep } from "../core/abort.js";
 import { SessileError } from "../core/errors/index.js";
+import { formatVersion, headerVersion, isNewer, missingHeaderError } from "../log/internal.js";
 import type { LogPosition, SessionHeader, SessionLog } from "../session/index.js";
-import {
-  type EntryErasure,
-  formatVersion,
-  headerVersion,
-  isNewer,
-  missingHeaderError,
-  withLineFeed,
-} from "../session/internal.js";
+import { type EntryErasure, withLineFeed } from "../session/internal.js";
 import type { BlobCopies } from "./blob-copies.js";
 import type { StateConflict } from "./closing.js";
 import { type ErasedEntry, entriesToErase, erasedLines, missingErasures } from "./erasures.js";

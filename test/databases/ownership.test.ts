@@ -14,7 +14,7 @@ import {
 } from "sessile";
 import { fileSessionStore } from "sessile/node";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { OwnCustomType } from "../../src/session/internal.js";
+import type { OwnCustomType } from "../../src/log/internal.js";
 import { pglite, startMs } from "../postgres/pglite.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 import { closeDatabases } from "../sqlite/databases.js";

@@ -11,8 +11,8 @@ import {
   type SessionTree,
 } from "sessile";
 import { SessileError } from "sessile/errors";
-import { decodeLine } from "../../src/session/format/decode.js";
-import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
+import { decodeLine } from "../../src/log/decode.js";
+import { parseEntryPrefix } from "../../src/log/entry-prefix.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const id = "mutant";

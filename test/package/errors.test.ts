@@ -26,7 +26,7 @@ describe("docs/reference/errors.md", () => {
 
   it("has a row for every diagnostic and every finding, and no other", () => {
     const diagnostics = section("Diagnostics");
-    const sources = ["src/session/api/diagnostics.ts", "src/storage/files/repair/diagnose.ts"];
+    const sources = ["src/log/diagnostics.ts", "src/storage/files/repair/diagnose.ts"];
     const declared = sources.flatMap((source) => matches(read(source), /^ {2}\| "([A-Z_0-9]+)"/gm));
     expect(declared.length).toBeGreaterThan(25);
     const rows = matches(diagnostics, /^\| (`.*`) \|/gm).flatMap((cell = "") =>

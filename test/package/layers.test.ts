@@ -58,8 +58,12 @@ describe("checkLayers", () => {
     ["sideways", "src/compaction/plan.ts", `import "../providers/index.js";`],
     ["sideways", "src/storage/files/blobs/lock.ts", `import "../../sql/sqlite/index.js";`],
     ["inner file", "src/session/tree.ts", `import { text } from "../content/block.js";`],
-    ["later chapter", "src/session/format/decode.ts", `import { rows } from "../tree/session-tree.js";`],
-    ["later chapter", "src/session/format/decode.ts", `import type { Rows } from "../tree/session-tree.js";`],
+    ["later chapter", "src/session/context/decode.ts", `import { rows } from "../store/session-tree.js";`],
+    [
+      "later chapter",
+      "src/session/context/decode.ts",
+      `import type { Rows } from "../store/session-tree.js";`,
+    ],
     ["later chapter", "src/session/api/session.ts", `import { turn } from "../runtime/turn-settings.js";`],
     ["later chapter", "src/session/api/session.ts", `import { type Turn, turn } from "../store/store.js";`],
     ["later chapter", "src/session/context/turn.ts", `import "../store/store.js";`],
@@ -99,7 +103,7 @@ describe("checkLayers", () => {
       `import { open } from "node:fs/promises"; import "../../session/index.js";`,
     ],
     ["src/storage/files/blobs.ts", `import { createHash } from "node:crypto";`],
-    ["src/session/schema.ts", `import { z } from "zod";`],
+    ["src/log/schema.ts", `import { z } from "zod";`],
     ["src/frameworks/acp/index.ts", `import { nameOf } from "../shared/names.js"; import "./replay.js";`],
     [
       "src/frameworks/shared/handles.ts",

@@ -13,7 +13,7 @@ const maxRepetitions = 65_536;
 const allowed: Readonly<Record<string, string>> = {
   "src/storage/objects/s3/xml.ts":
     "the answer of an object store to a request, which its client reads up to a bound",
-  "src/session/format/decode.ts": "lines of at most 64 bytes",
+  "src/log/decode.ts": "lines of at most 64 bytes",
 };
 
 /** Expressions that are made of something else than expressions of the file, and what they are made of. */
@@ -31,8 +31,8 @@ const made: Readonly<Record<string, string>> = {
   "src/providers/media-part.ts": "a random name",
   "src/providers/pair-tool-calls.ts": "a class of characters of a target",
   "src/providers/transcript.ts": "a class of characters, and words",
-  "src/session/format/decode.ts": "strings of this file, over lines of at most 64 bytes",
-  "src/session/format/search-words.ts": "a class of characters",
+  "src/log/decode.ts": "strings of this file, over lines of at most 64 bytes",
+  "src/log/search-words.ts": "a class of characters",
   "src/viewer/app/highlight-matches.ts": "an escaped text",
   "src/viewer/model/search.ts": "an escaped text",
 };

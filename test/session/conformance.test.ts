@@ -24,7 +24,7 @@ import {
 import { type ConformanceCase, type ConformanceFixture, sessionStoreConformance } from "sessile/conformance";
 import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test } from "vitest";
-import { searchTermsOfLine } from "../../src/session/internal.js";
+import { searchTermsOfLine } from "../../src/log/internal.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { fileSessionStoreOn } from "../../src/storage/files/session-store.js";
 import { fileSystemByProcessClock } from "../support/file-clock.js";

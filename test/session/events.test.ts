@@ -9,7 +9,7 @@ import {
 } from "sessile";
 import { describe, expect, it, vi } from "vitest";
 import { Events } from "../../src/session/api/events.js";
-import { entryTypeNames } from "../../src/session/format/entry-types.js";
+import { entryTypeNames } from "../../src/log/entry-types.js";
 
 interface Map {
   one: number;

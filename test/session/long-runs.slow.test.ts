@@ -15,7 +15,7 @@ import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test, vi } from "vitest";
 import { cleanLine } from "../../src/memory/text.js";
 import { asContent } from "../../src/providers/transcript.js";
-import { searchTermsOfLine } from "../../src/session/internal.js";
+import { searchTermsOfLine } from "../../src/log/internal.js";
 import { viewerHtml } from "../../src/viewer/html.js";
 import { checkedTargets } from "../support/checked-targets.js";
 

@@ -11,9 +11,9 @@ import {
   userMessage,
 } from "sessile";
 import { describe, expect, test, vi } from "vitest";
-import { type LineTest, lineTest } from "../../src/session/format/search-scan.js";
-import { candidateTerms } from "../../src/session/format/search-terms.js";
-import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/session/format/search-words.js";
+import { type LineTest, lineTest } from "../../src/log/search-scan.js";
+import { candidateTerms } from "../../src/log/search-terms.js";
+import { foldCase, matchTexts, normalizedText, parseQuery } from "../../src/log/search-words.js";
 import { searchSessions } from "../../src/session/store/search.js";
 import { openLog } from "../../src/session/store/store.js";
 import { EntryTable } from "../../src/session/tree/session-tree.js";

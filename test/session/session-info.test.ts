@@ -11,7 +11,7 @@ import {
 } from "sessile";
 import { describe, expect, it } from "vitest";
 import { uuidv7 } from "../../src/core/ids.js";
-import { assertValidEntry } from "../../src/session/format/encode.js";
+import { assertValidEntry } from "../../src/log/encode.js";
 import {
   forkTitle,
   infoOf,

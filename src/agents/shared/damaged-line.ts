@@ -3,7 +3,7 @@
  * NULs. Only what is damaged is lost.
  */
 
-import { parseLine, withoutStrayBytes } from "../../session/internal.js";
+import { parseLine, withoutStrayBytes } from "../../log/internal.js";
 import { type ForeignObject, objectOf } from "./values.js";
 
 /** A record of a damaged line, with its bytes. */

@@ -1,7 +1,7 @@
 /** JSON Lines of a foreign file, with the bounds of this library's own codec. */
 
 import { concatBytes, encodeTexts } from "../../core/bytes.js";
-import { parseLine, shortLineDamage } from "../../session/internal.js";
+import { parseLine, shortLineDamage } from "../../log/internal.js";
 import { recordsIn } from "./damaged-line.js";
 import { type ForeignObject, objectOf, parseJson } from "./values.js";
 

@@ -11,8 +11,9 @@ import {
 } from "../../agents/index.js";
 import { sessionRedactor } from "../../agents/internal.js";
 import { memoryBlobStore } from "../../blobs/index.js";
+import { encodeValidLine } from "../../log/internal.js";
 import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js";
-import { encodeValidLine, entryTableOf, readSlice } from "../../session/internal.js";
+import { entryTableOf, readSlice } from "../../session/internal.js";
 import { fileSessionStore } from "../../storage/files/index.js";
 import { type CommandBody, type Parsed, requiredOption, textOptions, UsageError } from "../command.js";
 import { damagedRecords } from "../damage.js";

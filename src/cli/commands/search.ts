@@ -1,6 +1,7 @@
 /** `search`: full text over sessions, newest first, by the search of a store. */
 
-import { clockSlack, parseQuery, queryProblem } from "../../session/internal.js";
+import { parseQuery, queryProblem } from "../../log/internal.js";
+import { clockSlack } from "../../session/internal.js";
 import { type CommandBody, numberOption, textOption, timeOption, UsageError } from "../command.js";
 import { truncated } from "../output.js";
 import { searchFound } from "../search-sessions.js";

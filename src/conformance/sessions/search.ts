@@ -2,8 +2,8 @@
 
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { equal } from "../../core/expect.js";
+import { matchTexts, parseQuery } from "../../log/internal.js";
 import type { EntryDraft, SearchQuery, Session, SessionStore } from "../../session/index.js";
-import { matchTexts, parseQuery } from "../../session/internal.js";
 import { collect, conformanceCase, cwd, pause, say } from "./harness.js";
 
 const model = { provider: "p", model: "m" };

@@ -2,8 +2,8 @@
 
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
+import { erasureOf, ownEntry } from "../../log/internal.js";
 import type { Session, SessionTree } from "../../session/index.js";
-import { erasureOf, ownEntry } from "../../session/internal.js";
 import { entryId, textDigest } from "../shared/ids.js";
 import { isParcel, type Parcel } from "../shared/parcels.js";
 import { messageDigest } from "./chat-files.js";

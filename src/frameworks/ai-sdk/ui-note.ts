@@ -5,7 +5,7 @@
 
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import { ownEntry } from "../../session/internal.js";
+import { ownEntry } from "../../log/internal.js";
 import type { UiPart } from "./ui-message.js";
 
 /** A difference between a part as the session shows it and as it was. */

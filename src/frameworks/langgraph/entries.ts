@@ -2,8 +2,8 @@
 
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
+import { ownEntry } from "../../log/internal.js";
 import type { Session } from "../../session/index.js";
-import { ownEntry } from "../../session/internal.js";
 import type { IndexedWrite } from "./thread.js";
 
 /** The data of a checkpoint's entry. All values are ids of value entries. */

@@ -6,6 +6,7 @@
 import { Mutex, retry } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
+import { type OwnCustomType, ownEntry } from "../../log/internal.js";
 import type {
   CustomEntryType,
   EntryDraft,
@@ -14,7 +15,6 @@ import type {
   SessionStore,
   SessionSummary,
 } from "../../session/index.js";
-import { type OwnCustomType, ownEntry } from "../../session/internal.js";
 import { isHashedName, keyOfName, nameOf } from "./names.js";
 
 /** The session of a key. `nameOf(key)` is its id, unless `id` is given. */

@@ -1,9 +1,8 @@
 /** The events of sessions and stores. */
 
 import { EventEmitter } from "eventemitter3";
+import type { Diagnostic, FileDiff, SessionEntry, SessionStats, UnknownEntry } from "../../log/internal.js";
 import type { SessionInfo } from "../runtime/session-info.js";
-import type { Diagnostic } from "./diagnostics.js";
-import type { FileDiff, SessionEntry, SessionStats, UnknownEntry } from "./entries.js";
 
 /** The state of a tool call. */
 export type ToolState = "pending" | "running" | "completed" | "error";

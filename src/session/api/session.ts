@@ -1,18 +1,19 @@
 /** The public interface of an open session. */
 
 import type { Context, Message } from "../../content/index.js";
-import type { PermissionRule, SessionInfo } from "../runtime/session-info.js";
-import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";
-import type { EntryNode, SessionTree } from "../tree/session-tree.js";
-import type { Diagnostics } from "./diagnostics.js";
 import type {
+  Diagnostics,
   EntryDraft,
   EntryMap,
+  PermissionRule,
   SessionEntry,
   SessionHeader,
   SessionInfoPatch,
   UnknownEntry,
-} from "./entries.js";
+} from "../../log/internal.js";
+import type { SessionInfo } from "../runtime/session-info.js";
+import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";
+import type { EntryNode, SessionTree } from "../tree/session-tree.js";
 import type { EphemeralDraft, SessionEventMap, SessionEventName } from "./events.js";
 
 /** Options of {@link Session.append}. */

@@ -1,10 +1,10 @@
 /** The public interface of session stores. */
 
 import type { SessileError } from "../../core/errors/index.js";
+import type { SessionEntry, SessionHeader } from "../../log/internal.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";
 import type { SessionBackend } from "./backend.js";
-import type { SessionEntry, SessionHeader } from "./entries.js";
 import type { RecentOptions, RecentPage, Session } from "./session.js";
 
 /**

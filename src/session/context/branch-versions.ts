@@ -4,7 +4,7 @@
  */
 
 import { type ContextMessage, toolCalls } from "../../content/index.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { applyEdit, applyUpdates, itemOf, type Replacement, updatesOf } from "./context-items.js";
 

@@ -1,8 +1,8 @@
 /** Builds the context for a model from the path to a leaf. */
 
 import type { Context, ContextItem } from "../../content/index.js";
-import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
-import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
+import type { EntryMap, SessionEntry, UnknownEntry } from "../../log/internal.js";
+import { entryTypesWith, kindsInContext } from "../../log/internal.js";
 import { type EntryTable, entryTableOf, noRow, rowOf, type SessionTree } from "../tree/session-tree.js";
 import {
   applyUpdates,

@@ -1,8 +1,8 @@
 /** Turns entries into items of a context, and applies updates, edits and retention. */
 
 import { type ContextItem, type ContextMessage, type Message, toolCalls } from "../../content/index.js";
-import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
-import { messageProblem, normalizeContent } from "../format/validate.js";
+import type { EntryMap, SessionEntry, UnknownEntry } from "../../log/internal.js";
+import { messageProblem, normalizeContent } from "../../log/internal.js";
 
 /** The entries that a context consists of. */
 export interface ItemParts {

@@ -2,9 +2,14 @@
 
 import { describe, integerOption } from "../../core/arguments.js";
 import { encodeUtf8 } from "../../core/bytes.js";
-import type { Diagnostics } from "../api/diagnostics.js";
-import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import { defaultLimits, LineSplitter, type ReadLimits } from "../format/line-splitter.js";
+import type {
+  Diagnostics,
+  SessionEntry,
+  SessionHeader,
+  SessionInfoFields,
+  UnknownEntry,
+} from "../../log/internal.js";
+import { defaultLimits, LineSplitter, type ReadLimits } from "../../log/internal.js";
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 

@@ -2,7 +2,7 @@
 
 import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import type { EntryDraft } from "../api/entries.js";
+import type { EntryDraft } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
 import { type EntryTable, entryTableOf, parseKind, type SessionTree } from "../tree/session-tree.js";
 import { isSameConversation, metadata } from "./conversation.js";

@@ -1,6 +1,6 @@
 /** The conversation in a session's tree: all entries but labels, session_info, usage and leaf entries. */
 
-import { entryTypesWith } from "../format/entry-types.js";
+import { entryTypesWith } from "../../log/internal.js";
 import { type EntryTable, entryTableOf, noRow, type SessionTree } from "../tree/session-tree.js";
 import type { RemoteChanges } from "./session-state.js";
 

@@ -3,12 +3,22 @@
 import { describe } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord, type Problem } from "../../core/shape.js";
-import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields } from "../../log/internal.js";
+import {
+  copyWithoutUnsafeKeys,
+  encodePlaced,
+  entryTypesWith,
+  invalidEntry,
+  isEntryType,
+  isUsualMessage,
+  jsonProblem,
+  printPlaced,
+  references,
+  referencingTypes,
+  unplacedProblem,
+  unsafeKeyExpected,
+} from "../../log/internal.js";
 import { type EphemeralDraft, ephemeralTypes } from "../api/events.js";
-import { encodePlaced, invalidEntry, printPlaced } from "../format/encode.js";
-import { entryTypesWith, isEntryType, references, referencingTypes } from "../format/entry-types.js";
-import { copyWithoutUnsafeKeys } from "../format/line-json.js";
-import { isUsualMessage, jsonProblem, unplacedProblem, unsafeKeyExpected } from "../format/validate.js";
 import type { LogReader } from "../tree/log-reader.js";
 import type { SessionSettings } from "./loaded-log.js";
 import { assertInline, hasInline } from "./recording.js";

@@ -2,19 +2,19 @@
 
 import { decodeUtf8 } from "../../core/bytes.js";
 import { crc32 } from "../../core/crc32.js";
-import type { KeptBytes, SessionLog } from "../api/backend.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import {
   type DecodeContext,
   type DecodedBody,
   decodeBody,
   decodeParts,
+  idToOrdinal,
   isUsualEntry,
   parseUsualLine,
   type UsualLines,
-} from "../format/decode.js";
-import { idToOrdinal } from "../format/migrate.js";
+} from "../../log/internal.js";
+import type { KeptBytes, SessionLog } from "../api/backend.js";
+import { type EntryRequests, NeedsWholeLog } from "../context/build-context.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
 

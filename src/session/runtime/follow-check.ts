@@ -3,10 +3,10 @@
 import { type ContextItem, toolCalls, toolPairs } from "../../content/index.js";
 import { resourcesOf } from "../../content/internal.js";
 import { SessileError } from "../../core/errors/index.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
+import { references } from "../../log/internal.js";
 import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
-import { references } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { printId } from "./conflict.js";
 import { toolStarted } from "./turn-settings.js";

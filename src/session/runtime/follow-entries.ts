@@ -3,7 +3,7 @@
 import { sleep } from "../../core/abort.js";
 import { integerOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 import type { SessionState } from "./session-state.js";
 
 /** Yields every entry from now on, until the signal aborts or the session closes. */

@@ -5,7 +5,7 @@
 import { externalizeEntry } from "../../attachments/internal.js";
 import { digest } from "../../blobs/index.js";
 import { encodeUtf8 } from "../../core/bytes.js";
-import type { EntryDraft } from "../api/entries.js";
+import type { EntryDraft } from "../../log/internal.js";
 import { assertInline, hasInline, type RecordingOptions } from "./recording.js";
 
 /**

@@ -4,13 +4,24 @@ import { integerOption } from "../../core/arguments.js";
 import { crc32 } from "../../core/crc32.js";
 import { uniqueHex8 } from "../../core/ids.js";
 import type { OnOperation, StoreOperation } from "../../core/operations.js";
+import {
+  type Diagnostic,
+  DiagnosticList,
+  type Diagnostics,
+  decodeBody,
+  defaultLimits,
+  formatVersion,
+  headerVersion,
+  isNewer,
+  LineDecoder,
+  type LineSink,
+  type SessionEntry,
+  type UnknownEntry,
+  type UsualLines,
+} from "../../log/internal.js";
 import type { KeptBytes, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
-import { type Diagnostic, DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
-import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
 import { hasContext } from "../context/build-context.js";
-import { decodeBody, headerVersion, isNewer, LineDecoder, type UsualLines } from "../format/decode.js";
-import { defaultLimits, type LineSink } from "../format/line-splitter.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryTable, entryTableOf, noRow } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";

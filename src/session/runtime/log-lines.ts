@@ -1,10 +1,9 @@
 /** The lines of a log as a reader gets them and a writer makes them. */
 
 import { encodeUtf8 } from "../../core/bytes.js";
+import type { LineSink, SessionHeader } from "../../log/internal.js";
+import { encodeHeader } from "../../log/internal.js";
 import type { LinePlace, LineRanges, LogBatch, LongLine, SessionLog } from "../api/backend.js";
-import type { SessionHeader } from "../api/entries.js";
-import { encodeHeader } from "../format/encode.js";
-import type { LineSink } from "../format/line-splitter.js";
 import type { SessionState } from "./session-state.js";
 
 /** Passes the lines of a batch to a sink, including those that are too long, in the order of the log. */

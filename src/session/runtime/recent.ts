@@ -3,14 +3,21 @@
 import { estimateMessageTokens } from "../../content/estimate/index.js";
 import { type ContextMessage, toolCalls } from "../../content/index.js";
 import { describe, integerOption } from "../../core/arguments.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
+import {
+  decodeHeads,
+  decodeParts,
+  type EntryKey,
+  entryIdOf,
+  entryKeyOf,
+  headerVersion,
+  isTerminatedTornLine,
+  type LinePart,
+} from "../../log/internal.js";
 import type { LogBatch, SessionLog } from "../api/backend.js";
-import { isTerminatedTornLine } from "../api/diagnostics.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
 import { NeedsWholeLog } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
-import { decodeHeads, decodeParts, headerVersion, type LinePart } from "../format/decode.js";
-import { type EntryKey, entryIdOf, entryKeyOf } from "../format/entry-prefix.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import type { EntryCache } from "./entry-cache.js";
 import { linesOf } from "./log-lines.js";

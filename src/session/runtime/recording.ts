@@ -7,7 +7,7 @@ import { describe } from "../../core/arguments.js";
 import { decodeLooseBase64 } from "../../core/base64.js";
 import { SessileError } from "../../core/errors/index.js";
 import { isRecord } from "../../core/shape.js";
-import type { EntryDraft } from "../api/entries.js";
+import type { EntryDraft } from "../../log/internal.js";
 
 /** Options for recording appended entries. */
 export interface RecordingOptions {

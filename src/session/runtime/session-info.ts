@@ -3,7 +3,12 @@
 import { encodeUtf8, hex8 } from "../../core/bytes.js";
 import { crc32 } from "../../core/crc32.js";
 import { copyJsonObject } from "../../core/json.js";
-import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
+import type {
+  PermissionRule,
+  SessionHeader,
+  SessionInfoFields,
+  SessionInfoPatch,
+} from "../../log/internal.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 
@@ -70,16 +75,6 @@ export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch)
     else if (patch[name] !== undefined) out[name] = patch[name];
   }
   return out;
-}
-
-/** A rule: the action if `permission` is requested for a subject that matches `pattern`. */
-export interface PermissionRule {
-  /** The requested permission, such as `bash` or `edit`; `*` for all. */
-  readonly permission: string;
-  /** A wildcard pattern: `*` matches any run of characters, `?` one character. */
-  readonly pattern: string;
-  /** An unknown action counts as `ask`. */
-  readonly action: "allow" | "deny" | "ask" | (string & Record<never, never>);
 }
 
 /**

@@ -4,10 +4,16 @@ import type { Context } from "../../content/index.js";
 import { sleep } from "../../core/abort.js";
 import { Mutex } from "../../core/concurrency.js";
 import { SessileError } from "../../core/errors/index.js";
+import {
+  formatVersion,
+  headerVersion,
+  isNewer,
+  type SessionEntry,
+  type SessionHeader,
+  type UnknownEntry,
+} from "../../log/internal.js";
 import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backend.js";
-import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
 import { type BuiltContext, extendContext } from "../context/build-context.js";
-import { headerVersion, isNewer } from "../format/decode.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, noRow } from "../tree/session-tree.js";
 import { leafOf, type RemoteLeaf } from "./conversation.js";

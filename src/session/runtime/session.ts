@@ -3,15 +3,16 @@
 import type { Context, Message } from "../../content/index.js";
 import { uuidv7 } from "../../core/ids.js";
 import { type OnOperation, observed } from "../../core/operations.js";
-import type { Diagnostics } from "../api/diagnostics.js";
 import type {
+  Diagnostics,
   EntryDraft,
   EntryMap,
+  PermissionRule,
   SessionEntry,
   SessionHeader,
   SessionInfoPatch,
   UnknownEntry,
-} from "../api/entries.js";
+} from "../../log/internal.js";
 import type { EphemeralDraft, SessionEventMap, SessionEventName } from "../api/events.js";
 import type {
   AppendOptions,
@@ -38,7 +39,7 @@ import { type EntrySlice, entrySteps } from "./entry-cache.js";
 import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
 import { parseRecentCursor, recentBounds, stepsOfRows, takeRecent } from "./recent.js";
-import { needsInfoRewrite, type PermissionRule, type SessionInfo, withApproval } from "./session-info.js";
+import { needsInfoRewrite, type SessionInfo, withApproval } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
 import {
   type ToolCallState,

@@ -3,7 +3,7 @@
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isBroken, isCutCall } from "../../content/internal.js";
 import { isRecord } from "../../core/shape.js";
-import { type EntryMap, ownEntry, type SessionEntry } from "../api/entries.js";
+import { type EntryMap, ownEntry, type SessionEntry } from "../../log/internal.js";
 import type { ToolState } from "../api/events.js";
 import {
   contextAt,

@@ -3,7 +3,7 @@
 import { describe, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { nameArgument } from "../../core/ids.js";
-import { extensionVersion, formatVersion, type SessionHeader } from "../api/entries.js";
+import { extensionVersion, formatVersion, type SessionHeader } from "../../log/internal.js";
 import type { SessionRef } from "../api/store.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 

@@ -6,24 +6,32 @@ import { SessileError } from "../../core/errors/index.js";
 import { randomHex8 } from "../../core/ids.js";
 import { isRecord } from "../../core/shape.js";
 import { spaced } from "../../core/text.js";
-import type { LogPosition, SessionLog } from "../api/backend.js";
-import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
-import type { ForkOptions, RewriteEntry } from "../api/store.js";
 import {
+  appendChecksum,
+  assertValidEntry,
   cleanLine,
   type DecodedLine,
   decodeHeads,
+  defaultLimits,
+  encodeValidEntry,
+  entryIdOf,
   entryKeyOfPart,
+  entryTypesWith,
+  formatVersion,
   headerVersion,
+  idToOrdinal,
   LineDecoder,
+  migrateLine,
+  parseLine,
+  printHeader,
+  removeChecksum,
+  type SessionEntry,
+  type SessionInfoFields,
+  spliceJson,
   stripBom,
-} from "../format/decode.js";
-import { assertValidEntry, encodeValidEntry, printHeader, spliceJson } from "../format/encode.js";
-import { entryIdOf } from "../format/entry-prefix.js";
-import { entryTypesWith } from "../format/entry-types.js";
-import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
-import { defaultLimits } from "../format/line-splitter.js";
-import { idToOrdinal, migrateLine } from "../format/migrate.js";
+} from "../../log/internal.js";
+import type { LogPosition, SessionLog } from "../api/backend.js";
+import type { ForkOptions, RewriteEntry } from "../api/store.js";
 import type { SessionSettings } from "../runtime/loaded-log.js";
 import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";

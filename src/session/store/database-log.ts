@@ -7,8 +7,8 @@ import { encodeUtf8 } from "../../core/bytes.js";
 import { crc32 } from "../../core/crc32.js";
 import { canonicalPath } from "../../core/directories.js";
 import { SessileError } from "../../core/errors/index.js";
+import { searchTermsOfLine } from "../../log/internal.js";
 import type { LogPosition } from "../api/backend.js";
-import { searchTermsOfLine } from "../format/search-terms.js";
 
 /** The session of a log. */
 export interface DatabaseSession {

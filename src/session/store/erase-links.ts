@@ -4,17 +4,21 @@
  */
 
 import { isRecord } from "../../core/shape.js";
-import { type DerivedEntry, type Erasure, erasureOf, type SessionEntry } from "../api/entries.js";
 import {
   bareFields,
+  type DerivedEntry,
+  type ErasedPart,
+  type Erasure,
+  erasureOf,
+  hasText,
   isCall,
   memberAt,
   ownershipOf,
   type Relation,
+  type SessionEntry,
   type Source,
   stringsIn,
-} from "../format/ownership.js";
-import { type ErasedPart, hasText } from "../format/tombstone.js";
+} from "../../log/internal.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 
 /** The erasure of one entry: its record, and the parts of the body that it is of. */

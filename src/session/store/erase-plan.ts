@@ -6,13 +6,19 @@
 
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes, encodeUtf8, equalBytes } from "../../core/bytes.js";
+import {
+  type DerivedEntry,
+  decodeLine,
+  defaultLimits,
+  entryIdOf,
+  findChecksum,
+  formatVersion,
+  parseEntryPrefix,
+  type SessionEntry,
+  stripBom,
+  tombstoneLine,
+} from "../../log/internal.js";
 import type { LineReplacement, SessionLog } from "../api/backend.js";
-import { type DerivedEntry, formatVersion, type SessionEntry } from "../api/entries.js";
-import { decodeLine, stripBom } from "../format/decode.js";
-import { entryIdOf, parseEntryPrefix } from "../format/entry-prefix.js";
-import { findChecksum } from "../format/line-json.js";
-import { defaultLimits } from "../format/line-splitter.js";
-import { tombstoneLine } from "../format/tombstone.js";
 import { type StoredLine, storedLines, withLineFeed } from "../runtime/log-lines.js";
 import { type EntryTable, noRow } from "../tree/session-tree.js";
 import { blobRefsInLine, closingQuote } from "./blob-roots.js";

@@ -3,15 +3,18 @@
 import { integerOption } from "../../core/arguments.js";
 import { directoryTest } from "../../core/directories.js";
 import { SessileError } from "../../core/errors/index.js";
+import type { EntryKey, SessionHeader, SessionInfoFields } from "../../log/internal.js";
+import {
+  decodeHeads,
+  defaultLimits,
+  headerVersion,
+  LineDecoder,
+  missingHeaderError,
+  nextParentKey,
+} from "../../log/internal.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
-import { missingHeaderError } from "../api/diagnostics.js";
-import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../api/store.js";
-import { decodeHeads, headerVersion, LineDecoder } from "../format/decode.js";
-import type { EntryKey } from "../format/entry-prefix.js";
-import { nextParentKey } from "../format/joined-lines.js";
-import { defaultLimits } from "../format/line-splitter.js";
 import { slugOf } from "../runtime/session-info.js";
 import { firstText } from "./preview.js";
 

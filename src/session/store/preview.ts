@@ -2,7 +2,7 @@
 
 import { resourceOf } from "../../content/index.js";
 import { collapsed, spaced } from "../../core/text.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
 
 export const maxPreviewLength = 200;
 

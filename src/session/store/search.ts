@@ -6,6 +6,21 @@
 import { describe, integerOption, oneOfOption } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { spaced } from "../../core/text.js";
+import type { SessionEntry, UnknownEntry } from "../../log/internal.js";
+import {
+  candidateTerms,
+  entryTypesWith,
+  isLow,
+  type LineTest,
+  lineTest,
+  matchTexts,
+  parseQuery,
+  queryProblem,
+  type SearchPhrase,
+  searchTexts,
+  searchTextsOfMessage,
+  type TextMatch,
+} from "../../log/internal.js";
 import type {
   LogPosition,
   SearchCandidates,
@@ -13,21 +28,9 @@ import type {
   SessionLog,
   StoredSessionQuery,
 } from "../api/backend.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SearchHit, SearchQuery } from "../api/store.js";
 import { type BranchVersion, BranchVersions, callsOf } from "../context/branch-versions.js";
 import type { EntryRequests } from "../context/build-context.js";
-import { entryTypesWith } from "../format/entry-types.js";
-import { type LineTest, lineTest } from "../format/search-scan.js";
-import { candidateTerms, searchTexts, searchTextsOfMessage } from "../format/search-terms.js";
-import {
-  isLow,
-  matchTexts,
-  parseQuery,
-  queryProblem,
-  type SearchPhrase,
-  type TextMatch,
-} from "../format/search-words.js";
 import { eachLine } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
 import { type EntryTable, entryTableOf, noRow, parseKind, type SessionTree } from "../tree/session-tree.js";

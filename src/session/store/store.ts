@@ -4,9 +4,13 @@ import { canonicalPath } from "../../core/directories.js";
 import { SessileError } from "../../core/errors/index.js";
 import { nameArgument, uuidv7 } from "../../core/ids.js";
 import { observed, observedItems } from "../../core/operations.js";
+import {
+  formatVersion,
+  headerVersion,
+  missingHeaderError,
+  type SessionInfoFields,
+} from "../../log/internal.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
-import { missingHeaderError } from "../api/diagnostics.js";
-import { formatVersion, type SessionInfoFields } from "../api/entries.js";
 import { Events } from "../api/events.js";
 import type { RecentOptions, RecentPage, Session } from "../api/session.js";
 import type {
@@ -21,7 +25,6 @@ import type {
   SessionStoreEventMap,
   SessionSummary,
 } from "../api/store.js";
-import { headerVersion } from "../format/decode.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";
 import { recentOfLog } from "../runtime/recent.js";

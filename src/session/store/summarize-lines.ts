@@ -1,11 +1,9 @@
 /** The parts of appended lines that a list shows, for backends that cache them beside the log. */
 
 import { encodeUtf8 } from "../../core/bytes.js";
+import type { EntryKey } from "../../log/internal.js";
+import { decodeHeads, defaultLimits, formatVersion, headerVersion } from "../../log/internal.js";
 import type { StoredSession } from "../api/backend.js";
-import { formatVersion } from "../api/entries.js";
-import { decodeHeads, headerVersion } from "../format/decode.js";
-import type { EntryKey } from "../format/entry-prefix.js";
-import { defaultLimits } from "../format/line-splitter.js";
 import { headOf, lastInfo } from "./list.js";
 import { maxPreviewLength } from "./preview.js";
 

@@ -1,42 +1,39 @@
 /** Fills the table of entries from the lines of a log, with diagnostics. */
 
 import { SessileError } from "../../core/errors/index.js";
-import type { KeptBytes, LinePlace } from "../api/backend.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../../log/internal.js";
 import {
+  type DecodedLine,
   type Diagnostic,
   DiagnosticList,
   type Diagnostics,
-  extraHeader,
-  isTerminatedTornLine,
-  type LineDiagnostic,
-  linesBeforeHeader,
-  lineTooLong,
-  newerVersion,
-  tornLine,
-  tornTail,
-} from "../api/diagnostics.js";
-import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import {
-  type DecodedLine,
   decodeParts,
   decodeUsualHeader,
-  isNewer,
-  isUsualEntry,
-  LineDecoder,
-  type LinePart,
-  parseUsualLine,
-  type UsualLines,
-} from "../format/decode.js";
-import {
   type EntryHead,
   type EntryKey,
   EntryPrefix,
   entryIdOf,
   entryKeyOf,
+  extraHeader,
+  isNewer,
+  isStructural,
+  isTerminatedTornLine,
+  isUsualEntry,
+  LineDecoder,
+  type LineDiagnostic,
+  type LinePart,
+  type LineRange,
+  linesBeforeHeader,
+  lineTooLong,
+  newerVersion,
+  ParentKeyFinder,
   parseTimestamp,
-} from "../format/entry-prefix.js";
-import { isStructural } from "../format/entry-types.js";
-import { type LineRange, ParentKeyFinder } from "../format/joined-lines.js";
+  parseUsualLine,
+  tornLine,
+  tornTail,
+  type UsualLines,
+} from "../../log/internal.js";
+import type { KeptBytes, LinePlace } from "../api/backend.js";
 import { entryTableOf, noRow, SessionTree, setLabel } from "./session-tree.js";
 
 /** The fields of a session_info without those of every entry. */

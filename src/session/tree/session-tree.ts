@@ -1,8 +1,7 @@
 /** The tree of a session: nodes, children, paths, and the columns of numbers that it is a view of. */
 
 import { SessileError } from "../../core/errors/index.js";
-import type { LinePlace, SessionLog } from "../api/backend.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { LineRange, SessionEntry, UnknownEntry } from "../../log/internal.js";
 import {
   type EntryHead,
   type EntryKey,
@@ -10,8 +9,8 @@ import {
   entryKeyOf,
   parseTimestamp,
   printTimestamp,
-} from "../format/entry-prefix.js";
-import type { LineRange } from "../format/joined-lines.js";
+} from "../../log/internal.js";
+import type { LinePlace, SessionLog } from "../api/backend.js";
 
 /** An entry's place in the tree, without its body. */
 export interface EntryNode {

@@ -5,11 +5,9 @@ import { describe, integerOption, stringArgument } from "../../core/arguments.js
 import { SessileError } from "../../core/errors/index.js";
 import type { FileStat, FileSystem, OpenFile } from "../../core/node/file-system.js";
 import { nodeFileSystem } from "../../core/node/node-file-system.js";
-import type { Diagnostic, LinePlace, LogPosition, SessionEntry, UnknownEntry } from "../../session/index.js";
 import {
   decodeParts,
   defaultLimits,
-  eachLine,
   entryIdOf,
   entryKeyOfPart,
   extraHeader,
@@ -26,7 +24,9 @@ import {
   newerVersion,
   tornLine,
   tornTail,
-} from "../../session/internal.js";
+} from "../../log/internal.js";
+import type { Diagnostic, LinePlace, LogPosition, SessionEntry, UnknownEntry } from "../../session/index.js";
+import { eachLine } from "../../session/internal.js";
 import { withRegularFile } from "./file-descriptors.js";
 import {
   type BackwardLine,

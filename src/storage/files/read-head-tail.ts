@@ -6,15 +6,9 @@
 import { decodeUtf8 } from "../../core/bytes.js";
 import type { FileStat, OpenFile } from "../../core/node/file-system.js";
 import { readFully, readFullySync } from "../../core/node/read-write-fully.js";
+import { decodeParts, decodeUsualHeader, defaultLimits, formatVersion } from "../../log/internal.js";
 import type { LinePlace, SessionHeader } from "../../session/index.js";
-import {
-  decodeParts,
-  decodeUsualHeader,
-  defaultLimits,
-  formatVersion,
-  lastInfo,
-  maxHeadLines,
-} from "../../session/internal.js";
+import { lastInfo, maxHeadLines } from "../../session/internal.js";
 import { linesBackwards } from "./read-lines.js";
 
 const headBytes = 16 * 1024;

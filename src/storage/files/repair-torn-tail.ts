@@ -3,13 +3,7 @@
 import type { OpenFile } from "../../core/node/file-system.js";
 import { readFully } from "../../core/node/read-write-fully.js";
 import { isRecord } from "../../core/shape.js";
-import {
-  decodeParts,
-  defaultLimits,
-  parseLine,
-  stripBom,
-  tornLineTerminator,
-} from "../../session/internal.js";
+import { decodeParts, defaultLimits, parseLine, stripBom, tornLineTerminator } from "../../log/internal.js";
 
 const stepBytes = 64 * 1024;
 

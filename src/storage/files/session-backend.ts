@@ -5,6 +5,7 @@ import { SessileError } from "../../core/errors/index.js";
 import { DurableDirectories } from "../../core/node/durable-directories.js";
 import { errnoOf, type FileStat, type FileSystem, storageError } from "../../core/node/file-system.js";
 import { removePartition } from "../../core/node/remove-tree.js";
+import { headerVersion } from "../../log/internal.js";
 import type {
   LogPosition,
   SessionBackend,
@@ -12,7 +13,7 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../../session/index.js";
-import { clockErrorMs, type Durability, headerVersion, lastInfo } from "../../session/internal.js";
+import { clockErrorMs, type Durability, lastInfo } from "../../session/internal.js";
 import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";

@@ -5,13 +5,14 @@ import { integerOption, stringArgument } from "../../core/arguments.js";
 import { SessileError } from "../../core/errors/index.js";
 import { type FileSystem, storageError } from "../../core/node/file-system.js";
 import { nodeFileSystem } from "../../core/node/node-file-system.js";
+import { defaultLimits } from "../../log/internal.js";
 import {
   type Session,
   type SessionStore,
   type SessionStoreOptions,
   sessionStore,
 } from "../../session/index.js";
-import { type Durability, defaultLimits, openLog } from "../../session/internal.js";
+import { type Durability, openLog } from "../../session/internal.js";
 import { remoteLeaseMs } from "./file-lock.js";
 import { FileBackend } from "./session-backend.js";
 import { idOfPath, storeDirectory } from "./session-layout.js";

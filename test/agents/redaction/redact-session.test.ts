@@ -8,7 +8,7 @@ import {
   secretRedaction,
 } from "sessile/interop";
 import { describe, expect, it } from "vitest";
-import { entryProblem } from "../../../src/session/internal.js";
+import { entryProblem } from "../../../src/log/internal.js";
 import { type AnyEntry, entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { rounds } from "../../support/rounds.js";
 import { lines, plain } from "../plain-format.js";

@@ -6,7 +6,7 @@ import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/node
 import { describe, expect, test } from "vitest";
 import { decodeUtf8 } from "../../../src/core/bytes.js";
 import { crc32 } from "../../../src/core/crc32.js";
-import { DiagnosticList } from "../../../src/session/api/diagnostics.js";
+import { DiagnosticList } from "../../../src/log/diagnostics.js";
 import { LogReader } from "../../../src/session/tree/log-reader.js";
 import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";

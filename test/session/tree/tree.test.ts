@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { buildSessionContext, parseSession, type SessionEntry, SessionTree } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/session/format/entry-prefix.js";
+import { type EntryHead, type EntryKey, entryIdOf } from "../../../src/log/entry-prefix.js";
 import { EntryTable, entryTableOf, noRow } from "../../../src/session/tree/session-tree.js";
 import { type AnyEntry, entryTree, sessionOf } from "../../arbitraries/entries.js";
 import { isFull, rounds } from "../../support/rounds.js";

@@ -14,7 +14,6 @@ import {
 import { nodeFileSystem } from "../../../core/node/node-file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
 import { writeNewFile } from "../../../core/node/read-write-fully.js";
-import type { SessionHeader } from "../../../session/index.js";
 import {
   appendChecksum,
   cleanLine,
@@ -22,16 +21,13 @@ import {
   encodeValidLine,
   extensionVersion,
   formatVersion,
-  headerLine,
   headerVersion,
   idToOrdinal,
   isNewer,
   migrateLine,
-  noRow,
-  parseKind,
-  withLineFeed,
-  withParent,
-} from "../../../session/internal.js";
+} from "../../../log/internal.js";
+import type { SessionHeader } from "../../../session/index.js";
+import { headerLine, noRow, parseKind, withLineFeed, withParent } from "../../../session/internal.js";
 import { withRegularFile } from "../file-descriptors.js";
 import { readRanges } from "../read-lines.js";
 import { idOfPath } from "../session-layout.js";

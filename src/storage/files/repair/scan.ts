@@ -1,16 +1,14 @@
 /** Scans every line of a session file, with the problems of each. */
 
 import type { FileStat, OpenFile } from "../../../core/node/file-system.js";
+import { defaultLimits, entryIdOf, type LineSink } from "../../../log/internal.js";
 import type { Diagnostic, SessionEntry, UnknownEntry } from "../../../session/index.js";
 import {
   type DamagedBytes,
-  defaultLimits,
   type EntryPlace,
   type EntryTable,
   eachLine,
-  entryIdOf,
   entryTableOf,
-  type LineSink,
   LogReader,
   noRow,
 } from "../../../session/internal.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } from "sessile";
 import { describe, expect, test, vi } from "vitest";
-import { decodeUtf8, encodeUtf8 } from "../../../src/core/bytes.js";
-import { crc32 } from "../../../src/core/crc32.js";
+import { decodeUtf8, encodeUtf8 } from "../../src/core/bytes.js";
+import { crc32 } from "../../src/core/crc32.js";
 import {
   type DecodeContext,
   type DecodedLine,
@@ -14,22 +14,22 @@ import {
   isNewer,
   isUsualEntry,
   parseUsualLine,
-} from "../../../src/session/format/decode.js";
-import { entryKeyOf, parseTimestamp } from "../../../src/session/format/entry-prefix.js";
-import { appendChecksum } from "../../../src/session/format/line-json.js";
-import { idToOrdinal, migrateEntry, migrateLine, ordinalToId } from "../../../src/session/format/migrate.js";
+} from "../../src/log/decode.js";
+import { entryKeyOf, parseTimestamp } from "../../src/log/entry-prefix.js";
+import { appendChecksum } from "../../src/log/line-json.js";
+import { idToOrdinal, migrateEntry, migrateLine, ordinalToId } from "../../src/log/migrate.js";
 import {
   entryProblem,
   isUsualMessage,
   messageProblem,
   normalizeContent,
   normalizeMessage,
-} from "../../../src/session/format/validate.js";
-import { damage, damaged } from "../../arbitraries/bytes.js";
-import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
-import { message, messagesByRole } from "../../arbitraries/messages.js";
-import { mutationOf } from "../../arbitraries/mutations.js";
-import { hexId, jsonValue } from "../../arbitraries/values.js";
+} from "../../src/log/validate.js";
+import { damage, damaged } from "../arbitraries/bytes.js";
+import { entryTypes, header, sessionEntry } from "../arbitraries/entries.js";
+import { message, messagesByRole } from "../arbitraries/messages.js";
+import { mutationOf } from "../arbitraries/mutations.js";
+import { hexId, jsonValue } from "../arbitraries/values.js";
 
 describe("decoding a line", () => {
   const current: DecodeContext = { version: 3, ordinal: 1, maxDepth: 256 };

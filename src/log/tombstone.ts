@@ -3,15 +3,9 @@
  * that the tree and tool pairs need. Texts become a placeholder, so that every context stays valid.
  */
 
-import { encodeUtf8, equalBytes } from "../../core/bytes.js";
-import {
-  type Erasure,
-  erasureOf,
-  formatVersion,
-  type SessionEntry,
-  type UnknownEntry,
-} from "../api/entries.js";
+import { encodeUtf8, equalBytes } from "../core/bytes.js";
 import { decodeLine } from "./decode.js";
+import { type Erasure, erasureOf, formatVersion, type SessionEntry, type UnknownEntry } from "./entries.js";
 import { entryIdOf, parseEntryPrefix, printTimestamp } from "./entry-prefix.js";
 import { appendChecksum, parseLine } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";

@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 import { memberSchemas, schemaOf } from "../core/schema.js";
-import type { SessionEntry, SessionHeader } from "./api/entries.js";
-import { entryShape, headerFields } from "./format/entry-types.js";
+import type { SessionEntry, SessionHeader } from "./entries.js";
+import { entryShape, headerFields } from "./entry-types.js";
 
 /**
  * An entry of a known type: its fields, with `id`, `parentId` and `timestamp`. Applies to a parsed JSON line.

@@ -3,9 +3,9 @@
  * are text, and of which entries it is. Tombstones and the plan of an erasure derive from it; only they load it.
  */
 
-import type { AssistantMessage, Message, ToolCall, Usage } from "../../content/index.js";
-import { isRecord } from "../../core/shape.js";
-import type { DerivedEntry, EntryMap, EntryType, SessionEntry } from "../api/entries.js";
+import type { AssistantMessage, Message, ToolCall, Usage } from "../content/index.js";
+import { isRecord } from "../core/shape.js";
+import type { DerivedEntry, EntryMap, EntryType, SessionEntry } from "./entries.js";
 
 /**
  * What a tombstone has of a member: it as it is; nothing; `[erased]`; or what a function makes of it, which must

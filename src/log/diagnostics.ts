@@ -1,6 +1,6 @@
 /** The diagnostics of stored sessions: codes, and the reports of lines. */
 
-import { SessileError } from "../../core/errors/index.js";
+import { SessileError } from "../core/errors/index.js";
 
 /** Problems of a stored session. None stops it from loading, unless the description says so. */
 export type DiagnosticCode =

@@ -4,8 +4,8 @@
  * Writers that serialise fields in that order produce it, pi included. Other lines are parsed in whole.
  */
 
-import { hex8 } from "../../core/bytes.js";
-import { messageRoles } from "../../core/message-shapes.js";
+import { hex8 } from "../core/bytes.js";
+import { messageRoles } from "../core/message-shapes.js";
 import { entryTypeNames } from "./entry-types.js";
 
 /** The fields of an entry that the tree needs. */

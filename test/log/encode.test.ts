@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry, userMessage } from "sessile";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { encodeHeader, encodeValidLine, spliceJson } from "../../../src/session/format/encode.js";
-import { removeChecksum } from "../../../src/session/format/line-json.js";
-import { header, plainHeader, sessionEntry } from "../../arbitraries/entries.js";
-import { jsonValue } from "../../arbitraries/values.js";
+import { encodeHeader, encodeValidLine, spliceJson } from "../../src/log/encode.js";
+import { removeChecksum } from "../../src/log/line-json.js";
+import { header, plainHeader, sessionEntry } from "../arbitraries/entries.js";
+import { jsonValue } from "../arbitraries/values.js";
 
 describe("encoding an entry", () => {
   const place = { id: "a", parentId: null, timestamp: "2025-11-20T23:33:50.805Z" };

@@ -10,10 +10,10 @@ import {
   parseEntryPrefix,
   parseTimestamp,
   printTimestamp,
-} from "../../../src/session/format/entry-prefix.js";
-import { damage, damaged } from "../../arbitraries/bytes.js";
-import { sessionEntry } from "../../arbitraries/entries.js";
-import { hexId, timestamp } from "../../arbitraries/values.js";
+} from "../../src/log/entry-prefix.js";
+import { damage, damaged } from "../arbitraries/bytes.js";
+import { sessionEntry } from "../arbitraries/entries.js";
+import { hexId, timestamp } from "../arbitraries/values.js";
 
 describe("the prefix of an entry", () => {
   const encoder = new TextEncoder();

@@ -1,18 +1,13 @@
 import { memoryBlobStore } from "sessile";
 import { describe, expect, test } from "vitest";
-import { entryRoles } from "../../../src/agents/shared/entry-roles.js";
-import { externalizeEntry } from "../../../src/attachments/internal.js";
-import { changeTypes } from "../../../src/attachments/resources.js";
-import { outsideConversation as adapterOutside } from "../../../src/frameworks/ai-sdk/append-ui-messages.js";
-import { costedTypes } from "../../../src/providers/cost/session-cost.js";
-import {
-  type EntryTypeSpec,
-  entryTypeNames,
-  entryTypes,
-  entryTypesWith,
-} from "../../../src/session/format/entry-types.js";
-import { outsideConversation } from "../../../src/session/runtime/conversation.js";
-import { hasInline } from "../../../src/session/runtime/recording.js";
+import { entryRoles } from "../../src/agents/shared/entry-roles.js";
+import { externalizeEntry } from "../../src/attachments/internal.js";
+import { changeTypes } from "../../src/attachments/resources.js";
+import { outsideConversation as adapterOutside } from "../../src/frameworks/ai-sdk/append-ui-messages.js";
+import { type EntryTypeSpec, entryTypeNames, entryTypes, entryTypesWith } from "../../src/log/entry-types.js";
+import { costedTypes } from "../../src/providers/cost/session-cost.js";
+import { outsideConversation } from "../../src/session/runtime/conversation.js";
+import { hasInline } from "../../src/session/runtime/recording.js";
 
 const edits = entryTypesWith("edits");
 const inContext = entryTypesWith("inContext");

@@ -4,9 +4,9 @@
  * before.
  */
 
-import { describe } from "../../core/arguments.js";
-import { isRecord } from "../../core/shape.js";
-import type { Diagnostic } from "../api/diagnostics.js";
+import { describe } from "../core/arguments.js";
+import { isRecord } from "../core/shape.js";
+import type { Diagnostic } from "./diagnostics.js";
 import { parseLine } from "./line-json.js";
 import { normalizeMessage } from "./validate.js";
 

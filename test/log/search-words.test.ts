@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { memorySessionStore, userMessage } from "sessile";
 import { describe, expect, test } from "vitest";
-import { lineTest } from "../../../src/session/format/search-scan.js";
-import { searchTermsOfLine } from "../../../src/session/format/search-terms.js";
+import { lineTest } from "../../src/log/search-scan.js";
+import { searchTermsOfLine } from "../../src/log/search-terms.js";
 import {
   foldCase,
   matchTexts,
@@ -10,8 +10,8 @@ import {
   type SearchPhrase,
   type Word,
   wordsOf,
-} from "../../../src/session/format/search-words.js";
-import { rounds } from "../../support/rounds.js";
+} from "../../src/log/search-words.js";
+import { rounds } from "../support/rounds.js";
 
 const unspaced = ["Han", "Hira", "Kana", "Bopo", "Thai", "Lao", "Khmr", "Mymr"]
   .map((script) => `\\p{scx=${script}}`)

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import type { SessionEntry } from "sessile";
 import { describe, expect, test } from "vitest";
-import { candidateTerms, searchTexts } from "../../../src/session/format/search-terms.js";
-import { matchTexts, parseQuery } from "../../../src/session/format/search-words.js";
-import { searchTermsOfLine } from "../../../src/session/internal.js";
+import { searchTermsOfLine } from "../../src/log/internal.js";
+import { candidateTerms, searchTexts } from "../../src/log/search-terms.js";
+import { matchTexts, parseQuery } from "../../src/log/search-words.js";
 
 const place = { id: "00000001", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" };
 const lineOf = (entry: object) => new TextEncoder().encode(JSON.stringify(entry));

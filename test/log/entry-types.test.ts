@@ -31,8 +31,8 @@ import {
   type resourceShape,
   type systemMessageShape,
   type usageShape,
-} from "../../../src/core/message-shapes.js";
-import type { Fields, Infer, InferFields } from "../../../src/core/shape.js";
+} from "../../src/core/message-shapes.js";
+import type { Fields, Infer, InferFields } from "../../src/core/shape.js";
 import {
   type EntryTypeSpec,
   entryTypeNames,
@@ -41,19 +41,14 @@ import {
   type headerFields,
   kindsInContext,
   references,
-} from "../../../src/session/format/entry-types.js";
-import { entryProblem, headerProblem } from "../../../src/session/format/validate.js";
-import type { frameShape, imageFields, payloadShapes } from "../../../src/tether/shape.js";
-import {
-  entryTypes as generatedTypes,
-  header,
-  plainHeader,
-  sessionEntry,
-} from "../../arbitraries/entries.js";
-import { message } from "../../arbitraries/messages.js";
-import { mutationOf } from "../../arbitraries/mutations.js";
-import { jsonValue, text } from "../../arbitraries/values.js";
-import { temporaryDirectory } from "../node/temporary-directory.js";
+} from "../../src/log/entry-types.js";
+import { entryProblem, headerProblem } from "../../src/log/validate.js";
+import type { frameShape, imageFields, payloadShapes } from "../../src/tether/shape.js";
+import { entryTypes as generatedTypes, header, plainHeader, sessionEntry } from "../arbitraries/entries.js";
+import { message } from "../arbitraries/messages.js";
+import { mutationOf } from "../arbitraries/mutations.js";
+import { jsonValue, text } from "../arbitraries/values.js";
+import { temporaryDirectory } from "../session/node/temporary-directory.js";
 
 describe("entries in a session", () => {
   /** The lines of the file behind the header, parsed by nothing of this library, without their checksums. */

@@ -8,7 +8,7 @@ import {
   shownContent,
   systemMessageShape,
   usageShape,
-} from "../../core/message-shapes.js";
+} from "../core/message-shapes.js";
 import {
   anything,
   array,
@@ -25,8 +25,8 @@ import {
   stringOf,
   union,
   variants,
-} from "../../core/shape.js";
-import type { EntryType, SessionEntry } from "../api/entries.js";
+} from "../core/shape.js";
+import type { EntryType, SessionEntry } from "./entries.js";
 
 /** Everything that depends on an entry's type alone. */
 export interface EntryTypeSpec {

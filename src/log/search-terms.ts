@@ -4,11 +4,11 @@
  * missed.
  */
 
-import { type ContextMessage, type OpaqueBlock, resourceOf } from "../../content/index.js";
-import { opaqueWords, resourcesOf } from "../../content/internal.js";
-import { isRecord } from "../../core/shape.js";
-import { formatVersion, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import { type ContextMessage, type OpaqueBlock, resourceOf } from "../content/index.js";
+import { opaqueWords, resourcesOf } from "../content/internal.js";
+import { isRecord } from "../core/shape.js";
 import { decodeLine } from "./decode.js";
+import { formatVersion, type SessionEntry, type UnknownEntry } from "./entries.js";
 import { isEntryType } from "./entry-types.js";
 import { defaultLimits } from "./line-splitter.js";
 import { asciiWords, humpsOf, isAscii, type SearchPhrase, wordsOf } from "./search-words.js";

@@ -1,16 +1,11 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile";
 import { describe, expect, test } from "vitest";
-import {
-  appendChecksum,
-  findChecksum,
-  parseLine,
-  removeChecksum,
-} from "../../../src/session/format/line-json.js";
-import { LineSplitter } from "../../../src/session/format/line-splitter.js";
-import { cuts, damage, damaged, piecesOf } from "../../arbitraries/bytes.js";
-import { sessionEntry } from "../../arbitraries/entries.js";
-import { jsonValue } from "../../arbitraries/values.js";
+import { appendChecksum, findChecksum, parseLine, removeChecksum } from "../../src/log/line-json.js";
+import { LineSplitter } from "../../src/log/line-splitter.js";
+import { cuts, damage, damaged, piecesOf } from "../arbitraries/bytes.js";
+import { sessionEntry } from "../arbitraries/entries.js";
+import { jsonValue } from "../arbitraries/values.js";
 
 describe("the JSON of a line", () => {
   const encoder = new TextEncoder();

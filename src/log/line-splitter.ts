@@ -1,6 +1,6 @@
 /** Splits chunks of bytes into lines, with a maximum length. */
 
-import { concatBytes } from "../../core/bytes.js";
+import { concatBytes } from "../core/bytes.js";
 
 /** The receiver of a {@link LineSplitter}. */
 export interface LineSink {

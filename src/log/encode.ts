@@ -1,11 +1,11 @@
 /** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
 
-import { integerOption } from "../../core/arguments.js";
-import { encodeUtf8InPool } from "../../core/bytes.js";
-import { crc32 as crc32OfBytes } from "../../core/crc32.js";
-import { SessileError } from "../../core/errors/index.js";
-import { isRecord, type Problem } from "../../core/shape.js";
-import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
+import { integerOption } from "../core/arguments.js";
+import { encodeUtf8InPool } from "../core/bytes.js";
+import { crc32 as crc32OfBytes } from "../core/crc32.js";
+import { SessileError } from "../core/errors/index.js";
+import { isRecord, type Problem } from "../core/shape.js";
+import type { SessionEntry, SessionHeader, UnknownEntry } from "./entries.js";
 import { appendChecksum, checksumLength, checksumPlaceholder } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { entryProblem, jsonProblem } from "./validate.js";

@@ -7,10 +7,9 @@ import type {
   SystemMessage,
   TextBlock,
   Usage,
-} from "../../content/index.js";
-import { isRecord } from "../../core/shape.js";
-import type { OwnCustomType } from "../format/ownership.js";
-import type { PermissionRule } from "../runtime/session-info.js";
+} from "../content/index.js";
+import { isRecord } from "../core/shape.js";
+import type { OwnCustomType } from "./ownership.js";
 
 /** The version of the base format that this library writes: pi's session format. */
 export const formatVersion = 3;
@@ -282,4 +281,14 @@ export function customEntry<T>(customType: string, parse: (data: unknown) => T):
 /** {@link customEntry} for a type of this library: one without a row in the table of ownership does not compile. */
 export function ownEntry<T>(customType: OwnCustomType, parse: (data: unknown) => T): CustomEntryType<T> {
   return customEntry(customType, parse);
+}
+
+/** A rule: the action if `permission` is requested for a subject that matches `pattern`. */
+export interface PermissionRule {
+  /** The requested permission, such as `bash` or `edit`; `*` for all. */
+  readonly permission: string;
+  /** A wildcard pattern: `*` matches any run of characters, `?` one character. */
+  readonly pattern: string;
+  /** An unknown action counts as `ask`. */
+  readonly action: "allow" | "deny" | "ask" | (string & Record<never, never>);
 }

@@ -1,11 +1,11 @@
 /** Validates entries, and normalizes the unknown parts of stored messages. */
 
-import { type ImageBlock, isResource, type Resource, type TextBlock } from "../../content/index.js";
-import { shownBlocks } from "../../content/internal.js";
-import { describe } from "../../core/arguments.js";
-import { contentRules, messageShape } from "../../core/message-shapes.js";
-import { isRecord, joinPath, type Problem } from "../../core/shape.js";
-import type { SessionEntry } from "../api/entries.js";
+import { type ImageBlock, isResource, type Resource, type TextBlock } from "../content/index.js";
+import { shownBlocks } from "../content/internal.js";
+import { describe } from "../core/arguments.js";
+import { contentRules, messageShape } from "../core/message-shapes.js";
+import { isRecord, joinPath, type Problem } from "../core/shape.js";
+import type { SessionEntry } from "./entries.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
 
 /** The `expected` of a problem that is a `__proto__` key. */

@@ -1,16 +1,16 @@
 /** Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws. */
 
-import { encodeUtf8, hex8 } from "../../core/bytes.js";
-import { isTooDeep } from "../../core/json.js";
-import { isRecord } from "../../core/shape.js";
-import { type DiagnosticCode, isTerminatedTornLine, type LineDiagnostic } from "../api/diagnostics.js";
+import { encodeUtf8, hex8 } from "../core/bytes.js";
+import { isTooDeep } from "../core/json.js";
+import { isRecord } from "../core/shape.js";
+import { type DiagnosticCode, isTerminatedTornLine, type LineDiagnostic } from "./diagnostics.js";
 import {
   extensionVersion,
   formatVersion,
   type SessionEntry,
   type SessionHeader,
   type UnknownEntry,
-} from "../api/entries.js";
+} from "./entries.js";
 import {
   type EntryHead,
   type EntryKey,
