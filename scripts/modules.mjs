@@ -44,7 +44,12 @@ export const rootSubpath = subpath("", 41, "139.5 kB", "sessions, blobs, message
 /** In the order of the README. */
 export const modules = [
   module("content", 2, "messages, blocks, resources, contexts, tool pairs", "sessions, files"),
-  module("log", 3, "lines to entries and back: the table of types, migration, the words of a search", "sessions"),
+  module(
+    "log",
+    3,
+    "lines to entries and back: the table of types, migration, the words of a search",
+    "sessions",
+  ),
   module("session", 5, "the tree, the context, appends, stores", "providers, the place of blobs", [
     subpath("schema", 8, "40 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),

@@ -8,8 +8,8 @@ import {
   userMessage,
 } from "sessile";
 import { describe, expect, it, vi } from "vitest";
-import { Events } from "../../src/session/api/events.js";
 import { entryTypeNames } from "../../src/log/entry-types.js";
+import { Events } from "../../src/session/api/events.js";
 
 interface Map {
   one: number;

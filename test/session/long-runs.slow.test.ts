@@ -13,9 +13,9 @@ import { estimateTextTokens } from "sessile/estimate";
 import { secretRedaction } from "sessile/interop";
 import { assistantDelta, readFrame } from "sessile/tether";
 import { describe, expect, test, vi } from "vitest";
+import { searchTermsOfLine } from "../../src/log/internal.js";
 import { cleanLine } from "../../src/memory/text.js";
 import { asContent } from "../../src/providers/transcript.js";
-import { searchTermsOfLine } from "../../src/log/internal.js";
 import { viewerHtml } from "../../src/viewer/html.js";
 import { checkedTargets } from "../support/checked-targets.js";
 
