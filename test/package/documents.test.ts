@@ -142,7 +142,9 @@ describe("the documents for contributors", () => {
   });
 
   it("name paths that exist", () => {
-    const names = readdirSync(join(root, "docs/contributing")).map((name) => `docs/contributing/${name}`);
+    const names = ["docs/contributing", "docs/decisions"].flatMap((folder) =>
+      readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+    );
     const named = ["CONTRIBUTING.md", ...names].flatMap((path) =>
       [...read(path).matchAll(/`((?:src|test|scripts|docs|examples|bench|\.ci)\/[^`\s]+)`/g)].flatMap(
         ([, to]) => (to === undefined || /NAME|…/.test(to) ? [] : { path, to }),
