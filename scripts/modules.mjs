@@ -64,7 +64,7 @@ export const modules = [
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
-    subpath("mysql", 3, "120 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
+    subpath("mysql", 3, "108 kB", "sessions and blobs in MySQL or MariaDB", "storage/sql/mysql/index"),
     subpath(
       "sqlite",
       6,

@@ -90,13 +90,13 @@ function isChange(answer: unknown): boolean {
   return typeof answer === "object" && answer !== null && "affectedRows" in answer && "insertId" in answer;
 }
 
-/** Both drivers take a Buffer for bytes. */
+/** Both drivers take a Buffer for bytes. Where there is none, a driver of that runtime takes an array. */
 function sentValue(value: SqlValue): SqlValue {
   if (!(value instanceof Uint8Array)) return value;
-  const { Buffer } = globalThis as unknown as {
-    Buffer: { from(bytes: ArrayBufferLike, offset: number, length: number): Uint8Array };
+  const node = globalThis as {
+    readonly Buffer?: { from(bytes: ArrayBufferLike, offset: number, length: number): Uint8Array };
   };
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return node.Buffer?.from(value.buffer, value.byteOffset, value.byteLength) ?? value;
 }
 
 /** Codes after which nothing was done, and another attempt may succeed: no connection, locks, a read-only server. */

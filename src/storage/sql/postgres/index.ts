@@ -1,5 +1,5 @@
 /**
- * Sessions in PostgreSQL, through a driver of the caller: a `Pool` of pg, or PGlite within the process.
+ * Sessions and blobs in PostgreSQL, through a driver of the caller: a `Pool` of pg, or PGlite within the process.
  *
  * @module postgres
  */
@@ -8,9 +8,4 @@ export { postgresSessionBackend, postgresSessionStore } from "./backend.js";
 export { type PostgresMarksOptions, postgresBlobMarks } from "./blob-marks.js";
 export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 export { type PostgresQuotasOptions, postgresBlobQuotas } from "./quotas.js";
-export {
-  type OpenPostgresOptions,
-  openPostgres,
-  type PostgresBlobsOptions,
-  postgresBlobStore,
-} from "./storage.js";
+export { openPostgres, postgresBlobStore } from "./storage.js";

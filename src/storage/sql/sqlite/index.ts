@@ -1,5 +1,5 @@
 /**
- * Sessions in SQLite, through a driver of the caller: a Durable Object, `node:sqlite`, `bun:sqlite`,
+ * Sessions and blobs in SQLite, through a driver of the caller: a Durable Object, `node:sqlite`, `bun:sqlite`,
  * better-sqlite3, libSQL, or any other.
  *
  * @module sqlite
@@ -16,9 +16,4 @@ export {
   type SqliteRow,
   type SqliteStatement,
 } from "./driver.js";
-export {
-  type OpenSqliteOptions,
-  openSqlite,
-  type SqliteBlobsOptions,
-  sqliteBlobStore,
-} from "./storage.js";
+export { openSqlite, sqliteBlobStore } from "./storage.js";
