@@ -60,7 +60,7 @@ export const modules = [
     subpath(
       "postgres",
       6,
-      "97.5 kB",
+      "113 kB",
       "sessions and blobs in PostgreSQL or PGlite",
       "storage/sql/postgres/index",
     ),
@@ -68,7 +68,7 @@ export const modules = [
     subpath(
       "sqlite",
       6,
-      "120 kB",
+      "109 kB",
       "sessions and blobs in any SQLite, Durable Objects too",
       "storage/sql/sqlite/index",
     ),
