@@ -21,7 +21,7 @@ const config: KnipConfig = {
       // Of the system; tests that need one skip where it is not there.
       ignoreBinaries: [
         ...["mkfifo", "mount", "umount", "truncate", "modprobe", "filefrag"],
-        ...["strace", "prlimit", "chattr", "unshare", "ip"],
+        ...["strace", "prlimit", "chattr", "unshare", "ip", "mariadb"],
         // The package itself, installed by a test.
         "sessile",
       ],

@@ -24,6 +24,6 @@ export { clockErrorMs, lastInfo, maxHeadLines } from "./store/list.js";
 export { previewOf } from "./store/preview.js";
 export { clockSlack, type SearchBackend, searchSessions } from "./store/search.js";
 export { openLog } from "./store/store.js";
-export { type LineSummary, summarizeLines } from "./store/summarize-lines.js";
+export { summarizeLines } from "./store/summarize-lines.js";
 export { type DamagedBytes, type EntryPlace, infoFieldsOf, LogReader } from "./tree/log-reader.js";
 export { type EntryTable, entryTableOf, noRow, parseKind } from "./tree/session-tree.js";

@@ -6,7 +6,7 @@ import { checkBatchBytes, indexedTerms, summarizeLines } from "../../session/int
 import type { LineBatch, LinePage, LineRows, ShownLine, SqlRow, SqlStatement, SqlValue } from "./dialect.js";
 
 /** The bytes of one row at most. A Durable Object takes 2 MB. */
-export const maxRowBytes = 1024 * 1024;
+const maxRowBytes = 1024 * 1024;
 /** A page of a read begins within this number of bytes. */
 export const pageBytes = 1024 * 1024;
 /** The first page of a log that is read from its end, which is often the only one. */
@@ -91,7 +91,7 @@ export function bytesOf(value: unknown): Uint8Array {
 const lineFeed = 10;
 
 /** Whether a row is the last one of its line. */
-export function endsLine(bytes: Uint8Array): boolean {
+function endsLine(bytes: Uint8Array): boolean {
   return bytes[bytes.length - 1] === lineFeed;
 }
 
