@@ -145,6 +145,7 @@ export const modules = [
     subpath("codex", 2, "38.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "31 kB", "Gemini CLI's", "agents/gemini-cli/index"),
     subpath("opencode", 1, "22 kB", "opencode's", "agents/opencode/index"),
+    subpath("kimi-code", 1, "32 kB", "Kimi Code's", "agents/kimi-code/index"),
     subpath("qwen-code", 1, "32 kB", "Qwen Code's", "agents/qwen-code/index"),
     subpath("atif", 1, "84 kB", "ATIF, out", "agents/atif/index"),
   ]),

@@ -6,6 +6,7 @@
 import { claudeAgent } from "./claude-code/agent.js";
 import { codexAgent } from "./codex/agent.js";
 import { geminiAgent } from "./gemini-cli/agent.js";
+import { kimiAgent } from "./kimi-code/agent.js";
 import { opencodeAgent } from "./opencode/agent.js";
 import { qwenAgent } from "./qwen-code/agent.js";
 import { firstOf, lastRecords, recordsOf, textIn } from "./shared/describe.js";
@@ -39,6 +40,7 @@ export const agents = [
   opencodeAgent,
   piAgent,
   qwenAgent,
+  kimiAgent,
 ] as const;
 
 /** The names of agents whose files this library reads without a format. */
@@ -50,6 +52,7 @@ export const formats: Readonly<Record<Exclude<ForeignFormatName, OwnName>, () =>
   codex: async () => (await import("./codex/index.js")).codex,
   gemini: async () => (await import("./gemini-cli/index.js")).gemini,
   opencode: async () => (await import("./opencode/index.js")).opencode,
+  "kimi-code": async () => (await import("./kimi-code/index.js")).kimiCode,
   "qwen-code": async () => (await import("./qwen-code/index.js")).qwenCode,
 };
 

@@ -76,6 +76,11 @@ const samples: readonly (readonly [string, string, object])[] = [
     { format: "qwen-code", sure: true },
   ],
   [
+    "Kimi Code",
+    line({ type: "metadata", protocol_version: "1.5", created_at: 1 }),
+    { format: "kimi-code", variant: "wire 1.5", sure: true },
+  ],
+  [
     "Qwen Code's system record",
     line({ uuid, parentUuid: null, sessionId: uuid, type: "system", version: "0.24.4", systemPayload: {} }),
     { format: "qwen-code", agentVersion: "0.24.4", sure: true },
@@ -113,6 +118,7 @@ describe("detectSession", () => {
     [".gemini/tmp/w/chats/x.jsonl", "gemini"],
     [".claude/projects/-w/x.jsonl", "claude-code"],
     [".qwen/projects/-w/chats/x.jsonl", "qwen-code"],
+    [".kimi-code/sessions/wd_w/s/agents/main/wire.jsonl", "kimi-code"],
   ])("guesses %s by its path", (path, format) => {
     expect(detectSession(new Uint8Array([0, 1, 2]), path)).toEqual({ format, sure: false });
   });

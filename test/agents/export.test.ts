@@ -18,6 +18,7 @@ import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
 import { type ExportableSession, exportSession, importSession } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { fileSessionStore } from "sessile/node";
 import { opencode } from "sessile/opencode";
 import { qwenCode } from "sessile/qwen-code";
@@ -102,7 +103,7 @@ describe("exportSession to the agent of the import", () => {
     "writes to folders that can be made on every system: %s",
     async (cwd) => {
       const { session } = await adopted();
-      for (const to of [claudeCode, codex, gemini, opencode, qwenCode]) {
+      for (const to of [claudeCode, codex, gemini, opencode, qwenCode, kimiCode]) {
         const child = { header: { ...session.header, id: "con" }, entries: [], leafId: null };
         const { files } = await exportSession(session, { to, cwd, children: [child] });
         for (const { path } of files)
@@ -437,7 +438,7 @@ it("writes no half of a surrogate pair in any member of any format", async () =>
         children: [{ ...source, header: { ...header, id: "c" } }],
       };
       for (const options of [{}, named]) {
-        for (const to of [claudeCode, codex, gemini, opencode, qwenCode]) {
+        for (const to of [claudeCode, codex, gemini, opencode, qwenCode, kimiCode]) {
           const { files } = await exportSession(source, { to, ...options });
           for (const { path, bytes } of files) {
             const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -452,7 +453,7 @@ it("writes no half of a surrogate pair in any member of any format", async () =>
   );
 });
 
-it.each([claudeCode, codex, gemini, opencode, qwenCode])(
+it.each([claudeCode, codex, gemini, opencode, qwenCode, kimiCode])(
   "writes an empty session as a file that its import reads: %s",
   async (to) => {
     const empty = memorySessionStore();
@@ -460,7 +461,7 @@ it.each([claudeCode, codex, gemini, opencode, qwenCode])(
     const child = { header: { ...session.header, id: "child", cwd: "/w/child" }, entries: [], leafId: null };
     for (const children of [[], [child]]) {
       const { files } = await exportSession(session, { to, children });
-      for (const from of [to, [claudeCode, codex, gemini, opencode, qwenCode]]) {
+      for (const from of [to, [claudeCode, codex, gemini, opencode, qwenCode, kimiCode]]) {
         const imported = await importSession(files, { from, keep: "none" });
         expect(imported.report.format).toBe(to.name);
         expect(imported.header.cwd).toBe("/w/app");

@@ -5,6 +5,7 @@ import { claudeCode } from "sessile/claude-code";
 import { codex } from "sessile/codex";
 import { gemini } from "sessile/gemini-cli";
 import { exportSession } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { opencode } from "sessile/opencode";
 import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, test } from "vitest";
@@ -21,7 +22,7 @@ async function exported(to: typeof claudeCode, count: number) {
   return (await exportSession(session, { to, now: () => Date.UTC(2026, 0, 1) })).files;
 }
 
-describe.each([claudeCode, codex, gemini, opencode, qwenCode])("$name", (to) => {
+describe.each([claudeCode, codex, gemini, opencode, qwenCode, kimiCode])("$name", (to) => {
   test("encodes no text of more than a few messages", async () => {
     const { encode } = TextEncoder.prototype;
     let longest = 0;

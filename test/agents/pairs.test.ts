@@ -10,6 +10,7 @@ import {
   type InteropReport,
   importSession,
 } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { opencode } from "sessile/opencode";
 import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, it } from "vitest";
@@ -39,6 +40,7 @@ const formats: readonly (readonly [string, ForeignFormat])[] = [
   ["Gemini CLI", gemini],
   ["opencode", opencode],
   ["Qwen Code", qwenCode],
+  ["Kimi Code", kimiCode],
 ];
 
 /** A session through a format: what comes back, and the report of what was lost on the way. */
@@ -134,6 +136,7 @@ const agents = [
   ["Gemini CLI", gemini, "google", "gemini-2.5-pro"],
   ["opencode", opencode, "anthropic", "claude-sonnet-4-5"],
   ["Qwen Code", qwenCode, "qwen", "qwen3-coder-plus"],
+  ["Kimi Code", kimiCode, "kimi", "kimi-k2.7-code"],
 ] as const;
 
 it.each(agents)(

@@ -10,6 +10,7 @@ import {
   type ImportedSession,
   importSession,
 } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { opencode } from "sessile/opencode";
 import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, it } from "vitest";
@@ -28,6 +29,7 @@ const formats: readonly (readonly [string, ForeignFormat, string])[] = [
   ],
   ["Gemini CLI", gemini, ".gemini/tmp/w/chats/session-2026-01-01T00-00-0f8fad5b.jsonl"],
   ["opencode", opencode, "export.json"],
+  ["Kimi Code", kimiCode, "sessions/wd_w/session_1/agents/main/wire.jsonl"],
   ["Qwen Code", qwenCode, "projects/-w/chats/0f8fad5b-d9cb-469f-a165-70867728950e.jsonl"],
 ];
 

@@ -57,6 +57,7 @@ const names = [
     "usageMetadata",
     "toolCallResult",
   ],
+  ...["event", "origin", "toolCalls", "toolCallId", "stepUuid", "part", "count"],
   ...["thoughts", "tokens", "parts", "functionCall", "functionResponse", "inlineData", "info", "parentID"],
   ...[
     "sessionID",
@@ -106,6 +107,7 @@ const words = [
   ],
   ...["input_image", "summary", "attachment", "compact_boundary", "microcompact_boundary", "progress"],
   ...["gemini", "info", "warning", "error", "tool", "file", "compaction", "completed", "running", "pending"],
+  ...["context.append_message", "context.append_loop_event", "context.undo", "step.begin", "tool.call"],
   ...["chat_compression", "custom_title", "rewind", "parent_session", "mid_turn_user_message", "model"],
   ...["base64", "image/png", "iVBORw0KGgo=", "data:image/png;base64,iVBORw0KGgo=", "ses_1", "msg_1", "prt_1"],
   ...["2026-01-01T00:00:00.000Z", "../../etc/passwd", "__proto__", "a", "b", "c"],

@@ -20,6 +20,7 @@ export * as estimate from "sessile/estimate";
 export * as gemini from "sessile/gemini";
 export * as geminiCli from "sessile/gemini-cli";
 export * as interop from "sessile/interop";
+export * as kimiCode from "sessile/kimi-code";
 export * as langgraph from "sessile/langgraph";
 export * as limits from "sessile/limits";
 export * as mcp from "sessile/mcp";

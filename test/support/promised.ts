@@ -141,6 +141,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/claude-code": ["claudeCode"],
   "sessile/gemini-cli": ["gemini"],
   "sessile/opencode": ["opencode"],
+  "sessile/kimi-code": ["kimiCode"],
   "sessile/qwen-code": ["qwenCode"],
   "sessile/atif": ["toAtif"],
   "sessile/viewer": ["showConversation"],
