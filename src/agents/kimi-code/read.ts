@@ -86,7 +86,8 @@ function stepsOf(records: readonly ForeignRecord[]): ReadonlyMap<unknown, Step> 
     if (event.type === "step.begin") {
       current = { content: [], maker };
       steps.set(event.uuid, current);
-    } else if (event.type === "content.part") step?.content.push(...replyPart(event.part));
+    } else if (event.type === "content.part")
+      for (const block of replyPart(event.part)) step?.content.push(block);
     else if (event.type === "tool.call") step?.content.push(callOf(event.toolCallId, event.name, event.args));
     else if (event.type === "step.end" && step !== undefined && usage !== undefined)
       step.usage = usageOf(usage);
