@@ -93,7 +93,7 @@ async function openTarget(
   const log = await to.open(id, { partition, mode: "write" });
   if (log !== undefined) {
     // Ends a line that a crash tore.
-    await log.prepare?.();
+    await log.prepare?.(true);
     return { log };
   }
   if (!isName(id)) {

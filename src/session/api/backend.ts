@@ -170,10 +170,11 @@ export interface SessionLog {
    */
   copy?(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean>;
   /**
-   * Ends a last line without a line feed: a whole line by a line feed, a torn one by a tab and a line feed.
+   * Called after a read whose session is to be written. Refuses a log that may not be written. If its last line
+   * has no line feed (`endsOpen`), ends it: a whole line by a line feed, a torn one by a tab and a line feed.
    * Removes nothing. Optional.
    */
-  prepare?(): Promise<void>;
+  prepare?(endsOpen: boolean): Promise<void>;
   /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
   changed?(signal: AbortSignal): Promise<void>;
   /**

@@ -146,11 +146,13 @@ class BackedStore implements SessionStore {
     await state.load(whole);
     const { header, lines } = state.reader;
     if (header === undefined) throw missingHeaderError(log.location ?? "", lines);
-    if (state.writable && state.endsOpen) {
+    if (state.writable) {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
-      await log.prepare?.();
-      state = sessionState(log, settings, mode);
-      await state.load(whole);
+      await log.prepare?.(state.endsOpen);
+      if (state.endsOpen) {
+        state = sessionState(log, settings, mode);
+        await state.load(whole);
+      }
     }
     const session = this.#live(state, partition);
     if (state.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {

@@ -125,8 +125,15 @@ export class FileLog implements SessionLog, DescriptorHolder {
     }
   }
 
-  async prepare(): Promise<void> {
-    const { path } = this.#options;
+  async prepare(endsOpen: boolean): Promise<void> {
+    const { fs, path } = this.#options;
+    try {
+      // A file that may not be written is refused now, not after the model has answered.
+      fs.open(path, "append")?.close();
+    } catch (error) {
+      throw storageError("open", path, error);
+    }
+    if (!endsOpen) return;
     this.#pool.acquire(this);
     try {
       if (!this.#writer.hasWholeTail()) await this.#lockOf().with(() => this.#writer.repairTornTail(), 0);

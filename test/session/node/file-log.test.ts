@@ -226,9 +226,9 @@ describe("prepare", () => {
     await log.close();
     disk.put(path, `${header}{"half":`);
     const opening = logOn(disk);
-    await opening.prepare();
-    await opening.prepare();
-    await logOn(disk).prepare();
+    await opening.prepare(true);
+    await opening.prepare(true);
+    await logOn(disk).prepare(true);
     expect(text(disk)).toBe(`${header}{"half":\t\n`);
     await opening.close();
     expect(beside(disk)).toEqual([]);
@@ -240,7 +240,7 @@ describe("prepare", () => {
     const lock = lockOn(disk);
     await log.close();
     await lock.with(async () => {
-      await logOn(disk).prepare();
+      await logOn(disk).prepare(true);
     });
     expect(text(disk)).toBe(`${header}{"half":`);
     lock.release();
@@ -379,7 +379,7 @@ describe("the bytes that opening read", () => {
 describe("an error of the system", () => {
   test.each([
     ["open", "read", (log: FileLog) => read(log)],
-    ["stat", "repair", (log: FileLog) => log.prepare()],
+    ["stat", "repair", (log: FileLog) => log.prepare(true)],
     ["open", "read", (log: FileLog) => log.readAt([{ at: 0, length: 1 }])],
     ["readSync", "read", (log: FileLog) => read(log)],
     ["open", "append to", (log: FileLog, position: LogPosition) => log.append([utf8("{}\n")], position)],
@@ -405,7 +405,7 @@ describe("an error of the system", () => {
       await expect(read(log)).rejects.toMatchObject(code);
       await expect(log.append([utf8("{}\n")], position)).rejects.toMatchObject(code);
       await expect(log.replace([], position)).rejects.toMatchObject(code);
-      await expect(log.prepare()).rejects.toMatchObject(code);
+      await expect(log.prepare(true)).rejects.toMatchObject(code);
       await log.close();
     }
   });
