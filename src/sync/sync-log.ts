@@ -165,7 +165,7 @@ async function sendRows(
   if (rows.length === 0 && closing.length === 0) return damaged;
   // A tail without a line feed gets one, and then the log ends elsewhere.
   if (to.index.endsOpen && to.log.prepare !== undefined) {
-    await to.log.prepare();
+    await to.log.prepare(true);
     throw logChanged(to.index);
   }
   let position = to.index.position as LogPosition;
