@@ -1,7 +1,7 @@
 /** Entries as text for people. */
 
 import { type ContextMessage, messageText, type OpaqueBlock, toolCalls } from "../content/index.js";
-import { attachmentsOf, withReferences } from "../content/internal.js";
+import { attachmentsOf, blockTexts, withReferences } from "../content/internal.js";
 import type { SessionEntry, UnknownEntry } from "../session/index.js";
 
 const shownTargetLength = 8;
@@ -24,7 +24,10 @@ export function headline(entry: SessionEntry | UnknownEntry | undefined): {
     case "custom":
       return { kind: entry.customType, text: dataText(entry.data) };
     case "custom_message":
-      return { kind: entry.customType, text: textOf(entry.content) };
+      return {
+        kind: entry.customType,
+        text: typeof entry.content === "string" ? entry.content : blockTexts(entry.content).join(" "),
+      };
     case "model_change":
       return { kind: "model", text: `${entry.provider} ${entry.modelId}` };
     case "thinking_level_change":
@@ -112,11 +115,6 @@ function opaqueLines(block: OpaqueBlock) {
   );
   const data = withReferences(block.data, () => "inline");
   return { title: block.type, text: [...attached, JSON.stringify(data)].join("\n") };
-}
-
-function textOf(content: string | readonly unknown[]): string {
-  if (typeof content === "string") return content;
-  return content.map((block) => (block as { text?: string }).text ?? "").join(" ");
 }
 
 const short = (id: string) => id.slice(0, shownTargetLength);

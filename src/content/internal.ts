@@ -14,4 +14,4 @@ export {
 } from "./opaque-media.js";
 export { opaqueWords } from "./opaque-words.js";
 export { describeImage } from "./resource.js";
-export { isBroken, isCutCall, toolsAfter } from "./tool-pairs.js";
+export { blockTexts, isBroken, isCutCall, plainContent, toolsAfter } from "./tool-pairs.js";

@@ -170,7 +170,7 @@ describe("an entry in a few words", () => {
             customType: "note",
             content: [{ type: "text", text: "N" }, { type: "image" }],
           },
-          ...["note", "N "],
+          ...["note", "N"],
         ],
         [{ type: "model_change", provider: "acme", modelId: "m" }, "model", "acme m"],
         [{ type: "thinking_level_change", thinkingLevel: "high" }, "thinking", "high"],

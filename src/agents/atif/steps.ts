@@ -2,6 +2,7 @@
 
 import { digest } from "../../blobs/index.js";
 import type { AssistantMessage, ImageBlock, TextBlock, ToolCall } from "../../content/index.js";
+import { blockTexts, plainContent } from "../../content/internal.js";
 import { decodeBase64 } from "../../core/base64.js";
 import { type CostOptions, costOf } from "../../providers/cost/index.js";
 import { objectOf, textOf } from "../shared/values.js";
@@ -124,7 +125,7 @@ export class TrajectorySteps {
     this.model = message.responseModel ?? message.model;
     const calls = message.content.filter((block): block is ToolCall => block.type === "toolCall");
     const shown = describedReply(message).content;
-    const texts = shown.flatMap((block) => (block.type === "text" ? [block.text] : []));
+    const texts = blockTexts(shown);
     const reasoning = message.content.flatMap((block) =>
       block.type === "thinking" && block.thinking !== "" ? [block.thinking] : [],
     );
@@ -223,9 +224,7 @@ export class TrajectorySteps {
       files.set(path, bytes);
       return { type: kind, source: { media_type: mediaType, path } };
     });
-    const [only] = parts;
-    if (parts.length === 0) return "";
-    return parts.length === 1 && only?.type === "text" ? only.text : parts;
+    return parts.length === 0 ? "" : plainContent(parts);
   }
 
   #metrics(message: AssistantMessage): AtifMetrics | undefined {

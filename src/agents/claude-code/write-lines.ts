@@ -4,6 +4,7 @@
  */
 
 import type { AssistantMessage, ImageBlock, TextBlock, Usage } from "../../content/index.js";
+import { plainContent } from "../../content/internal.js";
 import { unreachable } from "../../core/arguments.js";
 import { isRecord } from "../../core/shape.js";
 import { digestOf, uuidOf } from "../shared/ids.js";
@@ -93,7 +94,7 @@ export class LineWriter {
       content.push({
         type: "tool_result",
         tool_use_id: result.callId,
-        content: contentOf(inside),
+        content: inside.length === 0 ? "" : plainContent(inside),
         ...(result.isError ? { is_error: true } : {}),
       });
     }
@@ -121,7 +122,7 @@ export class LineWriter {
     const blocks = await this.#blocks(step.entryId, step.content);
     if (blocks.length === 0) return;
     const isNote = step.customType !== undefined && !step.display;
-    const message = { role: "user", content: contentOf(blocks) };
+    const message = { role: "user", content: plainContent(blocks) };
     yield this.#line("user", { message, ...(isNote ? { isMeta: true } : {}) }, step.entryId, step.time);
   }
 
@@ -245,13 +246,6 @@ type ShownBlock =
 
 function isBlank(text: string): boolean {
   return text.trim() === "";
-}
-
-/** One text is written as such. */
-function contentOf(blocks: readonly ShownBlock[]): unknown {
-  const [first] = blocks;
-  if (first === undefined) return "";
-  return blocks.length === 1 && first.type === "text" ? first.text : blocks;
 }
 
 /** The blocks that the API accepts: its own signed reasoning and unknown blocks, from whole replies only. */

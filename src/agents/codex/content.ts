@@ -1,6 +1,7 @@
 /** The parts of Codex's items as blocks, and the texts of its harness among them. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
+import { plainContent } from "../../content/internal.js";
 import { base64Bytes } from "../../core/base64.js";
 import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
 import { openings } from "./agent.js";
@@ -36,7 +37,7 @@ export function userPieces(item: ForeignObject): readonly UserPiece[] {
     else pieces.push({ harness, blocks: [block] });
   }
   if (pieces.length === 0) return [{ harness: undefined, content: "" }];
-  return pieces.map(({ harness, blocks }) => ({ harness, content: asContent(blocks) }));
+  return pieces.map(({ harness, blocks }) => ({ harness, content: plainContent(blocks) }));
 }
 
 /** The blocks of a tool's output: text, parts, or the object of early versions. */
@@ -50,12 +51,6 @@ export function outputBlocks(output: unknown): readonly ContentBlock[] {
 /** Parts as blocks, without a look at who wrote them. */
 export function blocksOf(content: unknown): readonly ContentBlock[] {
   return partsOf(content, []).map(({ block }) => block);
-}
-
-/** One text as a string, else blocks. */
-export function asContent(blocks: readonly ContentBlock[]): string | readonly ContentBlock[] {
-  const [only] = blocks;
-  return blocks.length === 1 && only?.type === "text" ? only.text : blocks;
 }
 
 /** The objects of an array; other members are left out. */

@@ -1,11 +1,12 @@
 /** The items of a thread as entries: replies, messages of users and of the harness, results of tools. */
 
 import type { AssistantMessage, ToolResultMessage } from "../../content/index.js";
+import { plainContent } from "../../content/internal.js";
 import { type ForeignObject, textOf } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord, ForeignSource } from "../types.js";
 import {
-  asContent,
   blocksOf,
+  type ContentBlock,
   directoryOf,
   initialContextType,
   outputBlocks,
@@ -81,7 +82,7 @@ export class ThreadItems {
       return true;
     }
     if (type === "agent_message") {
-      this.#harness(line, "codex.agent_message", asContent(blocksOf(item.content)), 0);
+      this.#harness(line, "codex.agent_message", plainContent(blocksOf(item.content)), 0);
       return true;
     }
     if (outputItems.has(type)) return this.#output(line);
@@ -154,7 +155,7 @@ export class ThreadItems {
     this.usage.separate();
     const customType = textOf(annotation?.customType);
     if (customType !== undefined) {
-      this.#harness(line, customType, asContent(blocksOf(item.content)), 0, annotation?.display === true);
+      this.#harness(line, customType, plainContent(blocksOf(item.content)), 0, annotation?.display === true);
       return;
     }
     const drafts: Draft[] = [];
@@ -180,7 +181,7 @@ export class ThreadItems {
   #harness(
     line: ItemLine,
     customType: string,
-    content: ReturnType<typeof asContent>,
+    content: string | readonly ContentBlock[],
     at: number,
     display = false,
   ): void {
@@ -190,7 +191,7 @@ export class ThreadItems {
   #harnessEntry(
     { place, record }: ItemLine,
     customType: string,
-    content: ReturnType<typeof asContent>,
+    content: string | readonly ContentBlock[],
     at: number,
     display = false,
   ): Draft {

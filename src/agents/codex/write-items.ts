@@ -1,6 +1,7 @@
 /** Steps of a session as Codex's items: messages, and replies with the results of their calls. */
 
 import type { AssistantMessage, ToolCall } from "../../content/index.js";
+import { blockTexts } from "../../content/internal.js";
 import { replyItems } from "../../providers/internal.js";
 import { type ForeignObject, objectOf, parseJson, textOf } from "../shared/values.js";
 import { describedReply, filledReply, type WriteBlock, writeBlocks } from "../shared/write-blocks.js";
@@ -119,7 +120,7 @@ function plainCall(call: ToolCall): ToolCall {
 }
 
 function resultItem(callId: string, callType: string, blocks: readonly WriteBlock[]): CodexItem {
-  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  const texts = blockTexts(blocks);
   const isText = texts.length === blocks.length;
   const text = texts.join("\n");
   if (callType === "tool_search_call") {

@@ -1,7 +1,7 @@
 /** The parts of a user message: the user's own, and those that opencode added. */
 
 import type { ImageBlock, TextBlock } from "../../content/index.js";
-import { shownBlocks } from "../../content/internal.js";
+import { plainContent, shownBlocks } from "../../content/internal.js";
 import { isRecord } from "../../core/shape.js";
 import { type ForeignObject, textOf } from "../shared/values.js";
 import type { DraftEntry, ForeignRecord } from "../types.js";
@@ -67,14 +67,13 @@ export function userRuns(parts: readonly ForeignRecord[], isCompacted: boolean):
       else runs.push({ customType, blocks: [block], part: textOf(value.id) ?? index });
     }
   }
-  const list = runs.map(({ customType, blocks, part }) => ({ customType, part, content: contentOf(blocks) }));
+  const list = runs.map(({ customType, blocks, part }) => ({
+    customType,
+    part,
+    content: plainContent(blocks),
+  }));
   const content = runs.flatMap(({ blocks }) => blocks);
   return { length: list.length, records, content, [Symbol.iterator]: () => list[Symbol.iterator]() };
-}
-
-function contentOf(blocks: readonly (TextBlock | ImageBlock)[]): Content {
-  const [only] = blocks;
-  return blocks.length === 1 && only?.type === "text" ? only.text : blocks;
 }
 
 function isKnown({ type }: ForeignObject): boolean {
@@ -139,7 +138,7 @@ export function annotatedDraft(
     const known = {
       type: "custom_message",
       customType,
-      content: contentOf(blocks),
+      content: plainContent(blocks),
       display: display === true,
     };
     return { ...known, ...(details === undefined ? {} : { details }) } as DraftEntry;

@@ -11,6 +11,7 @@ import type {
   ToolCall,
   Usage,
 } from "../../content/index.js";
+import { blockTexts, plainContent } from "../../content/internal.js";
 import type { DraftEntry } from "../types.js";
 import { digestOf } from "./ids.js";
 import { arrayOf, countOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "./values.js";
@@ -141,9 +142,8 @@ export function saidDraft(
   { customType, display, timestamp }: { customType: string | undefined; display: boolean; timestamp: number },
 ): DraftEntry | undefined {
   const blocks = blocksOf(parts);
-  const [only] = blocks;
-  if (only === undefined) return undefined;
-  const content = blocks.length === 1 && only.type === "text" ? only.text : blocks;
+  if (blocks.length === 0) return undefined;
+  const content = plainContent(blocks);
   return customType === undefined
     ? { type: "message", message: { role: "user", content, timestamp } }
     : { type: "custom_message", customType, content, display };
@@ -215,7 +215,7 @@ export function resultParts(
   { callId: id, toolName: name, isError }: { callId: string; toolName: string; isError: boolean },
   blocks: readonly WriteBlock[],
 ): { readonly parts: readonly Part[]; readonly text: string } {
-  const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const text = blockTexts(blocks).join("\n");
   const response = isError ? { error: text } : { output: text };
   const media = blocks.flatMap((block) => (block.type === "media" ? [partOf(block)] : []));
   return { parts: [{ functionResponse: { id, name, response } }, ...media], text };

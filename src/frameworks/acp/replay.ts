@@ -6,6 +6,7 @@ import {
   describeResource,
   type ImageBlock,
   type Message,
+  messageText,
   type TextBlock,
   type ToolCall,
 } from "../../content/index.js";
@@ -118,7 +119,7 @@ async function* updatesOf(
       for await (const block of contentOf(message.content, options.blobs))
         content.push({ type: "content", content: block });
       const status = message.isError ? "failed" : "completed";
-      const rawOutput = message.details ?? textOf(message.content);
+      const rawOutput = message.details ?? messageText(message);
       yield { sessionUpdate: "tool_call_update", toolCallId, status, content, rawOutput };
       return;
     }
@@ -237,8 +238,4 @@ async function blobBytes(blobs: BlobStore | undefined, ref: BlobRef): Promise<Ui
 
 function textContent(text: string): AcpContent {
   return { type: "text", text };
-}
-
-function textOf(content: readonly (TextBlock | ImageBlock)[]): string {
-  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }

@@ -1,6 +1,6 @@
 /** Renders a request as messages of the AI SDK. */
 
-import { opaqueWords } from "../../content/internal.js";
+import { blockTexts, opaqueWords } from "../../content/internal.js";
 import { copyJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type {
@@ -167,7 +167,7 @@ function outputOf(
     if (part.kind === "image") return { type: "image-data", data, mediaType };
     return { type: "file-data", data, mediaType, ...filename(part, names) };
   });
-  const texts = value.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const texts = blockTexts(value);
   if (texts.length === value.length) {
     return { type: isError ? "error-text" : "text", value: texts.join("\n") };
   }

@@ -6,11 +6,12 @@
  *   2.32
  */
 
+import { blockTexts } from "../../content/internal.js";
 import { copyJsonObject } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import { modelFacts } from "../models/internal.js";
 import { isSignature } from "../reply-shape.js";
-import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
+import type { MediaPart, ReferencePart, ResultPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 
 /** The conversation, and the instructions beside it. */
@@ -146,10 +147,7 @@ export function functionResponse(
   tools: RenderTools,
 ): GeminiPart {
   const { callId, name, isError, parts } = result;
-  const text = parts
-    .filter((part): part is TextPart => part.type === "text")
-    .map((part) => part.text)
-    .join("\n");
+  const text = blockTexts(parts).join("\n");
   const media = parts
     .filter((part): part is MediaPart => part.type === "media")
     .flatMap((part) => inlineData(part, tools));

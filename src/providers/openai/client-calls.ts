@@ -3,6 +3,7 @@
  * It is sent back as its original item, and answered by an item of its own type.
  */
 import type { ToolCall } from "../../content/index.js";
+import { blockTexts } from "../../content/internal.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { CallPart, ResultPart, UserPart } from "../request.js";
@@ -177,7 +178,7 @@ export function clientAnswer(
   lose: (part: UserPart, reason: string) => void,
 ): OpenaiClientAnswer {
   const { callId: call_id, parts, isError } = result;
-  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+  const text = blockTexts(parts).join("\n\n");
   const answer = parseJson(text);
   switch (call.type) {
     case "shell_call": {

@@ -1,5 +1,6 @@
 /** Chooses the form of a prompt: text alone, or a message with attachments. */
 
+import { blockTexts } from "../../../content/internal.js";
 import { describe } from "../../../core/arguments.js";
 import { SessileError } from "../../../core/errors/index.js";
 import { isBlank } from "../../../providers/internal.js";
@@ -55,7 +56,7 @@ export function selectPromptMode(
   if (blocks.some(({ type }) => type !== "text")) return onlyMessage(blocks, sessionId);
   if (errors.length === 0) return message.toWellFormed();
   if (isBlank(message)) throw allFailed(errors);
-  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+  return blockTexts(blocks).join("\n\n");
 }
 
 function onlyMessage(
