@@ -5,6 +5,11 @@
 
 import type { Output } from "./output.js";
 
+export interface Program {
+  readonly version: string;
+  readonly commands: readonly CommandRow[];
+}
+
 /** An option of a command. `value` names its value in the help; without it the option is a switch. */
 export interface OptionSpec {
   readonly name: string;

@@ -5,9 +5,9 @@ import { SessileError } from "../core/errors/index.js";
 import { missingHeaderError } from "../log/internal.js";
 import { type Diagnostics, type ParsedSession, parseSession } from "../session/index.js";
 import type { CommandContext } from "./command.js";
+import type { NamedSession, OpenedSession } from "./named-session.js";
 import type { Output } from "./output.js";
 import { chunksOfFile } from "./regular-file.js";
-import type { NamedSession, OpenedSession } from "./sources.js";
 
 /** Codes of a line that is lost, or is not as it was written. */
 const damagedCodes = new Set([

@@ -12,24 +12,23 @@ import type {
 import { agentRow, agents, formats, isOwnAgent } from "../agents/internal.js";
 import { type FoundSession as ForeignSession, findSessions, sessionFiles } from "../agents/node/index.js";
 import { scatteredSession } from "../agents/node/internal.js";
-import { type BlobStore, memoryBlobStore } from "../blobs/index.js";
+import { memoryBlobStore } from "../blobs/index.js";
 import { directoryTest } from "../core/directories.js";
 import { SessileError } from "../core/errors/index.js";
 import { memorySessionStore, type Session } from "../session/index.js";
 import { type CommandContext, type Parsed, textOption } from "./command.js";
 import { damagedRecords, noteDamage, unknownSession } from "./damage.js";
+import type {
+  FoundSession,
+  NamedSession,
+  OpenedSession,
+  OpenNamedOptions,
+  ReadOptions,
+  SourceQuery,
+} from "./named-session.js";
 import type { Output } from "./output.js";
 import { assertRead, decompressor, openDatabase } from "./readers.js";
 import { openRegular } from "./regular-file.js";
-import type { FoundSession, NamedSession, OpenedSession, OpenNamedOptions, SourceQuery } from "./sources.js";
-
-/** How a session is imported: see `ImportOptions` of `sessile/interop`. */
-export interface ReadOptions {
-  readonly blobs: BlobStore;
-  readonly keep: "blob" | "none";
-  /** Does not report damaged lines. */
-  readonly isQuiet?: boolean;
-}
 
 /** The sessions of all known agents in their homes. */
 export async function findForeign(

@@ -1,7 +1,6 @@
 /** The help of the program and of its commands, made from the commands' own tables. */
 
-import { type ArgumentSpec, type Command, commonOptions, type OptionSpec } from "./command.js";
-import type { Program } from "./program.js";
+import { type ArgumentSpec, type Command, commonOptions, type OptionSpec, type Program } from "./command.js";
 
 /** The help of the program: one screen of 80 by 24. */
 export function overview({ commands, version }: Program): readonly string[] {

@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { type ChangedSource, type KeyedSource, keyedSources } from "../viewer/internal.js";
-import type { NamedSession } from "./sources.js";
+import type { NamedSession } from "./named-session.js";
 import type { Viewed } from "./viewed.js";
 
 /** How a live session is read. */

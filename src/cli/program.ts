@@ -5,12 +5,12 @@ import { SessileError } from "../core/errors/index.js";
 import {
   type Command,
   type CommandContext,
-  type CommandRow,
   commonOptions,
   type ExitCode,
   loadCommand,
   type OptionSpec,
   type Parsed,
+  type Program,
   rowNamed,
   UsageError,
 } from "./command.js";
@@ -25,11 +25,6 @@ export interface Environment {
   readonly cwd: string;
   readonly signal: AbortSignal;
   now(): number;
-}
-
-export interface Program {
-  readonly version: string;
-  readonly commands: readonly CommandRow[];
 }
 
 /** Runs a call. Resolves with its exit code, and never rejects. */

@@ -17,8 +17,8 @@ import { openLog, type SearchBackend, searchSessions } from "../session/internal
 import { fileSessionStore } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
 import { damagedLines, noteDamage } from "./damage.js";
+import type { FoundSession } from "./named-session.js";
 import { filesTest } from "./search-bytes.js";
-import type { FoundSession } from "./sources.js";
 
 /** A hit with the session that was found; for a subagent that is not among them, its parent. */
 export interface FoundHit {

@@ -5,16 +5,21 @@
 
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { ImportedSession, InteropReport } from "../agents/index.js";
 import { agents, isOwnAgent } from "../agents/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import { SessileError } from "../core/errors/index.js";
-import type { Session } from "../session/index.js";
 import { clockErrorMs } from "../session/internal.js";
 import { fileBlobStore, fileSessionStore, openSessionFile } from "../storage/files/index.js";
 import { type CommandContext, type OptionSpec, type Parsed, textOption, UsageError } from "./command.js";
 import { damagedLines, noteDamage, unknownSession } from "./damage.js";
-import { findForeign, foreignFile, type ReadOptions } from "./foreign.js";
+import { findForeign, foreignFile } from "./foreign.js";
+import type {
+  FoundSession,
+  NamedSession,
+  OpenedSession,
+  OpenNamedOptions,
+  SourceQuery,
+} from "./named-session.js";
 
 /** Options of every command that reads sessions. */
 export const sourceOptions: readonly OptionSpec[] = [
@@ -36,65 +41,6 @@ export const sourceOptions: readonly OptionSpec[] = [
     description: "Only sessions of this agent.",
   },
 ];
-
-/** How a session is opened. */
-export interface OpenNamedOptions {
-  /** Whether the blobs have the original bytes of another agent's session, which take as much memory again. */
-  readonly hasOriginal?: boolean;
-}
-
-/** A session that a word names, not yet read. */
-export interface NamedSession {
-  readonly agent: string;
-  /** Its first file. */
-  readonly path: string;
-  /** All files, if there are several. */
-  readonly files?: readonly string[];
-  /** The files as they are now, with new ones of subagents; absent for this library's own. */
-  currentFiles?(): Promise<readonly string[]>;
-  open(options?: OpenNamedOptions): Promise<OpenedSession>;
-  /** Imports a session of another agent; absent for this library's own. */
-  read?(options: ReadOptions): Promise<ImportedSession>;
-}
-
-/** A session that was found, not yet read. */
-export interface FoundSession extends NamedSession {
-  readonly id: string;
-  readonly title?: string | undefined;
-  readonly cwd?: string | undefined;
-  readonly created?: string | undefined;
-  /** ISO 8601. */
-  readonly modified: string;
-  /** Bytes. */
-  readonly size: number;
-  readonly parent?: string | undefined;
-  readonly isArchived?: boolean;
-}
-
-/** A session that a command reads. */
-export interface OpenedSession {
-  readonly agent: string;
-  readonly path: string;
-  readonly session: Session;
-  /** The bytes of its attachments; undefined if there is no blob store. */
-  readonly blobs: BlobStore | undefined;
-  /** Sessions of subagents. */
-  readonly children: readonly Session[];
-  /** The number of damaged lines. */
-  readonly damaged: number;
-  /** The report of the import of another agent's session. */
-  readonly report?: InteropReport;
-  close(): Promise<void>;
-}
-
-/** The filters of a search for sessions. */
-export interface SourceQuery {
-  readonly agent?: string | undefined;
-  readonly cwd?: string | undefined;
-  readonly since?: Date | undefined;
-  /** Whether files that are no session are named, as in a list. A name of one session needs only that one. */
-  readonly isList?: boolean;
-}
 
 /** The agent's name of sessions in this library's own stores. */
 const ownAgent = "sessile";

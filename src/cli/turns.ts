@@ -4,7 +4,7 @@ import { isOwnAgent } from "../agents/internal.js";
 import { memoryBlobStore } from "../blobs/index.js";
 import { openSessionFile } from "../storage/files/index.js";
 import type { CommandContext } from "./command.js";
-import type { FoundSession } from "./sources.js";
+import type { FoundSession } from "./named-session.js";
 
 const maxCounted = 200;
 /** Bytes: opening a file of this library reads little of each line; an import parses all of it. */

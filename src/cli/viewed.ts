@@ -10,8 +10,9 @@ import { fileSessionStore } from "../storage/files/index.js";
 import type { ViewerSource } from "../viewer/internal.js";
 import type { CommandContext, Parsed } from "./command.js";
 import { readOwn } from "./damage.js";
+import type { NamedSession } from "./named-session.js";
 import { openRegular } from "./regular-file.js";
-import { blobStoreOf, type NamedSession } from "./sources.js";
+import { blobStoreOf } from "./sources.js";
 
 export interface Viewed {
   readonly source: ViewerSource;

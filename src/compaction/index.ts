@@ -3,8 +3,8 @@ export { compact } from "./compact.js";
 export { type CutPointOptions, findCutPoint } from "./cut-point.js";
 export type { FileAction, FileLedger, FileRecord } from "./file-ledger/details.js";
 export { type FileLedgerOptions, fileLedger } from "./file-ledger/ledger-builder.js";
+export type { FileToolTable } from "./file-ledger/operations.js";
 export { type StaleFilesOptions, staleFiles } from "./file-ledger/stale.js";
-export type { FileToolTable } from "./file-ledger/tool-table.js";
 export { hasInitialContext, initialContext } from "./initial-context.js";
 export type {
   CompactableSession,

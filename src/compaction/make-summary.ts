@@ -4,7 +4,7 @@
  */
 
 import { estimateTextTokens } from "../content/estimate/index.js";
-import type { Context } from "../content/index.js";
+import type { Context, Usage } from "../content/index.js";
 import { untilAborted } from "../core/abort.js";
 import { stringArgument } from "../core/arguments.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
@@ -12,7 +12,15 @@ import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
 import { footerText, withFooter } from "./summary-footer.js";
 import { minSummaryTokens } from "./triggers.js";
 import { irreducible, verify } from "./verify.js";
-import type { WrittenSummary } from "./write.js";
+
+/** A summary and its origin. */
+export interface WrittenSummary {
+  readonly text: string;
+  /** Whether a hook provided it. */
+  readonly fromHook: boolean;
+  readonly usage?: Usage | undefined;
+  readonly model?: { readonly provider: string; readonly modelId: string } | undefined;
+}
 
 /** A summary that passed the check; undefined if the plan is edits alone. */
 export interface GeneratedSummary {

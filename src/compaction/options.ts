@@ -3,7 +3,7 @@ import type { Context, ContextItem, ImageBlock, SystemMessage, TextBlock, Usage 
 import type { Session, SessionEntry } from "../session/index.js";
 import type { SummaryBoundary } from "./boundary.js";
 import type { FileLedger } from "./file-ledger/details.js";
-import type { FileToolTable } from "./file-ledger/tool-table.js";
+import type { FileToolTable } from "./file-ledger/operations.js";
 import type {
   CompactionStrategy,
   CompactionTrigger,

@@ -1,11 +1,12 @@
 /** Writes a compaction as one batch of entries, or nothing. */
-import type { Context, Usage } from "../content/index.js";
+
+import type { Context } from "../content/index.js";
 import { SessileError } from "../core/errors/index.js";
 import { uniqueHex8 } from "../core/ids.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
 import { ledgerDetails } from "./file-ledger/details.js";
 import { initialContext } from "./initial-context.js";
-import type { GeneratedSummary } from "./make-summary.js";
+import type { GeneratedSummary, WrittenSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionPlan, ResolvedCompactOptions } from "./options.js";
 import { enforceInvariants, type PlannedChoice } from "./plan.js";
 import type { RecordedSize } from "./triggers.js";
@@ -92,15 +93,6 @@ function isContinuation(before: Context, after: Context): boolean {
       return item?.entryId === entryId && item.origin === origin;
     })
   );
-}
-
-/** A summary and its origin. */
-export interface WrittenSummary {
-  readonly text: string;
-  /** Whether a hook provided it. */
-  readonly fromHook: boolean;
-  readonly usage?: Usage | undefined;
-  readonly model?: { readonly provider: string; readonly modelId: string } | undefined;
 }
 
 /**

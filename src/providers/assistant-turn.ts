@@ -6,6 +6,7 @@ import { describe, unreachable } from "../core/arguments.js";
 import { parseJson } from "../core/json.js";
 import { isRecord } from "../core/shape.js";
 import { type BlockReader, cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
+import type { LossList } from "./losses.js";
 import { isOwn } from "./model-ref.js";
 import { holdsMedia, isSignature } from "./reply-shape.js";
 import type {
@@ -16,8 +17,14 @@ import type {
   ReasoningPart,
   TextPart,
 } from "./request.js";
-import type { SelectOptions } from "./select-messages.js";
-import type { ToolNameRule } from "./target.js";
+import type { ModelRef, TargetRules, ToolNameRule } from "./target.js";
+
+/** Options of {@link selectMessages}. */
+export interface SelectOptions {
+  readonly model: ModelRef;
+  readonly rules: TargetRules;
+  readonly losses: LossList;
+}
 
 /** The members of a reply beside its content, if the target's own model made it and they have no media. */
 export function replyFields(

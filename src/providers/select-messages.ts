@@ -2,25 +2,18 @@
 
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../core/arguments.js";
-import { assistantParts, replyFields } from "./assistant-turn.js";
+import { assistantParts, replyFields, type SelectOptions } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
 import { isOwn } from "./model-ref.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
 import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
-import type { ModelRef, TargetRules } from "./target.js";
+import type { ModelRef } from "./target.js";
 
 /** A context as messages of a request, in order, and the system text. */
 export interface Selection {
   readonly system: readonly PendingUserPart[];
   readonly messages: readonly PendingMessage[];
-}
-
-/** Options of {@link selectMessages}. */
-export interface SelectOptions {
-  readonly model: ModelRef;
-  readonly rules: TargetRules;
-  readonly losses: LossList;
 }
 
 /**

@@ -17,7 +17,7 @@ import { root } from "../../scripts/entries.mjs";
 import type { CommandContext, Parsed } from "../../src/cli/command.js";
 import { foreignFile } from "../../src/cli/foreign.js";
 import { LiveSession } from "../../src/cli/live-session.js";
-import type { NamedSession } from "../../src/cli/sources.js";
+import type { NamedSession } from "../../src/cli/named-session.js";
 import { newestOf, readNewest, readViewed } from "../../src/cli/viewed.js";
 import { keyedSources, viewerEvents } from "../../src/viewer/internal.js";
 import { SessionModels } from "../../src/viewer/model/session-models.js";

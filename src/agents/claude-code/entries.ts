@@ -5,8 +5,13 @@ import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
 import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf, type Unit } from "./lines.js";
 import { addReply, answerKey } from "./reply-entries.js";
-import type { Titles } from "./transcript-file.js";
 import type { Layout } from "./units.js";
+
+/** The name from the user, and the title from a model. */
+export interface Titles {
+  readonly name: string | undefined;
+  readonly title: string | undefined;
+}
 
 /** The parts of which the entries of a conversation are made. */
 export interface Conversation {

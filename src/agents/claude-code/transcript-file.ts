@@ -5,7 +5,7 @@ import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { firstPrompt } from "./agent.js";
 import { plainText } from "./content.js";
-import { countedType } from "./entries.js";
+import { countedType, type Titles } from "./entries.js";
 import { idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
 
 /** A transcript file with the facts of the session in its records. */
@@ -124,12 +124,6 @@ function titleOf({ value }: ForeignRecord): string | undefined {
   const member = titleTypes.get(typeOf(value));
   const text = member === undefined ? undefined : textOf(value[member]);
   return text === "" ? undefined : text;
-}
-
-/** The name from the user, and the title from a model. */
-export interface Titles {
-  readonly name: string | undefined;
-  readonly title: string | undefined;
 }
 
 const maxPromptTitle = 200;

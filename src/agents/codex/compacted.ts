@@ -3,8 +3,13 @@
 import { arrayOf, type ForeignObject, objectOf, textOf } from "../shared/values.js";
 import { initialContextType, objectsIn, textsOf } from "./content.js";
 import { plainItem } from "./replies.js";
-import type { HistoryItem } from "./thread-state.js";
 import type { Draft } from "./timeline.js";
+
+/** An item that the model sees, and its entries. Several items may share the entry of a reply. */
+export interface HistoryItem {
+  readonly item: ForeignObject;
+  readonly drafts: readonly Draft[];
+}
 
 /** The words in front of a summary that Codex gives to a model, of 0.58 to 0.169 (2026-11-23). */
 export const summaryPrefix =

@@ -1,14 +1,8 @@
 /** The history that the model of a thread sees, and its turns. Rollbacks and compactions change both. */
 
 import type { ForeignObject } from "../shared/values.js";
-import { DroppedEntries } from "./compacted.js";
+import { DroppedEntries, type HistoryItem } from "./compacted.js";
 import type { Draft } from "./timeline.js";
-
-/** An item that the model sees, and its entries. Several items may share the entry of a reply. */
-export interface HistoryItem {
-  readonly item: ForeignObject;
-  readonly drafts: readonly Draft[];
-}
 
 /** A turn that the user began. */
 interface Turn {

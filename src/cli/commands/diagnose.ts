@@ -18,8 +18,9 @@ import {
   requiredOption,
   textOption,
 } from "../command.js";
+import type { NamedSession } from "../named-session.js";
 import { bytesText, type Output, PipeClosed } from "../output.js";
-import { blobStoreOf, locateAll, locateOwn, type NamedSession, sourceOptions } from "../sources.js";
+import { blobStoreOf, locateAll, locateOwn, sourceOptions } from "../sources.js";
 
 const severityStyles = { error: "red", warning: "yellow", info: "dim" } as const;
 

@@ -1,8 +1,9 @@
 /** `ls`: the sessions of all agents, newest first. */
 
 import { type CommandBody, numberOption, timeOption } from "../command.js";
+import type { FoundSession } from "../named-session.js";
 import { bytesText, table, truncated } from "../output.js";
-import { type FoundSession, findSessions, queryOf, sourceOptions } from "../sources.js";
+import { findSessions, queryOf, sourceOptions } from "../sources.js";
 import { countTurns } from "../turns.js";
 
 const shownIdLength = 13;

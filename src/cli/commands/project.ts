@@ -6,9 +6,10 @@ import { type Projection, project as projected } from "../../providers/index.js"
 import { bodyPieces } from "../../providers/internal.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, requiredOption, textOption, UsageError } from "../command.js";
+import type { OpenedSession } from "../named-session.js";
 import { writeNewFile } from "../new-file.js";
 import { bytesText, type Output, table } from "../output.js";
-import { type OpenedSession, openNamed, sourceOptions } from "../sources.js";
+import { openNamed, sourceOptions } from "../sources.js";
 import { targets } from "../targets.js";
 import { idOf } from "./show.js";
 

@@ -9,7 +9,8 @@ import { viewerEvents, viewerHtml } from "../../viewer/internal.js";
 import { readViewerTemplate } from "../../viewer/node/internal.js";
 import { type CommandBody, numberOption, UsageError } from "../command.js";
 import { LiveSession } from "../live-session.js";
-import { blobStoreOf, type FoundSession, locate, type NamedSession, sourceOptions } from "../sources.js";
+import type { FoundSession, NamedSession } from "../named-session.js";
+import { blobStoreOf, locate, sourceOptions } from "../sources.js";
 import { newestOf, readNewest, readViewed, type Viewed } from "../viewed.js";
 
 const pollMs = 500;

@@ -5,8 +5,9 @@ import type { Session, SessionEntry, UnknownEntry } from "../../session/index.js
 import { type CommandBody, type CommandContext, numberOption, textOption, UsageError } from "../command.js";
 import { contextViewAt, printContext, printMessage } from "../context-view.js";
 import { headline, messageLines } from "../entry-text.js";
+import type { OpenedSession } from "../named-session.js";
 import { type Output, truncated } from "../output.js";
-import { type OpenedSession, openNamed, sourceOptions } from "../sources.js";
+import { openNamed, sourceOptions } from "../sources.js";
 
 const show: CommandBody = {
   description: [

@@ -8,9 +8,10 @@ import type { CostOptions, ModelPrice } from "../../providers/cost/index.js";
 import type { Session } from "../../session/index.js";
 import { type CommandBody, type CommandContext, textOption, textOptions, UsageError } from "../command.js";
 import { openOrSkip } from "../damage.js";
+import type { OpenedSession } from "../named-session.js";
 import { type Output, table } from "../output.js";
 import { readRegular } from "../regular-file.js";
-import { locateAll, type OpenedSession, sourceOptions } from "../sources.js";
+import { locateAll, sourceOptions } from "../sources.js";
 import { type Group, type Grouping, groupings, Spending, type Spent } from "../spending.js";
 
 /** The sums over all sessions of a call of the command. */

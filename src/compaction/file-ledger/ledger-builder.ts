@@ -1,9 +1,9 @@
 /** Replays the operations of a context in order and records the state of each file. */
 import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
 import { type FileAction, type FileLedger, type FileRecord, type StoredStep, storedStep } from "./details.js";
-import { nestedSteps, type OperationStep, stepsOfCall } from "./operations.js";
+import { type FileToolTable, nestedSteps, type OperationStep, stepsOfCall } from "./operations.js";
 import { type PathKey, type Paths, pathsFrom } from "./paths.js";
-import { type FileToolTable, fileTools } from "./tool-table.js";
+import { fileTools } from "./tool-table.js";
 
 /** The options of {@link fileLedger}. */
 export interface FileLedgerOptions {

@@ -3,7 +3,78 @@ import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { PathKey, Paths } from "./paths.js";
-import type { FileOperation, FileToolRow, FileToolTable } from "./tool-table.js";
+
+/**
+ * Reads the operations of a call. Not called for failed calls; `result` is undefined if the call has none
+ * yet.
+ */
+export type FileToolReader = (
+  call: ToolCall,
+  result: ToolResultMessage | undefined,
+) => readonly FileOperation[];
+
+/** One operation of a call on one file. */
+export interface FileOperation {
+  /** `write` means `create` if the ledger knows that the file is gone, else `modify`. */
+  readonly operation: "read" | "write" | "create" | "modify" | "delete" | "move";
+  /** As in the call. */
+  readonly path: string;
+  /** The new path of a moved file, as in the call. A `move` without it is ignored. */
+  readonly to?: string | undefined;
+  /** SHA-256 of the content that was read or written, 64 hex digits. */
+  readonly contentSha256?: string | undefined;
+}
+
+/** A tool that applies one operation to the paths in its arguments. */
+export interface FileToolRow {
+  /** `write` means `create` if the result's `details.created` is true. */
+  readonly operation: FileOperation["operation"];
+  /** Names of arguments, of which the first present one counts: a path, or an array of paths. */
+  readonly path: string | readonly string[];
+  /** Names of arguments with the target of a `move`. For several paths it is their new directory. */
+  readonly to?: string | readonly string[] | undefined;
+}
+
+/**
+ * Tools that touch files, by name. A result's `details` may have the `contentSha256` of the file that was
+ * read or written, and `created: true` for a new file. The tools of these agents are known:
+ *
+ * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see
+ *   {@link fileLedger}.
+ * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, `NotebookEdit`. Droid: `Create` and `ApplyPatch` too.
+ * - opencode: `read`, `write`, `edit`, `multiedit`; `patch` and `apply_patch`, with `patchText`.
+ * - codex: `apply_patch`, with the patch as `input`, `patch` or `text`, or as the whole of the arguments;
+ *   `shell`, `shell_command`, `local_shell`, `exec_command`, `exec` and `container.exec`, for patches in their
+ *   command, below its `workdir` and the directory that it changes to; `view_image`. Other agents' shells are
+ *   searched for such patches too.
+ * - Gemini CLI, Qwen Code: `read_file`, `write_file`, `replace`, `edit`, `read_many_files` but for its patterns.
+ *   Antigravity: `view_file`, `write_to_file`, `replace_file_content`, `multi_replace_file_content`.
+ * - Cline, Roo: `read_file`, `write_to_file`, `replace_in_file`, `apply_diff`, `insert_content`,
+ *   `search_and_replace`; `read_files`, `editor`, `run_commands`; the tool that `use_mcp_tool` calls.
+ * - goose: `text_editor`, `read`, `write`, `edit`, `read_image`, also behind `developer__`.
+ * - Copilot: `view`, `create`, `edit`; `create_file`, `replace_string_in_file`, `insert_edit_into_file`,
+ *   `multi_replace_string_in_file`, `edit_notebook_file`. Cursor: `StrReplace`, `Delete`, `search_replace`,
+ *   `edit_notebook`. Kimi: `ReadFile`, `WriteFile`, `StrReplaceFile`, `ReadMediaFile`. Zed: `move_path`,
+ *   `delete_path`.
+ * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`; OpenHands' `file_editor`.
+ * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
+ *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
+ * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
+ *
+ * A name with a namespace that is not in the table counts without it: `functions.read`, and behind a server
+ * (`mcp__files__read_file`, `files_read_file`, `files/read_file`) names that speak of files, unless an argument
+ * names a repository or a bucket.
+ *
+ * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
+ *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
+ *   https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
+ *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22),
+ *   https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/tools/definitions/base-declarations.ts,
+ *   https://github.com/cline/cline/blob/main/sdk/packages/core/src/extensions/tools/schemas.ts and
+ *   https://github.com/block/goose/blob/main/crates/goose/src/agents/platform_extensions/developer/mod.rs
+ *   (read 2026-11-28)
+ */
+export type FileToolTable = Readonly<Record<string, FileToolRow | FileToolReader>>;
 
 /** One operation on one file, with normalised paths. */
 export interface OperationStep {

@@ -7,8 +7,10 @@ import { blockTexts } from "../../content/internal.js";
 import { parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
 import type { CallPart, ResultPart, UserPart } from "../request.js";
-import type { OpenaiStatus } from "./responses-types.js";
 import { type CallMetadata, hasMembers, type Members, printCallMetadata } from "./round-trip-metadata.js";
+
+/** How far an item got. */
+export type OpenaiStatus = "in_progress" | "completed" | "incomplete";
 
 /** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */
 export type OpenaiClientCall =

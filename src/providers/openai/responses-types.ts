@@ -1,6 +1,6 @@
 /** The request shapes of Responses. */
 
-import type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
+import type { OpenaiClientAnswer, OpenaiClientCall, OpenaiStatus } from "./client-calls.js";
 import type { OpenaiHostedItem } from "./hosted-items.js";
 import type { OpenaiBreakpoint } from "./options.js";
 
@@ -47,9 +47,6 @@ export type OpenaiOutputPart =
 
 /** Whether a message is on the way to an answer, or the answer. */
 export type OpenaiPhase = "commentary" | "final_answer";
-
-/** How far an item got. */
-export type OpenaiStatus = "in_progress" | "completed" | "incomplete";
 
 /** A message of the model as it made it. */
 export interface OpenaiOutputMessage {

@@ -5,8 +5,8 @@ import { SessileError } from "../../core/errors/index.js";
 import type { EntryDraft } from "../../log/internal.js";
 import type { AppendOptions } from "../api/session.js";
 import { type EntryTable, entryTableOf, parseKind, type SessionTree } from "../tree/session-tree.js";
-import { isSameConversation, metadata } from "./conversation.js";
-import type { RemoteChanges, SessionState } from "./session-state.js";
+import { isSameConversation, metadata, type RemoteChanges } from "./conversation.js";
+import type { SessionState } from "./session-state.js";
 
 /** The conflict mode of an append; see {@link AppendOptions.conflict}. */
 export type Conflict = NonNullable<AppendOptions["conflict"]>;

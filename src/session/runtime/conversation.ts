@@ -2,7 +2,14 @@
 
 import { entryTypesWith } from "../../log/internal.js";
 import { type EntryTable, entryTableOf, noRow, type SessionTree } from "../tree/session-tree.js";
-import type { RemoteChanges } from "./session-state.js";
+
+/** Changes since the last read. */
+export interface RemoteChanges {
+  /** Rows of new entries with a body, without torn or damaged lines. */
+  readonly rows: readonly number[];
+  /** Whether the log was replaced and read again from its start. */
+  readonly restarted: boolean;
+}
 
 /** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
 export const metadata = entryTypesWith("metadata");

@@ -16,17 +16,9 @@ import type { LinePlace, LogAppend, LogPosition, SessionLog } from "../api/backe
 import { type BuiltContext, extendContext } from "../context/build-context.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, noRow } from "../tree/session-tree.js";
-import { leafOf, type RemoteLeaf } from "./conversation.js";
+import { leafOf, type RemoteChanges, type RemoteLeaf } from "./conversation.js";
 import { LoadedLog, type ReadEntry, type SessionSettings } from "./loaded-log.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
-
-/** Changes since the last read. */
-export interface RemoteChanges {
-  /** Rows of new entries with a body, without torn or damaged lines. */
-  readonly rows: readonly number[];
-  /** Whether the log was replaced and read again from its start. */
-  readonly restarted: boolean;
-}
 
 /** Appends that follow each other: those since the last move of the leaf by the caller. */
 export interface Chain {
