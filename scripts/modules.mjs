@@ -140,14 +140,14 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 6, "80 kB", "other agents' sessions, in and out; redaction", "agents/index"),
+    subpath("interop", 6, "86.5 kB", "other agents' sessions, in and out; redaction", "agents/index"),
     subpath("claude-code", 1, "37 kB", "Claude Code's", "agents/claude-code/index"),
     subpath("codex", 2, "38.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "31 kB", "Gemini CLI's", "agents/gemini-cli/index"),
     subpath("opencode", 1, "22 kB", "opencode's", "agents/opencode/index"),
-    subpath("kimi-code", 1, "32 kB", "Kimi Code's", "agents/kimi-code/index"),
-    subpath("qwen-code", 1, "32 kB", "Qwen Code's", "agents/qwen-code/index"),
-    subpath("atif", 1, "84 kB", "ATIF, out", "agents/atif/index"),
+    subpath("kimi-code", 1, "20 kB", "Kimi Code's", "agents/kimi-code/index"),
+    subpath("qwen-code", 1, "21 kB", "Qwen Code's", "agents/qwen-code/index"),
+    subpath("atif", 1, "86.5 kB", "ATIF, out", "agents/atif/index"),
   ]),
   module(
     "compaction",

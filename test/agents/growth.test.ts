@@ -14,7 +14,9 @@ import {
   type ImportedSession,
   importSession,
 } from "sessile/interop";
+import { kimiCode } from "sessile/kimi-code";
 import { opencode } from "sessile/opencode";
+import { qwenCode } from "sessile/qwen-code";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { transcripts } from "../arbitraries/claude-code.js";
@@ -213,6 +215,51 @@ describe("a file that was imported before it was complete", () => {
     ];
     const each = sample(gemini, chats.chatPath, new TextDecoder().decode(chats.lines(records)), []);
     await expectGrowth(each, every(each.lines));
+  });
+
+  it("takes up the lines of a chat of Qwen Code, and of a step of Kimi Code", async () => {
+    const text = (value: object) => `${JSON.stringify(value)}\n`;
+    const parent = (at: number) => (at === 0 ? null : `r${at - 1}`);
+    const part = (value: object) => ({ message: { parts: [value] } });
+    const call = { functionCall: { id: "c1", name: "look", args: {} } };
+    const chat = [
+      { type: "user", ...part({ text: "go" }) },
+      { type: "assistant", ...part({ text: "looking" }) },
+      { type: "assistant", uuid: "r1", parentUuid: "r0", ...part(call) },
+      {
+        type: "tool_result",
+        parentUuid: "r1",
+        ...part({ functionResponse: { id: "c1", response: { output: "x" } } }),
+      },
+      { type: "system", subtype: "custom_title", systemPayload: { customTitle: "Work" } },
+      { type: "system", subtype: "rewind", parentUuid: "r0", systemPayload: {} },
+      { type: "user", ...part({ text: "again" }) },
+    ].map((value, at) =>
+      text({ uuid: `r${at}`, parentUuid: parent(at), sessionId: "s1", cwd: "/w", ...value }),
+    );
+    const loop = (event: object) => ({ type: "context.append_loop_event", event });
+    const wire = [
+      { type: "metadata", protocol_version: "1.5", created_at: 1 },
+      { type: "context.append_message", message: { role: "user", content: [{ type: "text", text: "go" }] } },
+      loop({ type: "step.begin", uuid: "s1" }),
+      { type: "llm.request", provider: "kimi", model: "k2" },
+      loop({ type: "content.part", stepUuid: "s1", part: { type: "text", text: "looking" } }),
+      loop({ type: "tool.call", stepUuid: "s1", toolCallId: "c1", name: "Bash", args: {} }),
+      loop({ type: "tool.result", toolCallId: "c1", result: { output: "x" } }),
+      loop({ type: "step.end", uuid: "s1", usage: { inputOther: 1, output: 2 } }),
+      { type: "context.undo", count: 1 },
+      {
+        type: "context.append_message",
+        message: { role: "user", content: [{ type: "text", text: "again" }] },
+      },
+    ].map((value, at) => text({ time: 1000 + at, ...value }));
+    for (const [format, path, lines] of [
+      [qwenCode, "projects/-w/chats/0f8fad5b-d9cb-469f-a165-70867728950e.jsonl", chat],
+      [kimiCode, "sessions/wd_w/session_1/agents/main/wire.jsonl", wire],
+    ] as const) {
+      const each = sample(format, path, lines.join(""), []);
+      await expectGrowth(each, every(each.lines));
+    }
   });
 
   it("takes up the parts of a reply of opencode that was running", async () => {
