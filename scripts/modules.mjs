@@ -54,7 +54,7 @@ export const modules = [
     subpath("schema", 8, "40 kB", "zod schemas of entries, headers and frames", "schema"),
   ]),
   module("storage/files", 6, "sessions, blobs and attachments in files", "entries", [
-    subpath("node", 11, "122 kB", "sessions, blobs, attachments in files; repair", "node"),
+    subpath("node", 11, "129.5 kB", "sessions, blobs, attachments in files; repair", "node"),
   ]),
   module("storage/sql", 6, "sessions as rows; the SQL, retries", "drivers, connections, entries", [
     subpath(
@@ -140,14 +140,14 @@ export const modules = [
     ],
   ),
   module("agents", 7, "other agents' sessions; redaction", "their homes; each other's formats", [
-    subpath("interop", 6, "86.5 kB", "other agents' sessions, in and out; redaction", "agents/index"),
+    subpath("interop", 6, "85.5 kB", "other agents' sessions, in and out; redaction", "agents/index"),
     subpath("claude-code", 1, "37 kB", "Claude Code's", "agents/claude-code/index"),
-    subpath("codex", 2, "38.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
+    subpath("codex", 2, "39.5 kB", "Codex's; input for `codex exec`", "agents/codex/index"),
     subpath("gemini-cli", 1, "31 kB", "Gemini CLI's", "agents/gemini-cli/index"),
-    subpath("opencode", 1, "22 kB", "opencode's", "agents/opencode/index"),
-    subpath("kimi-code", 1, "20 kB", "Kimi Code's", "agents/kimi-code/index"),
-    subpath("qwen-code", 1, "21 kB", "Qwen Code's", "agents/qwen-code/index"),
-    subpath("atif", 1, "86.5 kB", "ATIF, out", "agents/atif/index"),
+    subpath("opencode", 1, "22.5 kB", "opencode's", "agents/opencode/index"),
+    subpath("kimi-code", 1, "21.5 kB", "Kimi Code's", "agents/kimi-code/index"),
+    subpath("qwen-code", 1, "23 kB", "Qwen Code's", "agents/qwen-code/index"),
+    subpath("atif", 1, "85.5 kB", "ATIF, out", "agents/atif/index"),
   ]),
   module(
     "compaction",
