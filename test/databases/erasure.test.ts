@@ -43,6 +43,27 @@ describe.each(engines)("in $name", ({ start, lostConnection }) => {
     },
   );
 
+  it("a reader of a log that is erased between two pages starts again", async () => {
+    const tables = await start();
+    const session = await storeOf(tables.direct()).create({ cwd: "/", id: "s" });
+    const entries = [];
+    for (const text of ["one", "two", "three"])
+      entries.push(...(await session.append(drafts(text.repeat(200_000)))));
+    const log = await tables.backend().open("s", { partition: "", mode: "read" });
+    const found: { readonly restarted: boolean; readonly count: number }[] = [];
+    for await (const batch of log?.read(undefined) ?? []) {
+      if (found.length === 0) {
+        const ids = entries.slice(2).map(({ id }) => id);
+        await eraseEntries(storeOf(tables.direct()), "s", ids, { reason });
+      }
+      found.push({ restarted: batch.restarted === true, count: batch.at.length });
+    }
+    expect(found[0]?.count).toBeLessThan(4);
+    const again = found.slice(1);
+    expect(again.map(({ restarted }) => restarted)).toEqual(again.map((_, at) => at === 0));
+    expect(again.reduce((sum, { count }) => sum + count, 0)).toBe(4);
+  });
+
   it("deletePartition deletes the sessions of one partition, their lines, and what open handles write", async () => {
     const tables = await start();
     const store = storeOf(tables.direct());

@@ -1,0 +1,72 @@
+import mysql, { type RowDataPacket } from "mysql2/promise";
+import { sessionStore, userMessage } from "sessile";
+import { type MysqlClient, mysqlBlobStore, mysqlSessionBackend, openMysql } from "sessile/mysql";
+import { beforeEach, describe, expect, test } from "vitest";
+import { startMariaDb, withoutMariaDb } from "../support/mariadb.js";
+import { mariaDb } from "./server.js";
+
+beforeEach(({ skip }) => skip(withoutMariaDb !== undefined, withoutMariaDb));
+
+describe("MySQL", () => {
+  test("one connection carries writers at once: their transactions wait for each other", async () => {
+    const { server } = await mariaDb();
+    const db = await mysql.createConnection({ uri: server.url });
+    const { sessions } = await openMysql(db, { prefix: "single_" });
+    const open = await Promise.all(["a", "b", "c"].map((id) => sessions.create({ cwd: "/", id })));
+    await Promise.all(
+      open.flatMap((session) => ["one", "two"].map((text) => session.appendMessage(userMessage(text)))),
+    );
+    for (const session of open) expect((await session.context()).items).toHaveLength(2);
+    await db.end();
+  });
+
+  test("lines and names of every character come back in any mode of quoting", async () => {
+    const { pool } = await mariaDb();
+    const connection = await pool.getConnection();
+    await connection.query("set session sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
+    const backend = mysqlSessionBackend({ db: connection as unknown as MysqlClient, prefix: "quoting_" });
+    await backend.migrate();
+    const cwd = `/it's a "\\path\\" 😀 \\`;
+    const session = await sessionStore(backend).create({ cwd, id: "s" });
+    await session.appendMessage(userMessage(cwd));
+    const found = [];
+    for await (const { id, title } of sessionStore(backend).list({ cwd })) found.push([id, title]);
+    expect(found).toHaveLength(1);
+    const [rows] = await pool.query<RowDataPacket[]>("select cwd from quoting_session");
+    expect(rows[0]?.cwd).toContain("it's a");
+    connection.destroy();
+  });
+
+  test("a packet that the server refuses fails with the setting to change", async () => {
+    const server = await startMariaDb({ "max-allowed-packet": "1M", "innodb-flush-log-at-trx-commit": "0" });
+    const pool = mysql.createPool({ uri: server.url });
+    const blobs = mysqlBlobStore({ db: pool, retryMs: 0 });
+    await blobs.migrate();
+    const backend = mysqlSessionBackend({ db: pool });
+    expect(await backend.durability()).toBe("os");
+    await expect(blobs.put(new Uint8Array(3 * 1024 * 1024))).rejects.toMatchObject({
+      code: "STORAGE_FAILED",
+    });
+    await expect(backend.migrate()).resolves.toBeUndefined();
+    await pool.end();
+    await server[Symbol.asyncDispose]();
+  });
+
+  test("without tables the error says what to do", async () => {
+    const { pool } = await mariaDb();
+    const store = sessionStore(mysqlSessionBackend({ db: pool, prefix: "none_" }));
+    await expect(store.create({ cwd: "/", id: "s" })).rejects.toMatchObject({
+      code: "STORAGE_FAILED",
+      message: expect.stringContaining("call migrate() first"),
+    });
+  });
+
+  test.each([{}, { execute: 1 }, null])("%s is no client", (db) => {
+    expect(() => mysqlSessionBackend({ db: db as never })).toThrow(/^db: expected a pool or a connection/);
+  });
+
+  test.each(["", "1a", "a-b", "a".repeat(49)])("%j is no prefix", (prefix) => {
+    const db = { execute: async () => [], query: async () => [] } as MysqlClient;
+    expect(() => mysqlSessionBackend({ db, prefix })).toThrow(/^prefix: expected/);
+  });
+});
