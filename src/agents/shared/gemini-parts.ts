@@ -37,7 +37,7 @@ export function shownText(parts: readonly Part[]): string {
 }
 
 /** Text and inline media of parts as blocks; any other part is its JSON and its media. */
-export function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
+function blocksOf(parts: readonly Part[]): readonly (TextBlock | ImageBlock)[] {
   return parts.flatMap((part): readonly (TextBlock | ImageBlock)[] => {
     const text = textOf(part.text);
     if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
@@ -89,7 +89,7 @@ export function responsesOf(parts: readonly Part[]): {
 }
 
 /** The content of a tool result: the text of its only member `output` or `error`, else the response as JSON. */
-export function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
+function resultBlocks({ response, media }: FunctionResponse): readonly (TextBlock | ImageBlock)[] {
   const object = objectOf(response);
   const isAlone = Object.keys(object ?? {}).length === 1;
   const text = isAlone ? (textOf(object?.output) ?? textOf(object?.error)) : textOf(response);
