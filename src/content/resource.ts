@@ -2,7 +2,6 @@
 
 import { resourceShape } from "../core/message-shapes.js";
 import { oneLine } from "../core/text.js";
-import type { TextBlock } from "./message.js";
 
 /** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */
 export type BlobRef = `${"sha256" | "blake3"}:${string}`;
@@ -89,9 +88,10 @@ export function isResource(value: unknown): value is Resource {
 }
 
 /** The resource of a block; undefined for a plain block. */
-export function resourceOf(
-  block: { readonly type: string } & Partial<Pick<TextBlock, "resource">>,
-): Resource | undefined {
+export function resourceOf(block: {
+  readonly type: string;
+  readonly resource?: Resource;
+}): Resource | undefined {
   return block.type === "text" ? block.resource : undefined;
 }
 

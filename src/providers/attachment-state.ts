@@ -11,13 +11,48 @@ import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy, StoredResource } from "../content/index.js";
 import { describeImage } from "../content/internal.js";
 import { cleanText, isBlank } from "./block-reader.js";
-import type { ResizeImage } from "./load-media.js";
+
 import type { Loss, LossList } from "./losses.js";
 import { acceptsMedia, isTextual } from "./media-part.js";
 import { placeholderText } from "./placeholders.js";
 import type { ReferenceCache } from "./references.js";
 import type { PendingAttachment } from "./request.js";
 import type { Target } from "./target.js";
+
+/** An image that a target does not accept unchanged. */
+export interface ImageToResize {
+  readonly bytes: Uint8Array;
+  /** As sniffed. */
+  readonly mediaType: string;
+  /** Pixels, if known. */
+  readonly width?: number;
+  /** Pixels. */
+  readonly height?: number;
+}
+
+/** The bounds for a resized image. The image already satisfies an absent bound. */
+export interface ImageBounds {
+  /** Pixels of the longer side. */
+  readonly maxSide?: number;
+  /** Pixels: width times height. */
+  readonly maxArea?: number;
+  /** Decoded bytes. */
+  readonly maxBytes?: number;
+  /** The accepted types, such as `image/png`. */
+  readonly mediaTypes?: readonly string[];
+  /** Exactly one frame. */
+  readonly still?: true;
+}
+
+/**
+ * Makes a smaller or converted image for one request; never changes the stored bytes. The caller injects it
+ * because image codecs are large: sharp needs a few lines. Returns undefined on failure. A result that
+ * violates the bounds is described instead.
+ */
+export type ResizeImage = (
+  image: ImageToResize,
+  bounds: ImageBounds,
+) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
 
 /** The shared context of the attachment stages. */
 export interface ProjectionContext {

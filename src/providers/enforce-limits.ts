@@ -7,8 +7,9 @@ import {
   type LimitViolation,
 } from "../content/limits/index.js";
 import { encodeUtf8 } from "../core/bytes.js";
+import type { ImageBounds } from "./attachment-state.js";
 import { type AttachmentState, type ProjectionContext, rejectAttachment } from "./attachment-state.js";
-import { type ImageBounds, setResized } from "./load-media.js";
+import { setResized } from "./load-media.js";
 import { acceptsMedia, isTextual } from "./media-part.js";
 import type { PendingAttachment } from "./request.js";
 import type { TargetLimits, TargetMedia } from "./target.js";

@@ -2,11 +2,10 @@
  * A session's context as a valid request for any provider, and a list of the losses.
  */
 
-export type { AttachmentReport, SendReason } from "./attachment-state.js";
+export type { AttachmentReport, ImageBounds, ResizeImage, SendReason } from "./attachment-state.js";
 export { toBody } from "./body.js";
 export { type CachePolicy, cacheConversation, cacheSystem } from "./cache-breakpoints.js";
 export type { Explanation } from "./explain.js";
-export type { ImageBounds, ResizeImage } from "./load-media.js";
 export type { Loss, LossCode } from "./losses.js";
 export { project } from "./project.js";
 export type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";

@@ -7,6 +7,7 @@ import { describe } from "../core/arguments.js";
 import { decodeUtf16, encodeUtf8 } from "../core/bytes.js";
 import { mapConcurrent } from "../core/concurrency.js";
 import { essenceOf } from "../core/media-types.js";
+import type { ImageBounds, ResizeImage } from "./attachment-state.js";
 import {
   type AttachmentState,
   canDeliver,
@@ -264,38 +265,3 @@ async function resizedBy(resize: () => ReturnType<ResizeImage>): Promise<Uint8Ar
     return `resizing it failed: ${error instanceof Error ? error.message : describe(error)}`;
   }
 }
-
-/** An image that a target does not accept unchanged. */
-export interface ImageToResize {
-  readonly bytes: Uint8Array;
-  /** As sniffed. */
-  readonly mediaType: string;
-  /** Pixels, if known. */
-  readonly width?: number;
-  /** Pixels. */
-  readonly height?: number;
-}
-
-/** The bounds for a resized image. The image already satisfies an absent bound. */
-export interface ImageBounds {
-  /** Pixels of the longer side. */
-  readonly maxSide?: number;
-  /** Pixels: width times height. */
-  readonly maxArea?: number;
-  /** Decoded bytes. */
-  readonly maxBytes?: number;
-  /** The accepted types, such as `image/png`. */
-  readonly mediaTypes?: readonly string[];
-  /** Exactly one frame. */
-  readonly still?: true;
-}
-
-/**
- * Makes a smaller or converted image for one request; never changes the stored bytes. The caller injects it
- * because image codecs are large: sharp needs a few lines. Returns undefined on failure. A result that
- * violates the bounds is described instead.
- */
-export type ResizeImage = (
-  image: ImageToResize,
-  bounds: ImageBounds,
-) => Promise<Uint8Array | undefined> | Uint8Array | undefined;

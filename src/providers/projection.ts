@@ -3,10 +3,9 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy } from "../content/index.js";
-import type { AttachmentReport } from "./attachment-state.js";
+import type { AttachmentReport, ResizeImage } from "./attachment-state.js";
 import type { CachePolicy } from "./cache-breakpoints.js";
 import type { Explanation } from "./explain.js";
-import type { ResizeImage } from "./load-media.js";
 import type { Loss } from "./losses.js";
 import type { ReferenceCache } from "./references.js";
 import type { RefusalSearch } from "./refusal-search.js";

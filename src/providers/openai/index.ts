@@ -14,9 +14,8 @@ export {
 export { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
 export { type OpenaiChatChunk, openaiChatStream } from "./chat-stream.js";
 export type { OpenaiChatMessage } from "./chat-types.js";
-export type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 export type { OpenaiOptions, OpenaiReplyOptions } from "./options.js";
 export { type OpenaiResponsesOptions, openaiResponses } from "./responses.js";
 export { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";
 export { type OpenaiResponsesEvent, openaiResponsesStream } from "./responses-stream.js";
-export type { OpenaiResponsesItem } from "./responses-types.js";
+export type { OpenaiClientAnswer, OpenaiClientCall, OpenaiResponsesItem } from "./responses-types.js";

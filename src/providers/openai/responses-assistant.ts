@@ -6,7 +6,7 @@ import { isRecord } from "../../core/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import { clientItem, isCodexShell, type OpenaiClientCall } from "./client-calls.js";
+import { clientItem, isCodexShell } from "./client-calls.js";
 import {
   answeredItems,
   isHostedItem,
@@ -15,7 +15,7 @@ import {
   wantsAnswer,
 } from "./hosted-items.js";
 import { itemIdOfStoredId } from "./options.js";
-import type { OpenaiReasoningItem, OpenaiResponsesItem } from "./responses-types.js";
+import type { OpenaiClientCall, OpenaiReasoningItem, OpenaiResponsesItem } from "./responses-types.js";
 import {
   argumentsText,
   isStatus,

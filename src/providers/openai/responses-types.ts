@@ -1,8 +1,10 @@
 /** The request shapes of Responses. */
 
-import type { OpenaiClientAnswer, OpenaiClientCall, OpenaiStatus } from "./client-calls.js";
 import type { OpenaiHostedItem } from "./hosted-items.js";
 import type { OpenaiBreakpoint } from "./options.js";
+
+/** How far an item got. */
+export type OpenaiStatus = "in_progress" | "completed" | "incomplete";
 
 /** Text in a message or a tool's output. */
 export interface OpenaiInputText extends OpenaiBreakpoint {
@@ -116,3 +118,64 @@ export type OpenaiResponsesItem =
 export interface OpenaiResponsesValue {
   input: OpenaiResponsesItem[];
 }
+
+/** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */
+export type OpenaiClientCall =
+  | {
+      type: "shell_call";
+      id?: string;
+      call_id: string;
+      action: { commands: string[]; max_output_length?: number | null; timeout_ms?: number | null };
+      status?: OpenaiStatus;
+    }
+  | {
+      type: "local_shell_call";
+      /** Absent in files of Codex, though the official client's type requires it. */
+      id: string;
+      call_id: string;
+      action: { type: "exec"; command: string[]; env: Record<string, string> };
+      status: OpenaiStatus;
+    }
+  | {
+      type: "apply_patch_call";
+      id?: string;
+      call_id: string;
+      operation:
+        | { type: "create_file" | "update_file"; path: string; diff: string }
+        | { type: "delete_file"; path: string };
+      status: "in_progress" | "completed";
+    }
+  | {
+      type: "computer_call";
+      id: string;
+      call_id: string;
+      pending_safety_checks: { id: string; code?: string | null; message?: string | null }[];
+      status: OpenaiStatus;
+    }
+  | { type: "mcp_approval_request"; id: string; server_label: string; name: string; arguments: string };
+
+/** The answer to an {@link OpenaiClientCall}. */
+export type OpenaiClientAnswer =
+  | {
+      type: "shell_call_output";
+      call_id: string;
+      output: {
+        stdout: string;
+        stderr: string;
+        outcome: { type: "exit"; exit_code: number } | { type: "timeout" };
+      }[];
+      max_output_length?: number;
+    }
+  // The API requires `call_id`, which the client's types lack:
+  // https://github.com/openai/openai-python/pull/3923 (stored copy, 2026-11-22).
+  | { type: "local_shell_call_output"; id: string; call_id: string; output: string }
+  | { type: "apply_patch_call_output"; call_id: string; status: "completed" | "failed"; output: string }
+  | {
+      type: "computer_call_output";
+      call_id: string;
+      output:
+        | { type: "computer_screenshot"; image_url: string }
+        | { type: "computer_screenshot"; file_id: string };
+      acknowledged_safety_checks?: { id: string }[];
+    }
+  | { type: "mcp_approval_response"; approval_request_id: string; approve: boolean; reason?: string };

@@ -1,13 +1,13 @@
 /** Metadata that a session stores beside texts and calls, so that both protocols send them back unchanged. */
 import { copyJson, copyJsonObject, type JsonObject, parseJson } from "../../core/json.js";
 import { isRecord } from "../../core/shape.js";
-import type { OpenaiStatus } from "./client-calls.js";
 import type {
   OpenaiAnnotation,
   OpenaiCaller,
   OpenaiOutputMessage,
   OpenaiOutputPart,
   OpenaiPhase,
+  OpenaiStatus,
 } from "./responses-types.js";
 
 /**

@@ -22,9 +22,9 @@ import {
   storageError,
 } from "../../../core/node/file-system.js";
 import { removePartition } from "../../../core/node/remove-tree.js";
-import { existingPaths, type Layout, listBlobs } from "./layout.js";
+import type { Layout } from "./layout.js";
 import { hasBytes, readPieces, readWhole } from "./read-file.js";
-import { StoreDirectory } from "./store-directory.js";
+import { existingPaths, listBlobs, StoreDirectory } from "./store-directory.js";
 import { removeTempFiles, TempFile } from "./temp-file.js";
 import { type IsSame, type Touched, touchBlob } from "./touch.js";
 import { deleteQuarantined, FileTrash, fileRef, quarantine } from "./trash.js";

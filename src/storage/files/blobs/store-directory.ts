@@ -1,6 +1,8 @@
-/** The directory of a file blob store: its format file and its folders. */
+/** The directory of a file blob store: its format file, its folders and its blobs. */
 
 import { join, resolve } from "node:path";
+import type { BlobStat } from "../../../blobs/index.js";
+import type { BlobRef } from "../../../content/index.js";
 import type { Durability } from "../../../core/arguments.js";
 import { decodeUtf8, encodeUtf8 } from "../../../core/bytes.js";
 import { SessileError } from "../../../core/errors/index.js";
@@ -132,5 +134,52 @@ export class StoreDirectory {
     }
     await this.sync(".");
     this.check();
+  }
+}
+
+/** The paths, relative to the store, at which a blob exists. */
+export async function existingPaths(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
+  const folder = directory.layout.folderOf(ref);
+  return (await existingNames(directory, ref)).map((name) => join(folder, name));
+}
+
+/**
+ * Names of the layout or, if it has several and none exists, of other programs. A single name is not checked.
+ */
+async function existingNames(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
+  const { layout, fileSystem } = directory;
+  const names = layout.namesOf(ref);
+  if (names.length < 2) return names;
+  const folder = layout.folderOf(ref);
+  const known = names.filter((name) => fileSystem.lstat(directory.at(folder, name)) !== undefined);
+  if (known.length > 0) return known;
+  const all = await fileSystem.list(directory.at(folder));
+  return all.map(({ name }) => name).filter((name) => layout.refAt(folder, name) === ref);
+}
+
+/** Files that are listed before the event loop runs other work. */
+const filesPerTick = 256;
+
+/** Every blob of a store, once. */
+export async function* listBlobs(
+  directory: StoreDirectory,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<BlobStat, void, undefined> {
+  const { layout, fileSystem } = directory;
+  const namesIn = async (folder: string) =>
+    (await fileSystem.list(directory.at(folder))).map(({ name }) => name);
+  for await (const folder of layout.folders(namesIn)) {
+    const listed = new Set<BlobRef>();
+    let seen = 0;
+    for (const name of await namesIn(folder)) {
+      signal?.throwIfAborted();
+      if (++seen % filesPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
+      const ref = layout.refAt(folder, name);
+      if (ref === undefined || listed.has(ref)) continue;
+      const stat = fileSystem.lstat(directory.at(folder, name));
+      if (stat?.kind !== "file") continue;
+      listed.add(ref);
+      yield { ref, size: stat.size, touchedAt: stat.mtimeMs };
+    }
   }
 }

@@ -7,9 +7,9 @@ import type { BlobRef } from "../../../content/index.js";
 import { randomHex8 } from "../../../core/ids.js";
 import { errnoOf, type FileStat, storageError } from "../../../core/node/file-system.js";
 import { publishExclusive } from "../../../core/node/publish-exclusive.js";
-import { existingPaths, nodeSha256 } from "./layout.js";
+import { nodeSha256 } from "./layout.js";
 import { readPieces } from "./read-file.js";
-import type { StoreDirectory } from "./store-directory.js";
+import { existingPaths, type StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";
 
 /** `trash/<algorithm>-<file name>`: blobs that a collection removed by moving their files. */
