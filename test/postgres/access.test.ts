@@ -1,6 +1,6 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { deletePartition, eraseEntries, memoryBlobStore, type SessionStore, userMessage } from "sessile";
-import { postgresSessionStore } from "sessile/postgres";
+import { postgresBlobStore, postgresSessionStore } from "sessile/postgres";
 import { beforeAll, describe, expect, it } from "vitest";
 import { emptyStore, FaultyDriver, pglite, startMs, writesLines } from "./pglite.js";
 
@@ -84,6 +84,40 @@ describe("a role with a policy of its partition", () => {
     }
     expect(await idsOf(owner, "tenant_b")).toEqual(["same"]);
     expect((await (await owner.open("same", { partition: "tenant_b" })).tree()).size).toBe(1);
+  });
+});
+
+describe("a role for each tenant, with blobs", () => {
+  it("stores and collects its own, and sees and deletes none of another tenant", async () => {
+    const schema = "tenants_blobs";
+    await emptyStore(schema);
+    const server = await pglite();
+    const owner = postgresBlobStore({ db: server, schema });
+    const { ref } = await owner.partition("tenant_b").put(Uint8Array.of(1, 2, 3));
+    const tables = ["blob", "blob_trash", "blob_part"].map((table) => `${schema}.${table}`);
+    for (const statement of [
+      "drop role if exists tenant_c",
+      "create role tenant_c",
+      `grant usage on schema ${schema} to tenant_c`,
+      `grant select, insert, update, delete on ${tables.join(", ")} to tenant_c`,
+      ...tables.map((table) => `alter table ${table} enable row level security`),
+      ...tables.map((table) => `create policy tenant on ${table} using (partition = current_user)`),
+    ])
+      await server.query(statement);
+    await server.query("set role tenant_c");
+    try {
+      const own = postgresBlobStore({ db: server, schema, partition: "tenant_c" });
+      await own.put(Uint8Array.of(1, 2, 3));
+      expect(await own.get(ref)).toEqual(Uint8Array.of(1, 2, 3));
+      expect(await own.delete(ref)).toBe(true);
+      const other = postgresBlobStore({ db: server, schema, partition: "tenant_b" });
+      expect([await other.get(ref), await other.delete(ref)]).toEqual([undefined, false]);
+      await expect(other.put(Uint8Array.of(9))).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    } finally {
+      await server.query("reset role");
+      for (const statement of [`drop schema ${schema} cascade`, "drop role if exists tenant_c"])
+        await server.query(statement).catch(() => undefined);
+    }
   });
 });
 
