@@ -1,34 +1,12 @@
 /** The units of a transcript as entries: replies with their results, user messages, compactions, notes. */
 
 import { arrayOf, countOf, objectOf, textOf } from "../shared/values.js";
-import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
+import type { DraftEntry, EntryBuilder } from "../types.js";
 import { plainText, shownBlocks } from "./content.js";
-import { blocksOf, type Call, isApiError, isMessage, type Line, typeOf, type Unit } from "./lines.js";
-import { addReply, answerKey } from "./reply-entries.js";
+import { blocksOf, countedType, isApiError, isMessage, type Line, typeOf, type Unit } from "./lines.js";
+import type { Conversation, Titles } from "./reply-entries.js";
+import { addReply, answerKey, userDraft } from "./reply-entries.js";
 import type { Layout } from "./units.js";
-
-/** The name from the user, and the title from a model. */
-export interface Titles {
-  readonly name: string | undefined;
-  readonly title: string | undefined;
-}
-
-/** The parts of which the entries of a conversation are made. */
-export interface Conversation {
-  readonly source: ForeignSource;
-  readonly builder: EntryBuilder;
-  readonly layout: Layout;
-  /** The id that the agent gives the session. */
-  readonly foreignId: string;
-  /** The replies without a reason for their end, which is inferred. */
-  readonly inferred: Set<Unit>;
-  /** The entries of results, by {@link answerKey}. */
-  readonly answered: Map<string, string>;
-  /** The session of the subagent that a call started; `result` is the line with its result. */
-  childOf(call: Call, result: Line | undefined): string | undefined;
-  /** The sessions of the subagents that a workflow started; `result` is the line with the result of its call. */
-  runOf(result: Line): readonly string[];
-}
 
 /** Text of the program about its own tools. Out of context, unless the caller asks for it. */
 const instructionTypes = new Set([
@@ -104,12 +82,6 @@ function addUnit(conversation: Conversation, unit: Unit, parentId: string | null
   }
 }
 
-/** The type of a line in the report. */
-export function countedType({ type, value }: Pick<Line, "type" | "value">): string {
-  const subtype = type === "attachment" ? textOf(objectOf(value.attachment)?.type) : textOf(value.subtype);
-  return subtype === undefined ? type : `${type} ${subtype}`;
-}
-
 function skip({ source }: Conversation, line: Line, parentId: string | null): string | null {
   source.count(countedType(line), "unmapped", line.record);
   return parentId;
@@ -147,22 +119,6 @@ function addUser(conversation: Conversation, line: Line, parentId: string | null
   return draft === undefined
     ? skip(conversation, line, parentId)
     : addOne(conversation, line, draft, { parentId });
-}
-
-/** The message of a user line; undefined without content. */
-export function userDraft(
-  { builder }: Conversation,
-  { value }: Line,
-  shown: unknown,
-): DraftEntry | undefined {
-  const isText = typeof shown === "string";
-  const content = isText ? shown.toWellFormed() : shownBlocks(shown);
-  if (content.length === 0) return undefined;
-  if (value.isMeta === true) {
-    return { type: "custom_message", customType: "sessile.meta_message", content, display: false };
-  }
-  const timestamp = builder.time(value.timestamp);
-  return { type: "message", message: { role: "user", content, timestamp } };
 }
 
 function addApiError(conversation: Conversation, line: Line, parentId: string | null): string {

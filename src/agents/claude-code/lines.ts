@@ -223,3 +223,9 @@ export function preservedBy(boundary: Line, { lineOf }: Transcript): Preserved |
   }
   return undefined;
 }
+
+/** The type of a line in the report. */
+export function countedType({ type, value }: Pick<Line, "type" | "value">): string {
+  const subtype = type === "attachment" ? textOf(objectOf(value.attachment)?.type) : textOf(value.subtype);
+  return subtype === undefined ? type : `${type} ${subtype}`;
+}

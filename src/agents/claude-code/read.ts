@@ -5,9 +5,10 @@
 
 import { textOf } from "../shared/values.js";
 import type { EntryBuilder, ForeignSource } from "../types.js";
-import { addEntries, addTitles, type Conversation } from "./entries.js";
+import { addEntries, addTitles } from "./entries.js";
 import type { Line, Transcript, Unit } from "./lines.js";
 import { transcriptOf } from "./links.js";
+import type { Conversation } from "./reply-entries.js";
 import { agentPrefix, childOfFile, Links, sidechainsOf } from "./subagents.js";
 import { fileOf, nameOf, reportState, titlesOf } from "./transcript-file.js";
 import { layOut } from "./units.js";

@@ -3,9 +3,33 @@
 import type { AssistantMessage } from "../../content/index.js";
 import { type AnthropicReply, readAnthropicReply } from "../../providers/anthropic/index.js";
 import { type ForeignObject, objectOf, textOf } from "../shared/values.js";
+import type { DraftEntry, EntryBuilder, ForeignSource } from "../types.js";
 import { shownBlocks, withoutBytes } from "./content.js";
-import { type Conversation, countedType, userDraft } from "./entries.js";
-import { blocksOf, type Call, hasReason, idOf, type Line, type Unit } from "./lines.js";
+import { blocksOf, type Call, countedType, hasReason, idOf, type Line, type Unit } from "./lines.js";
+import type { Layout } from "./units.js";
+
+/** The name from the user, and the title from a model. */
+export interface Titles {
+  readonly name: string | undefined;
+  readonly title: string | undefined;
+}
+
+/** The parts of which the entries of a conversation are made. */
+export interface Conversation {
+  readonly source: ForeignSource;
+  readonly builder: EntryBuilder;
+  readonly layout: Layout;
+  /** The id that the agent gives the session. */
+  readonly foreignId: string;
+  /** The replies without a reason for their end, which is inferred. */
+  readonly inferred: Set<Unit>;
+  /** The entries of results, by {@link answerKey}. */
+  readonly answered: Map<string, string>;
+  /** The session of the subagent that a call started; `result` is the line with its result. */
+  childOf(call: Call, result: Line | undefined): string | undefined;
+  /** The sessions of the subagents that a workflow started; `result` is the line with the result of its call. */
+  runOf(result: Line): readonly string[];
+}
 
 /** Adds a reply with its results. Returns the last entry. */
 export function addReply(conversation: Conversation, unit: Unit, parentId: string | null): string | null {
@@ -160,4 +184,20 @@ function addSubagents(
     add(sessionId, { parentId: null, timestamp });
   const sessionId = conversation.childOf(call, result);
   return sessionId === undefined ? parentId : add(sessionId, { parentId });
+}
+
+/** The message of a user line; undefined without content. */
+export function userDraft(
+  { builder }: Conversation,
+  { value }: Line,
+  shown: unknown,
+): DraftEntry | undefined {
+  const isText = typeof shown === "string";
+  const content = isText ? shown.toWellFormed() : shownBlocks(shown);
+  if (content.length === 0) return undefined;
+  if (value.isMeta === true) {
+    return { type: "custom_message", customType: "sessile.meta_message", content, display: false };
+  }
+  const timestamp = builder.time(value.timestamp);
+  return { type: "message", message: { role: "user", content, timestamp } };
 }

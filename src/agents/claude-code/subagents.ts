@@ -4,9 +4,9 @@ import { digestOf, sessionIdOf } from "../shared/ids.js";
 import { objectOf } from "../shared/values.js";
 import type { ForeignSource } from "../types.js";
 import { plainText } from "./content.js";
-import type { Conversation } from "./entries.js";
 import { idOf, type Line } from "./lines.js";
 import { transcriptOf } from "./links.js";
+import type { Conversation } from "./reply-entries.js";
 import { fileOf, type TranscriptFile } from "./transcript-file.js";
 
 /** A conversation of a subagent. */

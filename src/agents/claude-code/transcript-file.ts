@@ -5,8 +5,8 @@ import { objectOf, textOf } from "../shared/values.js";
 import type { ForeignRecord, ForeignSource } from "../types.js";
 import { firstPrompt } from "./agent.js";
 import { plainText } from "./content.js";
-import { countedType, type Titles } from "./entries.js";
-import { idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
+import { countedType, idOf, isPrompt, type Line, lineOf, typeOf } from "./lines.js";
+import type { Titles } from "./reply-entries.js";
 
 /** A transcript file with the facts of the session in its records. */
 export interface TranscriptFile {
