@@ -181,13 +181,27 @@ describe("a number of bytes", () => {
 });
 
 describe("completion", () => {
-  it.each(shells)("of %s names every command and option", async (shell) => {
+  it.each(shells)("of %s has a script that asks for the words of the line", async (shell) => {
     const { stdout, code } = await call(["completion", shell]);
-    expect(code).toBe(0);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`sessile completion ${shell} -- `)]);
+  });
+
+  it("offers every command, and of each every option", async () => {
+    const offered = async (...words: readonly string[]) => {
+      const { json } = await call(["completion", "bash", "--json", "--", ...words]);
+      return json[0].values.map(({ value }: { value: string }) => value);
+    };
+    const first = await offered("");
     for (const { name, options } of commands) {
-      for (const word of name.split(" ")) expect(stdout).toContain(word);
-      for (const { name: option } of options)
-        expect(stdout).toContain(shell === "fish" ? `-l ${option}` : `--${option}`);
+      const words = name.split(" ");
+      expect(first).toContain(words[0]);
+      if (words.length > 1) expect(await offered(words[0] ?? "", "")).toContain(words[1]);
+      const all = await offered(...words, "-");
+      for (const { name: option, short } of options) {
+        expect(all).toContain(`--${option}`);
+        if (short !== undefined) expect(all).toContain(`-${short}`);
+      }
+      expect(all).toEqual(expect.arrayContaining(["--json", "--help", "-h"]));
     }
   });
 });
