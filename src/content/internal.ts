@@ -1,4 +1,6 @@
 /** A part of this module for other modules of the library, not for its users. */
+
+export { blockTexts, plainContent } from "./message.js";
 export {
   attachmentsOf,
   type OpaqueMedium,
@@ -14,4 +16,4 @@ export {
 } from "./opaque-media.js";
 export { opaqueWords } from "./opaque-words.js";
 export { describeImage } from "./resource.js";
-export { blockTexts, isBroken, isCutCall, plainContent, toolsAfter } from "./tool-pairs.js";
+export { isBroken, isCutCall, toolsAfter } from "./tool-pairs.js";

@@ -353,3 +353,16 @@ function partBlock(part: MessagePart, index: number): TextBlock {
     `parts[${index}]: expected a string, a resource or a text block, got ${describe(part)}`,
   );
 }
+
+/** The texts of blocks of text. */
+export function blockTexts(blocks: readonly { readonly type: string }[]): readonly string[] {
+  return blocks.flatMap((block) => (block.type === "text" ? [(block as TextBlock).text] : []));
+}
+
+/** The content of a message: a single text as a string, else the blocks. */
+export function plainContent<B extends { readonly type: string }>(
+  blocks: readonly B[],
+): string | readonly B[] {
+  const [only] = blocks;
+  return blocks.length === 1 && only?.type === "text" ? (only as unknown as TextBlock).text : blocks;
+}

@@ -4,7 +4,6 @@ import type {
   AssistantMessage,
   ContextMessage,
   SystemMessage,
-  TextBlock,
   ToolCall,
   ToolResultMessage,
 } from "./message.js";
@@ -29,19 +28,6 @@ export function messageText(message: ContextMessage): string {
     return block.type === "text" ? block.text : undefined;
   });
   return texts.filter((text) => text !== undefined).join("\n");
-}
-
-/** The texts of blocks of text. */
-export function blockTexts(blocks: readonly { readonly type: string }[]): readonly string[] {
-  return blocks.flatMap((block) => (block.type === "text" ? [(block as TextBlock).text] : []));
-}
-
-/** The content of a message: a single text as a string, else the blocks. */
-export function plainContent<B extends { readonly type: string }>(
-  blocks: readonly B[],
-): string | readonly B[] {
-  const [text] = blocks.length === 1 ? blockTexts(blocks) : [];
-  return text ?? blocks;
 }
 
 /** The tool calls of an assistant message, in order. */

@@ -1,7 +1,6 @@
 /** Anthropic's content blocks as blocks of user messages and results. Nothing is opened or fetched. */
 
 import { describeResource, type ImageBlock, type TextBlock } from "../../content/index.js";
-import { blockTexts } from "../../content/internal.js";
 import { digestOf } from "../shared/ids.js";
 import { arrayOf, type ForeignObject, objectOf, textOf, unknownBlocks } from "../shared/values.js";
 
@@ -56,7 +55,9 @@ function link(uri: string): TextBlock {
 
 /** The text of content, with a line feed between its blocks. */
 export function plainText(content: unknown): string {
-  return blockTexts(shownBlocks(content)).join("\n");
+  return shownBlocks(content)
+    .flatMap((block) => (block.type === "text" ? [block.text] : []))
+    .join("\n");
 }
 
 /**
