@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -6,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
  * The parts of pi that keep sessions and plan compactions, without its terminal interface and its clients of providers,
  * which no session needs and which take 80 MB and a second to load.
  *
- * @param {string} version one of `0.73.1` and `1.5.2`; the second one needs Node 22.15 or newer
+ * @param {string} version one of `0.73.1` and `1.6.0`; the second one needs Node 22.15 or newer
  */
 export function piModules(version) {
   const core = version === "0.73.1" ? old() : current();
@@ -34,9 +35,12 @@ function old() {
  */
 function current() {
   const modules = new URL("../node_modules/", import.meta.url);
+  // npm puts it beside pi or below it.
+  const nested = new URL("pi-1.6/node_modules/", modules);
+  const owner = existsSync(new URL("@earendil-works/pi-ai/", nested)) ? nested : modules;
   const files = ["transcript", "uuid", "text", "retry"];
   const used = files.map((file) => {
-    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, modules);
+    const url = new URL(`@earendil-works/pi-ai/dist/utils/${file}.js`, owner);
     return `export * from ${JSON.stringify(url.href)};`;
   });
   /** @type {Readonly<Record<string, string>>} */
@@ -51,5 +55,5 @@ function current() {
       return { url: `data:text/javascript,${encodeURIComponent(source)}`, shortCircuit: true };
     },
   });
-  return new URL("pi-1.5/dist/core/", modules);
+  return new URL("pi-1.6/dist/core/", modules);
 }

@@ -33,7 +33,7 @@ export function printResults(
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cores.length} cores, ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
     `- Node ${process.version}; rows against pi have both sides on the Node of the version: ${nodesOfPis()}`,
-    "- pi is @mariozechner/pi-coding-agent 0.73.1 and @earendil-works/pi-coding-agent 1.5.2, the AI SDK ai 6.0.326",
+    "- pi is @mariozechner/pi-coding-agent 0.73.1 and @earendil-works/pi-coding-agent 1.6.0, the AI SDK ai 6.0.326",
     "- PostgreSQL 15 with its defaults on the same machine; PostgresSaver is @langchain/langgraph-checkpoint-postgres 1.0.5",
     `- Targets: ${targets.length - missed} met, ${missed} missed`,
     "",

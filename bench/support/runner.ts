@@ -35,7 +35,7 @@ export const node24: string = fileURLToPath(
 /** The versions of pi, each with the Node that it and this library run on; the newer one where its Node is installed. */
 export const pis: readonly Required<Sides>[] = [
   { ...sessions, node: process.execPath, version: "0.73.1", label: "pi 0.73.1" },
-  ...(existsSync(node24) ? [{ ...sessions, node: node24, version: "1.5.2", label: "pi 1.5.2" }] : []),
+  ...(existsSync(node24) ? [{ ...sessions, node: node24, version: "1.6.0", label: "pi 1.6.0" }] : []),
 ];
 
 /** Which Node each version of pi was compared on. */

@@ -1,7 +1,7 @@
-// What pi 1.5.2 says of sessions, for tests that run on another Node: an answer for each message.
+// What pi 1.6.0 says of sessions, for tests that run on another Node: an answer for each message.
 import { piModules } from "../support/load-pi.mjs";
 
-const modules = piModules("1.5.2");
+const modules = piModules("1.6.0");
 const { SessionManager, buildSessionContext } = await modules.sessions();
 const { DEFAULT_COMPACTION_SETTINGS, computeFileLists, estimateTokens, prepareCompaction } =
   await modules.compaction();

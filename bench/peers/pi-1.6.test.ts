@@ -14,12 +14,12 @@ import { inDirectory, plain } from "./pi.js";
 import { type Step, script } from "./scripts.js";
 import { carryOut, ourHand } from "./writers.js";
 
-/** pi 1.5.2 in a process of the Node that it needs, which answers one question after another. */
+/** pi 1.6.0 in a process of the Node that it needs, which answers one question after another. */
 class Pi {
   readonly #process: ChildProcess;
 
   constructor(node: string) {
-    this.#process = fork(fileURLToPath(new URL("pi-1.5.mjs", import.meta.url)), {
+    this.#process = fork(fileURLToPath(new URL("pi-1.6.mjs", import.meta.url)), {
       execPath: node,
       execArgv: [],
     });
@@ -27,7 +27,7 @@ class Pi {
 
   ask<T>(kind: string, question: object): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ended = () => reject(new Error(`pi 1.5.2 ended at the question ${kind}`));
+      const ended = () => reject(new Error(`pi 1.6.0 ended at the question ${kind}`));
       this.#process.once("exit", ended);
       this.#process.once("message", (message: { readonly answer: T }) => {
         this.#process.off("exit", ended);
@@ -60,7 +60,7 @@ interface Plan {
   readonly fileOps: unknown;
 }
 
-const current = pis.find(({ version }) => version === "1.5.2");
+const current = pis.find(({ version }) => version === "1.6.0");
 
 const timestamp = 1;
 const text = fc.nat(60).map((length) => "x".repeat(length));
@@ -86,7 +86,7 @@ const nestedCalls = fc
     complete: true,
   }));
 
-/** A line of a file as pi 1.5.2 writes them, with what came after 0.73.1; `to` and `from` are numbers of earlier lines. */
+/** A line of a file as pi 1.6.0 writes them, with what came after 0.73.1; `to` and `from` are numbers of earlier lines. */
 const body = fc.oneof(
   text.map((content) => ({ type: "message", message: { role: "user", content, timestamp } })),
   fc
@@ -157,7 +157,7 @@ const tree = fc
     return entries;
   });
 
-describe.skipIf(current === undefined)("pi 1.5.2 (skipped where its Node is not to be had)", () => {
+describe.skipIf(current === undefined)("pi 1.6.0 (skipped where its Node is not to be had)", () => {
   let pi: Pi;
   beforeAll(() => {
     pi = new Pi(current?.node ?? "");
